@@ -298,10 +298,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import FIRST_ANSWER_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import FIRST_ANSWER_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability

@@ -145,7 +145,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name, work_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import workdir_arguments

@@ -178,7 +178,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import STRATEGY_ARGUMENTS, check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files

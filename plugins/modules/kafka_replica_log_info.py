@@ -174,14 +174,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import RELATIONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
     FIRST_ANSWER_ARGUMENTS,
     STRATEGY_ARGUMENTS,
     aggressive_ones,
     check_strategies,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import evidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,

@@ -18,7 +18,7 @@ import pytest
 from integration import damaged
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, TopicPartition
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import FORCE, order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import FORCE, order
 
 # Nobody elects anything in these.
 TOPICS = damaged.of("none")

@@ -17,7 +17,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     AS_LAST_KNOWN_LEADER,
     FROM_ELR,
     UNCLEANLY,
@@ -25,11 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     already_leads,
     came_back,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
 LOG_SAYS = "as the metadata log says"
 # What the metadata log may say of a leader: if its election was unclean, and by which kind of election.

@@ -18,13 +18,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import NOT_NEEDED, PREFERRED, Result, remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers

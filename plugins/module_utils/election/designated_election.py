@@ -21,7 +21,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Live, Result, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
@@ -47,6 +46,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import keeps_elr
 
 BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.

@@ -18,12 +18,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     PartitionEvidence,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
-    Reason,
-    already_leads,
-    own_choice,
-    somebody_elses,
-)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import because, elects, standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
@@ -37,6 +31,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
+    Reason,
+    already_leads,
+    own_choice,
+    somebody_elses,
+)
 
 REASSIGNING = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
 

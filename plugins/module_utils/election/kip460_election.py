@@ -20,7 +20,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
     FORBIDDEN,
     NOT_NEEDED,
@@ -42,6 +41,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.out
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason, keeps_elr
 
 NOT_ALLOWED = Reason(
     ReasonCode.DATA_LOSS_NOT_ALLOWED,

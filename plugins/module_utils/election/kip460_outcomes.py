@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -19,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"

@@ -17,7 +17,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, truncated
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.designated_election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
@@ -34,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason, keeps_elr
 
 SHOWN = 5  # partitions that a warning names
 

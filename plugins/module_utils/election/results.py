@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import own_choice, somebody_elses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import NOT_ANSWERED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import CLEAN_LEADER, ELECTED, FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import own_choice, somebody_elses
 
 NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"

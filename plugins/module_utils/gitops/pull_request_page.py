@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import block, code, table, text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 
 MAX_TOPICS = 50

@@ -20,11 +20,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE, elr_is_on
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
-    NEEDS_MIN_ISR,
-    partition_row,
-    select,
-)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls, quorum_risks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -37,6 +32,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
+    NEEDS_MIN_ISR,
+    partition_row,
+    select,
+)
 
 KRAFT_FEATURE = "kraft.version"
 # What to do about requested partitions that the cluster does not have: fail, fail only if it has none of them, or leave them out.

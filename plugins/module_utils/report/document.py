@@ -22,7 +22,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import own_choice
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import own_choice
 
 BEFORE = PartitionState("t", 0, "id", -1, 3, (1, 2, 3), (), (1,), (1,), (1, 2))
 NOW = PartitionState("t", 0, "id", 1, 4, (1, 2, 3), (1,), (), (), (2,))

@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 from plan_samples import ELECTED, HELD, content
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import STEPS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import STEPS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import pull_request_page
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.pull_request_page import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.repeated_options import run_options
 
 SHOWN = [

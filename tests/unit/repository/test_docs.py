@@ -21,7 +21,7 @@ from docsite.places import ELSEWHERE, anchors, links, prose, repository_path
 from report_samples import incident
 from repository_root import ROOT
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import STEPS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import STEPS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import metrics
 

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     elected_on_return,
     keeps_elr,
     own_choice,
@@ -18,10 +22,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     select,
     somebody_elses,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 ALIVE = {2, 3}
 SHUTDOWN, LEVEL = "whether it was shut down cleanly is not known", "whether eligible leader replicas are on is not known"

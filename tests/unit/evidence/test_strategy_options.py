@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import aggressive_ones, check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import aggressive_ones, check_strategies
 
 KEYS = [("a", 0), ("a", 1), ("b", 0)]
 

@@ -13,7 +13,8 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import (
     AGGRESSIVE,
     APPLIED,
     FORCE,
@@ -26,7 +27,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     next_step,
     next_steps,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
