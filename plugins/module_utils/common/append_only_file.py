@@ -37,7 +37,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
-    """Whether the file could be locked within so many seconds: somebody else may have it locked. FileError where there are no locks."""
+    """Return whether the file could be locked within so many seconds. FileError if the file system has no locks."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -55,7 +55,7 @@ class JournalFile:
     """Lines of JSON, read when the file is opened (as a context manager), and appended."""
 
     def __init__(self, path: Path, patience: float, busy: Callable[[], Exception], read_only: bool = False) -> None:
-        """`patience`: seconds to wait for whoever has the file open. `busy`: the error when that was not enough.
+        """`patience`: seconds to wait for another process that has the file open. `busy`: the error if that was not enough.
 
         `read_only`: for check mode. The file stays as it is, also if it is missing, if a killed run has left half a line in it, or if lines are appended.
         """

@@ -62,7 +62,7 @@ def elr_is_on(level: int | None) -> bool | None:
 
 
 def elected(partition: Registration, live: Collection[int], elr: bool, unclean: bool) -> Election | None:
-    """Return whom the controller elects if it looks at the partition now, None if nobody.
+    """Return which broker the controller elects if it examines the partition now, None if it elects none.
 
     `live`: the brokers that are unfenced and whose log directory of this partition is online. `elr`: as in ElectionConfig.
     `unclean`: whether any live replica will do, because of the topic's config or because an unclean election is asked for (KIP-460).
@@ -99,7 +99,7 @@ def after_unclean_shutdown(partition: Registration, broker: int, elr: bool, min_
 def possible(
     partition: Registration, live: Collection[int], config: ElectionConfig, back: Iterable[tuple[int, bool | None]] = ()
 ) -> frozenset[Election | None]:
-    """Return every election that may follow when the brokers `back` are alive, too. One element: it is certain; None in it: nobody may be elected.
+    """Return every election that may follow when the brokers `back` are alive, too. One element: it is certain; None in it: perhaps no broker is elected.
 
     `back`: broker and whether it was shut down cleanly (None: not known), in the order in which they come.
     """
@@ -117,7 +117,7 @@ def waited_for(partition: Registration, present: Collection[int], elr: bool | No
     """Return the brokers that the controller may elect by itself, without loss or as the last known leader, if only `present` brokers come back.
 
     `present`: brokers that are alive or coming back; whether they were shut down cleanly is not known. Each that was not leaves ISR and ELR, so these
-    count one after the other: while a member of one is gone for good, the controller waits for it and elects nobody from the next. `elr`: as in ElectionConfig.
+    count one after the other: while a member of one is gone for good, the controller waits for it and elects none of the next. `elr`: as in ElectionConfig.
     """
     last_known = partition.last_known_elr if len(partition.last_known_elr) == 1 else ()
     # Without the feature the ISR keeps its last member, and the last known leader does not count.
@@ -149,7 +149,8 @@ def origins(
         for members in (partition.isr, [member for member in partition.elr if member not in partition.isr])
     )
     # A broker that comes back can only stand before this one in an unclean election. Everything else is the likelier the more members have left ISR and ELR.
-    # So nobody and everybody have all origins between them. Who comes first matters: with a member of the ELR the ISR is at its largest, and may empty the ELR.
+    # So no return at all and all returns together have all origins between them. The first to return matters: with a member of the ELR the ISR is at its
+    # largest, and may empty the ELR.
     orders = {(), (*isr, *elr_only), (*elr_only, *isr)}
     others = {*live} - eligible - {broker}
     found: dict[bool, set[Why]] = {True: set(), False: set()}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the survivors' logs relate to the winner's, in words. Pure."""
+"""Sentences about how the survivors' logs relate to the winner's. Pure."""
 
 from __future__ import annotations
 

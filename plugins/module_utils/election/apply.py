@@ -308,9 +308,9 @@ class Recovery:
         others = [state for key, state in states.items() if key not in own and not has_live_leader(state, alive)]
         self._header["other_offline_partitions"] = len(others)
 
-    def settle(self, told: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
-        """Let somebody who knows more make the reasons of results more exact."""
-        self._results = list(told(self._results))
+    def settle(self, refine: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
+        """Replace results by those of `refine`, which gives more exact reasons."""
+        self._results = list(refine(self._results))
 
     def not_elected(self, dry_run: bool = False) -> Iterator[tuple[list[str], TopicPartition]]:
         """The partitions that this leaves without a leader, each with what says what to do next: its reason code, and its outcome.

@@ -81,7 +81,7 @@ def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
 def _live(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
     keys = {entry.key for entry in entries}
     states, unfenced = cluster.partitions(keys), cluster.unfenced()
-    # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
+    # Also replicas that are alive but no survivors of the plan: they may answer now, and then an operator has to decide.
     wanted = [
         (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
     ]

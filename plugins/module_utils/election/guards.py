@@ -34,8 +34,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     Reason,
     already_leads,
+    other_electors,
     own_choice,
-    somebody_elses,
 )
 
 REASSIGNING = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
@@ -45,7 +45,7 @@ REASSIGNING = "a reassignment is under way, and a new replica order would replac
 class Entry:
     """One partition to elect: the designated leader, the order that puts live replicas best-first, and what the decision stood on.
 
-    `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, where it was told.
+    `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, if the broker stated it.
     `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
     `evidence_word`: the kind of evidence, DESIGNATED_BY_HAND without a plan. `ranking`: as the plan has it. `named_in_request`: whether the request named
     the partition, which consents to its loss; `named` in the plan. `live_evidence`: the evidence that was collected again before the election, which
@@ -266,9 +266,9 @@ def _disk_failed(log: ReplicaLog | None) -> bool:
 
 
 def _elected_since(entry: Entry, now: PartitionState, elr: bool | None) -> Reason:
-    """Who has elected this leader since the evidence was gathered, as far as that can be told."""
+    """Return the reason why this broker leads since the evidence was collected, as far as it is known."""
     choice = None if now.leader in entry.survivors else own_choice(now.leader, entry, now, entry.survivors, elr)
-    return choice or Reason(ReasonCode.ELECTED_BY_OTHERS, f"elected by {somebody_elses(entry.unclean_leader_election_enable)}")
+    return choice or Reason(ReasonCode.ELECTED_BY_OTHERS, f"elected by {other_electors(entry.unclean_leader_election_enable)}")
 
 
 def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:

@@ -93,7 +93,7 @@ class LeaderElection:
         return [key for key, result in self.results.items() if result.outcome == ELECTED]
 
     def _to_ask_for(self) -> list[TopicPartition]:
-        """Also those that nobody could be elected for as it looked: the controller knows best."""
+        """Also request the partitions for which no broker seemed electable: the controller decides."""
         return [key for key, result in self.results.items() if result.error not in (NOT_NEEDED, UNKNOWN) and result.outcome != HELD]
 
     def hold_all(self) -> None:

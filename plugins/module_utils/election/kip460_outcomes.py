@@ -22,11 +22,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"
-# What Kafka says where the election that was asked for has nobody to elect.
-NOBODY = {PREFERRED: "PREFERRED_LEADER_NOT_AVAILABLE", UNCLEAN: "ELIGIBLE_LEADERS_NOT_AVAILABLE"}
+# Kafka's error if the requested election has no candidate.
+NO_CANDIDATE = {PREFERRED: "PREFERRED_LEADER_NOT_AVAILABLE", UNCLEAN: "ELIGIBLE_LEADERS_NOT_AVAILABLE"}
 FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
 # The cluster's own verdict: the same question gets the same answer, so it is not put again.
-VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NOBODY.values())
+VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NO_CANDIDATE.values())
 MOST_CAUSES = 5  # that the summary names
 OUTCOMES = (FAILED, HELD, ELECTED, ALREADY_ONLINE)  # what an operator wants to see first
 
@@ -74,7 +74,7 @@ def needed(state: PartitionState, election_type: str) -> bool:
 
 
 def expected_leader(state: PartitionState, election_type: str, elr: bool | None = None) -> int | None:
-    """Whom the controller elects, as far as `state` tells (None: nobody).
+    """Return the broker that the controller elects, as far as `state` shows (None: none).
 
     Preferred: the first replica, where it is alive and in ISR or ELR. Unclean: who can lead without loss, then the last known leader
     (KIP-966), then the first replica that is alive. `elr`: whether the cluster keeps eligible leader replicas, taken for true where it is not known.
@@ -103,7 +103,7 @@ def _expected(key: TopicPartition, state: PartitionState | None, election_type: 
         return Result.of(state, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
     leader = expected_leader(state, election_type, elr)
     if leader is None:
-        return Result.of(state, FAILED, NOBODY[election_type], *remedy(NOBODY[election_type], state))
+        return Result.of(state, FAILED, NO_CANDIDATE[election_type], *remedy(NO_CANDIDATE[election_type], state))
     return replace(Result.of(state, ELECTED), leader=leader)
 
 
@@ -115,9 +115,9 @@ def remedy(error: str, state: PartitionState | None) -> Reason:
         )
     if error == FORBIDDEN:
         return Reason(of_kafka(error), "grant ALTER on the cluster (kafka_permission_info with elect shows the command)")
-    if state is not None and error == NOBODY[UNCLEAN]:
+    if state is not None and error == NO_CANDIDATE[UNCLEAN]:
         return Reason(of_kafka(error), f"none of its replicas {list(state.replicas)} is on a live broker; start one of these brokers")
-    if state is not None and error == NOBODY[PREFERRED]:
+    if state is not None and error == NO_CANDIDATE[PREFERRED]:
         return _preferred_remedy(state)
     return Reason(of_kafka(error), "run again; should it stay, the controller's log says more")
 

@@ -66,7 +66,7 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     """Collect live evidence for these partitions and return them as entries. All of it takes at most `duration` seconds, as `Budget` divides them.
 
     A designation that cannot be elected (no such partition, no replica, a broker that is not alive or does not answer) becomes a failed result, and the
-    others go on (KIP-1275: best effort). Doubts are warnings: whoever names a leader decides.
+    others go on (KIP-1275: best effort). Doubts are warnings: the operator who names a leader decides.
     """
     budget = Budget(duration)
     with budget.state():

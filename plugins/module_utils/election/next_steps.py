@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do next about partitions that have no leader, in words and as a command. The roles and the report say the same.
+"""What to do next about partitions that have no leader, as a sentence and as a command. Roles and report use the same.
 
 Keys of STEPS are the reason codes of held partitions, and the outcomes `planned`, `stale` and `failed`. They stand in the
 order in which steps are best taken, from the cheapest to the dearest: wait, bring a disk back, elect, force.
@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 
-# {plan} is the path of the cluster's plan. The command stands beside the words.
+# {plan} is the path of the cluster's plan. The command stands beside the sentence.
 WAIT = {
     "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
     "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
@@ -84,7 +84,7 @@ LOOK_FIRST = ". Look at the dry run first (--check --diff), then run the same wi
 STEPS = {**WAIT, **DISK, **ELECT, **FORCE}
 ANYTHING_ELSE = "run again, the cluster has moved on"
 
-# Whoever only looks elects nothing, and consents to nothing by naming a partition.
+# A run that only reads elects nothing, so naming a partition in it is no consent.
 LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
 # These follow the start of a broker. If a command still named it as lost, the run would fail.
 AFTER_START = ("wait_for_clean_leader", *DISK)
@@ -95,9 +95,9 @@ ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 WITHOUT_COMMAND = ("cluster_metadata", "unknown_topic_or_partition")
 
 
-def word_of(words: Iterable[str]) -> str:
-    """The first of these words that has a step, empty if none has."""
-    return next((word for word in words if word in STEPS), "")
+def first_with_step(codes: Iterable[str]) -> str:
+    """Return the first of these outcomes, reason codes or evidence words that has a step, empty if none has."""
+    return next((code for code in codes if code in STEPS), "")
 
 
 def order(word: str) -> int:
@@ -105,18 +105,18 @@ def order(word: str) -> int:
     return list(STEPS).index(word) if word in STEPS else len(WAIT) + len(DISK)
 
 
-def next_step(words: Sequence[str], plan: str, require_commit: bool = False) -> str:
-    """The step for the first of these words that has one. `require_commit`: its command proposes, and elects nothing."""
-    word = word_of(words)
+def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> str:
+    """Return the step for the first of these codes that has one. `require_commit`: its command proposes, and elects nothing."""
+    word = first_with_step(codes)
     return STEPS.get(word, ANYTHING_ELSE).format(plan=plan) + (LOOK_FIRST if word in FORCE and not require_commit else "")
 
 
-def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
+def command(codes: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
     """The command of that step for exactly these partitions of a cluster. None if no run helps, or if it is not known which they are.
 
     `plan`: None if there is no plan that designates leaders for exactly these.
     """
-    word = word_of(words)
+    word = first_with_step(codes)
     if word in WITHOUT_COMMAND or not partitions:
         return None
     looks_again = word in LOOK_AGAIN
@@ -145,10 +145,10 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
 
 
 def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
-    """One step for each word of these partitions, the cheapest first: `word`, how many `partitions`, `step` and `command`."""
+    """Return one step for each code of these partitions, the cheapest first: `word`, how many `partitions`, `step` and `command`."""
     groups: dict[tuple[str, bool], list[TopicPartition]] = {}
-    for words, key in rows:
-        word = word_of(words)
+    for codes, key in rows:
+        word = first_with_step(codes)
         # A group of its own, because its command cannot name them.
         groups.setdefault((word, word in LOOK_AGAIN and key[0] in ELECTED_IF_NAMED), []).append(key)
     return [

@@ -6,7 +6,7 @@
 `journal/<cluster>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
 line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
 partitions of an intent that an election may still reach: on disk before it is sent, and again, with fewer of them, if orders of the
-intent stay open after the answer. Whoever has the journal open holds its lock, and has said so in a `run` line; the kernel releases
+intent stay open after the answer. The process that has the journal open holds its lock, and is named in a `run` line; the kernel releases
 it when the process ends, however it ends.
 """
 
@@ -115,7 +115,7 @@ class Journal(JournalFile):
         return JournalError(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
 
     def _holder(self) -> str:
-        """Who noted itself last, in words."""
+        """Return a description of the run that was noted last."""
         for line in reversed(self._stream.readlines()):
             try:
                 entry = _entry(line)
@@ -225,7 +225,7 @@ def _by_partition(orders: Iterable[ChangedOrder]) -> Left:
 
 
 def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the orders that have to be put back: only where the order is one that we set, on the same topic, nobody else having changed it."""
+    """Return the orders that have to be put back: only if the order is one that we set, on the same topic, and no other tool has changed it."""
     orders = {}
     for key, changes in left.items():
         state = states.get(key)

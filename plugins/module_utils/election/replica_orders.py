@@ -99,9 +99,9 @@ def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], sta
 def put_back(
     cluster: Reordering, left: Left, changed: Sequence[ChangedOrder], refused: Mapping[TopicPartition, Refusal], states: States
 ) -> list[TopicPartition]:
-    """Restore what was changed, but no order that somebody else has set meanwhile, or that the partition still needs. Returns what the journal has to keep.
+    """Restore what was changed, but no order that another tool has set meanwhile, or that the partition still needs. Returns what the journal has to keep.
 
-    Whoever changed an order last restores what it found, and the one before that what stood first. `left`: what the journal has open. `states` may lag
+    The run that changed an order last restores what it found, and the run before that the first order. `left`: what the journal has open. `states` may lag
     behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused, too.
     What was not answered may have been done.
     """

@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import CLEAN_LEADER, ELECTED, FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import own_choice, somebody_elses
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import other_electors, own_choice
 
 NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"
@@ -43,7 +43,7 @@ def judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refus
         return _refused(entry, _failure(refused), "the controller elected no replica", refused or NOT_VISIBLE)
     if state.leader == entry.designated_leader:
         return Result.of(entry, ELECTED, leader=state.leader)
-    others = somebody_elses(entry.unclean_leader_election_enable)
+    others = other_electors(entry.unclean_leader_election_enable)
     if state.leader in entry.survivors:
         reason = (
             f"the survivor {state.leader} leads: broker {entry.designated_leader} died before the election and it was the next best, "

@@ -129,7 +129,7 @@ def _disk_failed(broker: int, state: PartitionState, unfenced: Collection[int]) 
 
 
 def partition_row(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None = None) -> dict[str, Any]:
-    """One row of `kafka_partition_info`: the state, the two configs (None where they are not known) and what follows from them in words.
+    """Return one row of `kafka_partition_info`: the state, the two configs (None where they are not known) and an explanation of what follows from them.
 
     `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
     """
@@ -253,7 +253,7 @@ def already_leads(leader: int, sentence: str) -> str:
     return f"broker {leader} leads it: {sentence}"
 
 
-def somebody_elses(unclean: bool | None) -> str:
+def other_electors(unclean: bool | None) -> str:
     """Who may have elected a leader that is neither the controller's first choice nor ours."""
     if unclean:
         return f"the controller by itself ({UNCLEAN} is true: any live replica, without a look at its log), or another run"

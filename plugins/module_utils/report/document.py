@@ -211,7 +211,7 @@ def _codes(row: Mapping[str, Any]) -> list[str]:
 
 def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartition]) -> bool:
     """Return whether the plan elects leaders for exactly these partitions. It may not exist any more, or a later run may have some of its partitions."""
-    if next_steps.word_of(_codes(group)) not in next_steps.APPLIED:
+    if next_steps.first_with_step(_codes(group)) not in next_steps.APPLIED:
         return False
     try:
         return {(row["topic"], row["partition"]) for row in plan_file.load(plan)["partitions"]} == set(keys)
@@ -243,7 +243,7 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
                 ),
             }
         )
-    return sorted(found, key=lambda row: (next_steps.order(next_steps.word_of(_codes(row))), -row["partitions"], row["cluster"]))
+    return sorted(found, key=lambda row: (next_steps.order(next_steps.first_with_step(_codes(row))), -row["partitions"], row["cluster"]))
 
 
 def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:

@@ -12,7 +12,7 @@ SCRIPT = r"""
 const data = JSON.parse(document.getElementById("data").textContent);
 const escaped = (text) => String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
 const grouped = (value) => value.toLocaleString("en-US");
-// Only words that are too long for a column are broken.
+// Only text that is too long for a column is broken.
 const width = (value) => (/\S{33}/.test(value) ? "long" : "");
 const element = (name, text, className) => {
   const made = document.createElement(name);

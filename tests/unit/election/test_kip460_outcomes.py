@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
     FORBIDDEN,
     MOST_CAUSES,
-    NOBODY,
+    NO_CANDIDATE,
     NOT_NEEDED,
     PREFERRED,
     UNCLEAN,
@@ -99,7 +99,7 @@ def test_what_is_elected_once_needs_no_election_again(state: PartitionState, ele
         assert (again.outcome, again.error, again.leader) == ("already_online", NOT_NEEDED, result.leader)
         assert judge(state, elected, election_type, None, False) == result
     else:
-        assert result.outcome == "already_online" or result.error == NOBODY[election_type]
+        assert result.outcome == "already_online" or result.error == NO_CANDIDATE[election_type]
 
 
 def test_what_is_not_seen_is_unknown_and_elected_by_nobody() -> None:
@@ -134,10 +134,10 @@ def test_what_an_unanswered_request_may_have_elected_counts_as_elected() -> None
     [
         (UNKNOWN, None, "unknown_topic_or_partition", "grant DESCRIBE on the topic"),
         (FORBIDDEN, None, "cluster_authorization_failed", "grant ALTER on the cluster"),
-        (NOBODY[UNCLEAN], led_by(-1), "eligible_leaders_not_available", "none of its replicas [1, 3, 2] is on a live broker"),
-        (NOBODY[PREFERRED], led_by(3, offline_replicas=(1,)), "preferred_leader_offline", "broker 1, is not alive"),
-        (NOBODY[PREFERRED], led_by(3, isr=(3, 2)), "preferred_leader_not_in_sync", "broker 1, is not in its ISR [3, 2]"),
-        (NOBODY[PREFERRED], led_by(-1), "partition_offline", "kafka_designated_election"),
+        (NO_CANDIDATE[UNCLEAN], led_by(-1), "eligible_leaders_not_available", "none of its replicas [1, 3, 2] is on a live broker"),
+        (NO_CANDIDATE[PREFERRED], led_by(3, offline_replicas=(1,)), "preferred_leader_offline", "broker 1, is not alive"),
+        (NO_CANDIDATE[PREFERRED], led_by(3, isr=(3, 2)), "preferred_leader_not_in_sync", "broker 1, is not in its ISR [3, 2]"),
+        (NO_CANDIDATE[PREFERRED], led_by(-1), "partition_offline", "kafka_designated_election"),
         ("NOT_CONTROLLER", led_by(3), "kafka_error", "run again"),
     ],
 )
@@ -152,7 +152,7 @@ RESULTS = st.lists(
         st.sampled_from("abc"),
         st.integers(0, 30),
         st.sampled_from(("failed", "held", "elected", "already_online")),
-        error=st.sampled_from((None, UNKNOWN, NOT_NEEDED, *NOBODY.values())),
+        error=st.sampled_from((None, UNKNOWN, NOT_NEEDED, *NO_CANDIDATE.values())),
         reason_code=st.sampled_from((None, "partition_offline", "preferred_leader_offline")),
     ),
     unique_by=lambda result: result.key,
@@ -179,7 +179,7 @@ def test_the_summary_names_the_first_partitions_of_each_error_and_counts_the_res
 
 
 def test_the_summary_gives_unlike_causes_of_one_error_a_clause_each() -> None:
-    error = NOBODY[PREFERRED]
+    error = NO_CANDIDATE[PREFERRED]
 
     def failed(partition: int, code: str, message: str) -> Result:
         return Result("t", partition, "failed", error=error, reason_code=code, message=message)

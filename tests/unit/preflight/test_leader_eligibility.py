@@ -17,10 +17,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     elected_on_return,
     keeps_elr,
+    other_electors,
     own_choice,
     partition_row,
     select,
-    somebody_elses,
 )
 
 ALIVE = {2, 3}
@@ -158,8 +158,8 @@ def test_only_without_eligible_leader_replicas_the_last_member_of_the_isr_stays_
 
 @pytest.mark.parametrize(("unclean", "controller"), [(True, True), (False, False), (None, False)])
 def test_only_where_it_is_allowed_to_the_controller_may_have_elected_anybody(unclean: Any, controller: bool) -> None:
-    assert ("the controller by itself" in somebody_elses(unclean)) is controller
-    assert "another run" in somebody_elses(unclean)
+    assert ("the controller by itself" in other_electors(unclean)) is controller
+    assert "another run" in other_electors(unclean)
 
 
 def test_a_last_known_leader_is_not_the_controllers_choice_while_the_elr_names_a_broker_that_is_gone() -> None:
