@@ -25,7 +25,10 @@ def stored(replica: Replica) -> Replica:
 
 @cache
 def answered(one: int, other: int, log: Replica, others: Replica) -> Pair:
-    """The comparison of compacted logs, made of what two brokers answer (forks.py). `log` and `others`: as `stored` has them."""
+    """The comparison of compacted logs, made of what two brokers answer (evidence/log_comparison.py).
+
+    `log` and `others`: as `stored` has them.
+    """
     brokers = Brokers({one: kafka_log(log), other: kafka_log(others)})
     row = pair_row(KEY, one, other)
     settle(

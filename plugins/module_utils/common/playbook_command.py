@@ -54,7 +54,7 @@ class Playbooks:
     """How the playbooks are run here. Without `inventory` and `commands`, a command has INVENTORY and FILE for the reader to fill in.
 
     Without `commands`, it has INVENTORY, CLUSTERS and VALUE in place of arguments that a screen would change. `workdir`: in the command unless it is
-    the default. `run_options`: arguments of the present command line that a command repeats (`run_options.py`). `require_commit`: only merged plans
+    the default. `run_options`: arguments of the present command line that a command repeats (preflight.repeated_options). `require_commit`: only merged plans
     may be applied here, so a command proposes a plan instead of electing.
     """
 
