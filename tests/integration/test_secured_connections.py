@@ -79,7 +79,7 @@ FAULTS: dict[str, tuple[Callable[[Fortress], Options], list[str]]] = {
     "expired_server_certificate": (lambda f: f.at("EXPIRED"), ["the broker's certificate has expired", "renew it"]),
     "unknown_ca": (
         lambda f: {**f.login(SCRAM), "ca_cert": str(f.certificates.unknown_ca)},
-        ["signed by an unknown CA", "unknown-ca.pem does not hold it", "set ca_cert"],
+        ["signed by an unknown CA", "unknown-ca.pem does not include it", "set ca_cert"],
     ),
     "wrong_host_name": (lambda f: f.at("MISNAMED"), ["for another host name", "'127.0.0.1'"]),
     "advertised_by_a_wrong_name": (

@@ -200,7 +200,7 @@ def test_a_plan_of_named_partitions_takes_their_topic_alone_and_what_would_help_
     assert "name the partitions to recover" in hidden.said
     played = operator.play("plan", "2", partitions=[{"topic": "invoices", "partition": 0}])
     assert played.returncode == 0, played
-    assert "Helpful, not needed: kafka-acls.sh" in played.stdout
+    assert "Optional, improves evidence: kafka-acls.sh" in played.stdout
     assert [(row["topic"], row["designatedLeader"]) for row in operator.read("plans", "2")["partitions"]] == [("invoices", 2)]
 
 
