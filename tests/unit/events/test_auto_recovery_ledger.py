@@ -215,7 +215,7 @@ def test_a_claim_that_cannot_be_read_stops_every_automatic_recovery(tmp_path: Pa
 
 def test_bad_input_is_named(tmp_path: Path) -> None:
     other = run(tmp_path, plan(entry(0)), run_id="r9")
-    assert "only a plan that was made just now" in other["msg"]
+    assert "only the plan of the same run is applied unattended" in other["msg"]
     hostile = run(tmp_path, plan(entry(0, topic_id="../../x"), run_id="r2"))
     assert "topic id" in hostile["msg"]
     assert "incident" in run(tmp_path, plan(entry(0), run_id="r3"), incident="{{ x }}")["msg"]
