@@ -25,6 +25,8 @@ BIN := .venv/bin
 MOLECULE = PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test
 # Each part leaves its results in JUnit's form, from which `make test` and `make test-long` make a table of what was skipped.
 PYTEST = $(BIN)/pytest --junitxml=.cache/junit/$@.xml
+DENO = DENO_DIR=.cache/deno DENO_NO_UPDATE_CHECK=1 $(BIN)/deno
+PAGE := plugins/module_utils/report/page
 COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
@@ -75,6 +77,9 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(COLLECTION)/plugins $(COLLECTION)/extensions/eda/plugins/event_source tests
 	$(BIN)/lint-imports --config .importlinter
+	$(BIN)/djlint --quiet --lint --profile jinja $(PAGE)/*.j2
+	$(DENO) lint --quiet --no-config $(PAGE)
+	$(DENO) fmt --quiet --no-config --check --line-width 160 $(PAGE)/*.css $(PAGE)/*.js docs/_static/*.css
 	$(BIN)/yamllint .
 	$(BIN)/ansible-lint --offline
 

@@ -12,16 +12,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
 
-from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import ActionModule as BesideAnsible
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import offline_list
 
 display = Display()
 
 
-class ActionModule(BesideAnsible):
-    """The collection's action for modules, which lists these partitions after the election."""
+class ActionModule(NormalAction):  # type: ignore[misc]
+    """Ansible's action for modules, which lists these partitions after the election."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
 
-from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import ActionModule as BesideAnsible
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import line_of, path_of
 
 POLL_SECONDS = 1.0
@@ -24,8 +24,8 @@ HOW_TO_CONTINUE = "; should this be interrupted, run it again to go on"
 display = Display()
 
 
-class ActionModule(BesideAnsible):
-    """The collection's action for modules, which displays progress meanwhile."""
+class ActionModule(NormalAction):  # type: ignore[misc]
+    """Ansible's action for modules, which displays progress meanwhile."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result."""

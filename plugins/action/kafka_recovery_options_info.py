@@ -9,6 +9,7 @@ An action plugin, because it needs the variables of all clusters as the inventor
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +23,8 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import is_own
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import SET_ALREADY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import DEFAULT_WORKDIR, SET_ALREADY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import repository_check
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
     connection_variables,
@@ -32,14 +32,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     local_machine,
     lost_brokers,
     repeated_options,
+    variable_names,
     variable_values,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import variable_names as names
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_options_info import ARGUMENTS
 
 COLLECTION = "streamops.kafka_recovery."
 OLDEST_ANSIBLE = (2, 19)
-DEFAULT_WORKDIR = "~/kafka-recovery"
 
 
 class Variables:
@@ -137,7 +136,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if tuple(map(int, ansible_version.split(".")[:2])) < OLDEST_ANSIBLE:
             yield f"This collection needs ansible-core 2.19 or newer, and this is {ansible_version}"
         variables, known = Variables(cluster, task_vars, self._templar), documented_variables.names()
-        yield from names.misspelled_variables(known, variables.names, load_extra_vars(self._loader))
+        yield from variable_names.misspelled_variables(known, variables.names, load_extra_vars(self._loader))
         if local_machine.asks_brokers(roles):
             # Templates of secrets are not evaluated here: a look-up may create a lease in a vault, or fail because the vault is locked.
             connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_variables.SECRETS))
@@ -167,7 +166,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         interpreter = variables.get("ansible_python_interpreter")
         if connection not in ("local", "ansible.builtin.local") or self._connection.become:
             return
-        if interpreter is None or is_own(interpreter):
+        if interpreter is None or _is_own(interpreter):
             yield from self._once(local_machine.library_problems, roles)
         if local_machine.java_needed(roles, variables.get("kafka_recovery_spark_remote")):
             yield from self._once(local_machine.java_problems, self._environment())
@@ -204,3 +203,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 def _line(text: str, concerned: list[str], clusters: list[str]) -> str:
     """Prefix a problem with the clusters that have it, unless all have it."""
     return text if concerned == clusters or text.startswith(tuple(concerned)) else f"{', '.join(concerned)}: {text}"
+
+
+def _is_own(interpreter: Any) -> bool:
+    """Return whether this is the interpreter of ansible-playbook, under any name (python, python3).
+
+    It must be in the same directory, because another virtual environment has other libraries.
+    """
+    if not isinstance(interpreter, str) or Path(interpreter).parent != Path(sys.executable).parent:
+        return False
+    return Path(interpreter).resolve() == Path(sys.executable).resolve()

@@ -14,17 +14,14 @@ options:
   spark_master:
     description:
       - Master URL, such as V(spark://host:7077). By default Spark runs embedded, on all cores of this host.
-      - Mutually exclusive with O(spark_remote), except V(auto).
+      - Mutually exclusive with O(spark_remote).
     type: str
   spark_remote:
     description:
       - Address of a Spark Connect server, such as V(sc://host:15002).
       - A running server is several times faster than starting Spark, and this host needs no Java.
-      - V(auto) uses the server that M(streamops.kafka_recovery.kafka_recovery_spark) runs for the same O(workdir), and waits for one that is
-        still starting. If there is none, O(spark_master) is used.
       - A loopback address without TLS is refused if another user than this one or root listens there.
-      - A server that requires a token gets the one in the environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN). That of
-        M(streamops.kafka_recovery.kafka_recovery_spark) is found in the workdir.
+      - A server that requires a token gets the one in the environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN).
     type: str
   spark_conf:
     description:
@@ -36,7 +33,7 @@ options:
     description:
       - Spark settings that are secrets, such as V(spark.hadoop.fs.s3a.secret.key). They override O(spark_conf).
       - No output, log or command line shows them. An embedded Spark reads them from a private file.
-      - A server in O(spark_remote) gets them only through TLS (V(sc://host:15002/;use_ssl=true)), unless it is the server of O(workdir).
+      - A server in O(spark_remote) gets them only through TLS (V(sc://host:15002/;use_ssl=true)).
     type: dict
     default: {}
 requirements:

@@ -99,31 +99,6 @@ options:
       - Transient is an election without an answer, or with an error that Kafka's own clients retry. A missing permission is not transient.
     type: int
     default: 3
-  max_partitions:
-    description:
-      - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held partitions do not count.
-      - With O(decide_again=true), partitions that are decided again and exceed the limit are V(held).
-      - The default is more than two brokers usually lead, and less than a large cluster has. It protects a cluster that is unreachable rather than
-        down. To elect more partitions, set their number.
-    type: int
-    default: 10000
-  max_offline_brokers:
-    description:
-      - Nothing is elected, and the task fails, while more brokers of the cluster than this are fenced, or in replica sets without being registered.
-      - With three replicas, a partition that still has a survivor has lost two brokers. More at once are probably unreachable (a rack, a network),
-        not lost, and return with their records. If they are lost, set their number.
-    type: int
-    default: 2
-  lost_brokers:
-    description:
-      - Ids of the brokers that are lost permanently. Optional. They are checked before anything is elected, and a broker that shows signs of life fails
-        the task. Each must be a broker of the cluster, fenced, with no answer from its port and no fetch of the metadata log (DescribeQuorum) for more
-        than 9 seconds. The check takes 3 seconds.
-      - The list must be complete. A broker that is offline, silent and not listed fails the task, too. A broker that is coming back need not be listed.
-      - Kafka before 4.0 does not report the addresses of fenced brokers, so their ports are not probed.
-    type: list
-    elements: int
-    default: []
   preview:
     description:
       - Number of partitions to return in RV(results), one of each outcome and reason code first, then those that were not elected.
@@ -132,6 +107,7 @@ options:
     default: 20
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.limits
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.first_answer
@@ -339,7 +315,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.take_designations(params["partitions"], "option partitions")
     if params["allow_data_loss"]:
         recovery.collect_again(module.connection)
-        recovery.keep_within(blast_radius.Limits.from_params(params))
+        recovery.keep_within(blast_radius.BlastRadiusLimits.from_params(params))
         if params["quorum_before"]:
             quorum_stability.require_stable_quorum(cluster, params["quorum_before"], params["quorum_window"])
     # From here on signals are deferred: the work in progress is finished, and the results show how far it got.

@@ -25,7 +25,7 @@ options:
   election_type:
     description:
       - V(preferred) is for partitions without a leader, or with another one than the first of their replica list.
-      - V(unclean) is only for partitions without a leader.
+      - V(unclean) is only for partitions without a leader. O(max_partitions), O(max_offline_brokers) and O(lost_brokers) limit these elections alone.
     type: str
     choices: [preferred, unclean]
     required: true
@@ -48,29 +48,13 @@ options:
         C(UNKNOWN_TOPIC_OR_PARTITION), C(PREFERRED_LEADER_NOT_AVAILABLE) and C(ELIGIBLE_LEADERS_NOT_AVAILABLE), which describe the partition.
     type: int
     default: 3
-  max_partitions:
-    description: For O(election_type=unclean). Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected.
-    type: int
-    default: 10000
-  max_offline_brokers:
-    description:
-      - For O(election_type=unclean). Nothing is elected, and the task fails, while more brokers of the cluster than this are fenced, or in replica
-        sets without being registered. More at once are probably unreachable, not lost, and return with their records.
-    type: int
-    default: 2
-  lost_brokers:
-    description:
-      - For O(election_type=unclean). Ids of the brokers that are lost permanently. Optional. They are checked before anything is elected. A broker
-        with signs of life fails the task, and so does a broker that is offline, silent and not listed.
-    type: list
-    elements: int
-    default: []
   preview:
     description: Number of partitions to return in RV(results), one of each outcome and error first, then those that failed. RV(summary) counts all.
     type: int
     default: 20
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.limits
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
@@ -171,7 +155,7 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     if cluster.silence is not None:
         module.ansible.warn(f"elections are sent to the active controller itself, and the new leaders are not verified: {cluster.silence}")
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
-        election.keep_within(blast_radius.Limits.from_params(params))
+        election.keep_within(blast_radius.BlastRadiusLimits.from_params(params))
     # From here on signals are deferred: the batch in progress is finished, and the results show how far it got.
     signals.defer_signals()
     if params["election_type"] == UNCLEAN and not params["allow_data_loss"]:

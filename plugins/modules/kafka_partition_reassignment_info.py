@@ -41,6 +41,8 @@ options:
     description: Number of partitions to return in RV(partitions), and of replicas in RV(replicas), first one of each kind, then the worst.
     type: int
     default: 20
+requirements:
+  - orjson >= 3.10
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.reassignments

@@ -143,6 +143,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
@@ -156,15 +157,15 @@ SHOWN = 20
 
 
 def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir: Path) -> dict[str, Any]:
-    """Claim the outages of the plan, or return the reasons why not. IncidentError if the plan is of another run or cluster."""
+    """Claim the outages of the plan, or return the reasons why not. RecoveryError if the plan is of another run or cluster."""
     params = module.params
     check_inside(workdir, Path(params["plan"]))
     plan = plan_file.load(params["plan"])
     if (plan.get("run_id"), plan.get("cluster")) != (params["run_id"], params["cluster"]):
-        raise auto_recovery_ledger.IncidentError(
+        raise RecoveryError(
             f"{params['plan']} is not the plan of run {params['run_id']} for {params['cluster']}: only the plan of the same run is applied unattended"
         )
-    limits = auto_recovery_ledger.Limits(**{name: params[name] for name in LIMITS})
+    limits = auto_recovery_ledger.AutoRecoveryLimits(**{name: params[name] for name in LIMITS})
     now = time.time()
     wanted = auto_recovery_ledger.claims_of(plan, params["incident"], now)
     reasons = auto_recovery_ledger.objections(plan, limits, params["allow_data_loss"])
@@ -210,7 +211,7 @@ def recovery_incident(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     for name in LIMITS:
         if params[name] < 0:
-            raise auto_recovery_ledger.IncidentError(f"{name} is {params[name]}: it has to be 0 or more")
+            raise RecoveryError(f"{name} is {params[name]}: it has to be 0 or more")
     if params["incident"]:
         safe_name("incident", params["incident"])
     workdir = Path(params["workdir"]).absolute()

@@ -84,6 +84,26 @@ options:
         C(reason_code). No playbook reads this file. To elect one of its partitions, move it to the other file.
       - Existing files are not overwritten. The task fails if one exists with other content.
     type: path
+  collected_file:
+    description:
+      - Start Spark, and wait for this file in O(workdir) before anything is planned. For a task with C(async) that starts while evidence is collected.
+      - It is JSON with the lists C(clusters) and C(other_clusters), which replace O(clusters) and O(other_clusters). The module removes it.
+      - Requires O(playbook_process).
+    type: path
+  playbook_process:
+    description:
+      - The process that writes O(collected_file), from the lookup P(streamops.kafka_recovery.playbook_process#lookup). The module and its Spark end
+        within seconds of the end of that process.
+    type: dict
+    suboptions:
+      pid:
+        description: Process id.
+        type: int
+        required: true
+      started_at:
+        description: Start time, in seconds since the epoch.
+        type: float
+        required: true
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
   - streamops.kafka_recovery.attributes
@@ -171,19 +191,26 @@ summary:
     online: 0
 """
 
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import owner_process, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.collected import Collected, wait_until_collected
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.warmup import write_warmup_plan
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import SETTINGS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import PARTITIONS, is_embedded, session
+
+with suppress(ImportError):  # common.optional_imports names what is missing
+    from pyspark.sql import SparkSession
 
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
@@ -191,10 +218,23 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     params, where = module.params, options.session_arguments(module)
     check_strategies(params["topic_strategies"])
     workdir = Path(params["workdir"]).absolute()
-    found = plan_files.find_landing_files(workdir, params["run_id"], params["clusters"], params["other_clusters"])
-    options.fail_if_no_input(module, found.files, found.quarantine, "landing file")
-    where["conf"] = {**found.settings(), **where["conf"]}
-    with session(**where, input_bytes=found.bytes) as spark:
+    clusters = Collected(params["clusters"], params["other_clusters"])
+    spark: SparkSession | None = None
+    with ExitStack() as stack:
+        if params["collected_file"]:
+            stack.enter_context(owner_process.end_with(owner_process.find_owner(**params["playbook_process"])))
+            spark = stack.enter_context(session(**where | {"conf": {**SETTINGS, **where["conf"]}}, input_bytes=None))
+            if is_embedded(where["master"], where["remote"]):
+                write_warmup_plan(spark)
+            clusters = wait_until_collected(workdir, Path(params["collected_file"]).absolute())
+        found = plan_files.find_landing_files(workdir, params["run_id"], *clusters)
+        options.fail_if_no_input(module, found.files, found.quarantine, "landing file")
+        if spark is None:
+            spark = stack.enter_context(
+                session(**where | {"conf": {**found.settings(), **where["conf"]}}, input_bytes=found.bytes, passes_rows=True)
+            )
+        elif PARTITIONS not in where["conf"]:
+            spark.conf.set(PARTITIONS, found.settings()[PARTITIONS])
         result = plan_files.write_plans(
             spark, found, workdir, params["strategy"], params["ranking"], module.check_mode, params["topic_strategies"]
         )
@@ -220,13 +260,19 @@ def main() -> None:
             **STRATEGY_ARGUMENTS,
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
             "manual_output_dir": {"type": "path"},
+            "collected_file": {"type": "path"},
+            "playbook_process": {
+                "type": "dict",
+                "options": {"pid": {"type": "int", "required": True}, "started_at": {"type": "float", "required": True}},
+            },
             **options.SPARK_ARGUMENTS,
         },
+        required_by={"collected_file": "playbook_process"},
         supports_check_mode=True,
     )
-    trace = import_error("pyspark.sql", "pyarrow")
+    trace = import_error("pyspark.sql", "pyarrow", *(["psutil"] if module.params["collected_file"] else []))
     if trace is not None:
-        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
+        module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)
     run_and_exit(module, lambda: recovery_plan(module), "plans that were not finished are unchanged")
 
 

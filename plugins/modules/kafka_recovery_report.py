@@ -54,6 +54,11 @@ options:
   retention_days:
     description: Remove rows that are older than this many days from all history tables except the audit. Default is to keep everything.
     type: int
+  page_files:
+    description:
+      - Template, style sheets and script of the page, by the names of their files. The action plugin of the collection sets this option. Leave it out.
+      - They are not secret, but too long for a log.
+    type: dict
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
   - streamops.kafka_recovery.commands
@@ -172,7 +177,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page_files, run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
 
 
@@ -197,6 +202,7 @@ def main() -> None:
             "textfile": {"type": "path"},
             "ingest": {"type": "bool", "default": True},
             "retention_days": {"type": "int"},
+            page_files.OPTION: {"type": "dict", "no_log": True},
             **COMMAND_ARGUMENTS,
             **spark_options.SPARK_ARGUMENTS,
         },

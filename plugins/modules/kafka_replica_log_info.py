@@ -60,6 +60,7 @@ options:
     type: int
     default: 10
 requirements:
+  - orjson >= 3.10
   - prettytable >= 3.16
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
@@ -161,8 +162,8 @@ unreachable_brokers:
   sample: [{broker_id: 3, reason: Request timed out after 10000 ms}]
 """
 
-import traceback
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
@@ -171,10 +172,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import RELATIONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
     FIRST_ANSWER_ARGUMENTS,
@@ -199,11 +201,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 
-PRETTYTABLE_IMPORT_ERROR = None
-try:
+with suppress(ImportError):  # optional_imports.py says why
     from prettytable import PrettyTable
-except ImportError:
-    PRETTYTABLE_IMPORT_ERROR = traceback.format_exc()
 
 # The columns of KIP-1275's table, last_written_epoch, which distinguishes logs, and whether the broker is fenced, so that it cannot be elected.
 COLUMNS = (
@@ -270,7 +269,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     }
 
 
-def counts(found: evidence.Evidence) -> dict[str, int]:
+def counts(found: documents.Evidence) -> dict[str, int]:
     """Count partitions, replicas that answered or did not, and pairs by relation."""
     silent = sum(1 for log in found.replicas.values() if log.error)
     relations = Counter(pair["relation"] for pair in found.pairs)
@@ -305,8 +304,9 @@ def main() -> None:
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )
-    if PRETTYTABLE_IMPORT_ERROR is not None:
-        module.ansible.fail_json(msg=missing_required_lib("prettytable"), exception=PRETTYTABLE_IMPORT_ERROR)
+    for library in ("prettytable", "orjson"):
+        if trace := import_error(library):
+            module.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
     module.run(replica_log_info, opening=NativeCluster, within_duration=True)
 
 

@@ -233,7 +233,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import OptionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview, Configurable
@@ -269,13 +269,13 @@ def replication_throttle(module: KafkaModule, cluster: ReassignmentAdmin) -> dic
 
 
 def check(module: KafkaModule) -> None:
-    """Check options before a broker is contacted. OptionError for invalid rates or replicas, or for an expiry of more than a year."""
+    """Check options before a broker is contacted. RecoveryError for invalid rates or replicas, or for an expiry of more than a year."""
     params = module.params
     if params["state"] == PRESENT:
         read_rates(params)
         read_replicas(params["throttled_replicas"])
         if params["expires_after"] is not None and params["expires_after"] > LONGEST_EXPIRY:
-            raise OptionError(f"expires_after is {params['expires_after']:g}: it is in seconds, at most {LONGEST_EXPIRY:g} (a year)")
+            raise RecoveryError(f"expires_after is {params['expires_after']:g}: it is in seconds, at most {LONGEST_EXPIRY:g} (a year)")
 
 
 def main() -> None:

@@ -40,6 +40,8 @@ options:
     description: Days for which one snapshot of each hour is kept. V(0) keeps all of these.
     type: float
     default: 30.0
+requirements:
+  - orjson >= 3.10
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions.workdir

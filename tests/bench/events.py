@@ -18,10 +18,11 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from integration.breaking import delete_topics
 from integration.rulebook import Rulebook
+from integration.spark import connect_server
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import TASK_LINE, playbook
+from bench.measure import TASK_LINE
 from rig import KafkaCluster, NewTopic
 from rig.fleet import host_vars, inventory, write_inventory
 
@@ -75,24 +76,24 @@ class Bench:
     def __init__(self, cluster: KafkaCluster, scratch: Path, interval: float) -> None:
         self.cluster, self.scratch, self.interval = cluster, scratch, interval
         self.inventory = scratch / "inventory.yml"
-        own: dict[str, Any] = {
+        self.own: dict[str, Any] = {
             **host_vars(cluster),
             "kafka_recovery_workdir": str(scratch / "workdir"),
             "kafka_recovery_allow_data_loss": True,
             "kafka_recovery_auto_max_per_hour": 1000,
             "kafka_recovery_auto_max_fleet_per_hour": 1000,
         }
-        write_inventory(self.inventory, inventory({"bench": own}))
         self.log = scratch / "ansible.log"
 
     def run(self, variant: Variant, console: Console) -> list[dict[str, float]]:
         """Seconds of each step, for each incident."""
-        spark: dict[str, Any] = {"kafka_recovery_workdir": str(self.scratch / "workdir")}
         found = []
         with ExitStack() as stack:
+            remote = ""
             if variant.warm:
-                playbook("spark", self.inventory, self.scratch, **spark)
-                stack.callback(playbook, "spark", self.inventory, self.scratch, **spark, kafka_recovery_spark_state="stopped")
+                (self.scratch / "spark").mkdir(mode=0o700, exist_ok=True)
+                remote = stack.enter_context(connect_server(self.scratch / "spark"))
+            write_inventory(self.inventory, inventory({"bench": {**self.own, "kafka_recovery_spark_remote": remote}}))
             for number in range(variant.incidents):
                 self._lag()
                 found.append(self._incident())

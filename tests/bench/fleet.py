@@ -7,18 +7,16 @@ import resource
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 from integration.listeners import closed_port
+from integration.spark import connect_server
 from rich.console import Console
 from rich.table import Table
 
 from bench.measure import ROOT, playbook
-from bench.pipeline import kept_warm
 from rig import KafkaCluster
 from rig.fleet import Fleet, default_names, host_vars, inventory, write_inventory
 from rig.pair import lose_leaders
@@ -33,7 +31,6 @@ WORK = (
     "Elect what",
     "Read which requested",
     "Assess consumer",
-    "Start a Spark server",
 )
 TASKS_SHOWN = 8
 
@@ -74,11 +71,6 @@ class Bench:
         values = {"workdir": str(self.scratch / "workdir"), "run_id": f"run-{len(self.costs)}", **variables}
         named = {f"kafka_recovery_{key}": value for key, value in values.items()}
         seconds, ended, tasks = playbook(name, path, self.scratch, root, **named)
-        for left in psutil.Process().children():  # adopted: the playbook's fork server, which ends a moment later
-            with suppress(psutil.ZombieProcess):
-                if not any("fork_server" in part for part in left.cmdline()):
-                    continue
-            left.wait(timeout=10)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if ended != code:
             raise RuntimeError(f"{what} ended with {ended} instead of {code}: {(self.scratch / 'ansible.log').read_text()[-3000:]}")
@@ -123,14 +115,15 @@ def on_real_clusters(bench: Bench, checkouts: Mapping[str, Path], simulated: int
     names = default_names(REAL)
     homes = {**dict(zip(names, names, strict=True)), **{f"simulated{number:03}": names[number % REAL] for number in range(simulated)}}
     topics = {(host, which): f"{host}.{index}" for host in homes for index, which in enumerate(checkouts)}
-    with Fleet(names, brokers=2, heap="160m", session_timeout=10) as fleet, kept_warm(bench.scratch / "workdir"):
+    (bench.scratch / "spark").mkdir(mode=0o700)
+    with Fleet(names, brokers=2, heap="160m", session_timeout=10) as fleet, connect_server(bench.scratch / "spark") as remote:
         bench.say(f"{REAL} clusters are up")
         fleet.each(lambda cluster: lose_leaders(cluster, [topic for (host, _), topic in topics.items() if homes[host] == cluster.name]))
         for kind, chosen in (("real", names), ("simulated", [host for host in homes if host not in names])):
             for what, name, leave in (("plan", "plan", False), ("recover", "recover", True), ("recover again", "recover", True)):
                 for which, root in checkouts.items():
                     hosts = {host: only(fleet[homes[host]], topics[host, which]) for host in chosen}
-                    bench.measure(f"{which}{what}, {kind}", name, hosts, root, allow_data_loss=leave)
+                    bench.measure(f"{which}{what}, {kind}", name, hosts, root, allow_data_loss=leave, spark_remote=remote)
 
 
 def on_nobody(bench: Bench, checkouts: Mapping[str, Path], clusters: int) -> None:

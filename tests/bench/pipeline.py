@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import statistics
 import sys
 import tempfile
@@ -16,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 import yaml
+from integration.spark import connect_server
 from rich.console import Console
 from rich.table import Table
 
@@ -41,20 +40,6 @@ SHARES = {
     "evidence": ("Collect evidence",),
     "election": ("Elect what", "Read which requested"),
 }
-
-
-@contextmanager
-def kept_warm(workdir: Path) -> Iterator[None]:
-    """The server of an on-call machine, once it has rehearsed."""
-    workdir.mkdir(mode=0o700, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # it must not outlive a bench that is ended
-    keeper = psutil.Process(module("kafka_recovery_spark", workdir=str(workdir), idle_timeout=0).result["pid"])
-    try:
-        while len(keeper.children()) > 1:
-            time.sleep(1)
-        yield
-    finally:
-        module("kafka_recovery_spark", workdir=str(workdir), state="stopped")
 
 
 @dataclass
@@ -91,17 +76,12 @@ class Bench:
         """30,000 replica rows: warm Connect server, cold embedded Spark."""
         with self.fleet(REPLICAS * PER_CLUSTER) as workdir:
             cold = [self._planned(workdir) for _ in range(3)]
-            made = module("kafka_recovery_spark", workdir=str(workdir), state="archived")
-            size = Path(made.result["archive"]).stat().st_size
-            archived = [self._planned(workdir) for _ in range(3)]
-            with kept_warm(workdir):
-                warm = [self._planned(workdir, spark_remote="auto") for _ in range(RUNS + 1)][1:]
+            with connect_server(self._folder("spark")) as remote:
+                warm = [self._planned(workdir, spark_remote=remote) for _ in range(RUNS + 1)][1:]
         self.note(
             "plan of 30,000 replica rows, warm Connect server, whole module (median of 5)", _seconds(warm), "≤ 2 s", _median(warm) <= 2
         )
-        self.note("the same, cold local[*], Spark's classes archived (median of 3)", _seconds(archived))
-        self.note("the same, cold local[*], not archived (median of 3)", _seconds(cold), "≤ 12 s", _median(cold) <= 12)
-        self.note("archiving Spark's classes, once", f"{made.seconds:.0f} s, {size / 1e6:.0f} MB")
+        self.note("the same, cold local[*] (median of 3)", _seconds(cold), "≤ 12 s", _median(cold) <= 12)
 
     def fleets(self, largest: int) -> None:
         """300,000 rows and ten times as many, until `largest`: Spark, and as far as 3 million rows a plain loop."""
@@ -187,14 +167,14 @@ class Bench:
             self.console.print(f"[dim]{line}[/]".replace("[bench]", ""))
 
         workdir = self.scratch / "recovered"
-        with KafkaCluster("bench", say=say, brokers=4, heap="1g") as cluster, kept_warm(workdir):
+        with KafkaCluster("bench", say=say, brokers=4, heap="1g") as cluster, connect_server(self._folder("spark-recovered")) as remote:
             damage = Damage(cluster, ROLES)
             ours, stocks = damage.add("many", partitions, copies=2, different=0.5).topics
             damage.inflict()
             stock = elect_unclean(cluster, damage.plots([stocks]))
             cluster.wait_for_partitions([stocks], lambda state: len(state.isr) == 2, "back in sync", seconds=300)
             time.sleep(5)
-            seconds, code, tasks = self._recovered(cluster, damage, ours, workdir)
+            seconds, code, tasks = self._recovered(cluster, damage, ours, workdir, remote)
             shares = {share: sum(took for task, took in tasks.items() if task.startswith(names)) for share, names in SHARES.items()}
             rest = seconds - sum(shares.values())
             self.note(f"kafka-leader-election.sh, {partitions} partitions, JVM start included", f"{stock.seconds:.2f} s", "1")
@@ -229,7 +209,9 @@ class Bench:
             _median(taken) <= 1.5,
         )
 
-    def _recovered(self, cluster: KafkaCluster, damage: Damage, topic: str, workdir: Path) -> tuple[float, int, dict[str, float]]:
+    def _recovered(
+        self, cluster: KafkaCluster, damage: Damage, topic: str, workdir: Path, remote: str
+    ) -> tuple[float, int, dict[str, float]]:
         inventory, named = self.scratch / "inventory.yml", self.scratch / "named.json"
         inventory.write_text(
             yaml.safe_dump({"kafka_clusters": {"hosts": {"bench": {"kafka_bootstrap_servers": cluster.bootstrap_servers}}}})
@@ -238,8 +220,13 @@ class Bench:
         named.write_text(json.dumps({"partitions": rows}))
         return playbook(
             "recover", inventory, self.scratch, kafka_recovery_workdir=str(workdir), kafka_recovery_allow_data_loss=True,
-            kafka_recovery_run_id="whole", kafka_recovery_partitions_file=str(named),
+            kafka_recovery_run_id="whole", kafka_recovery_partitions_file=str(named), kafka_recovery_spark_remote=remote,
         )  # fmt: skip
+
+    def _folder(self, name: str) -> Path:
+        folder = self.scratch / name
+        folder.mkdir(mode=0o700)
+        return folder
 
     def _planned(self, workdir: Path, cores: int | None = None, **options: Any) -> Measured:
         return module_on(cores, "kafka_recovery_plan", workdir=str(workdir), run_id="run", **options)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from unit.situations import FENCED, Log, Situation, documents_of, healthy
+from unit.partition_situations import FENCED, Log, Situation, documents_of, healthy
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from docsite.drawings import CASES, DRAWINGS, FOLDER, Case
 
@@ -55,12 +55,12 @@ def test_what_is_drawn_of_logs_is_what_the_rules_say(case: Case) -> None:
     truncated = {row.other.broker_id: row.common_offset for row in found.relations if row.beyond_common != 0}
     assert found.winner is not None
     assert (found.word, found.winner.broker_id, truncated) == (case.evidence, case.winner, case.truncated)
-    assert found.outcome == (Outcome.ELECT if case.evidence == "prefix" else Outcome.HELD)
+    assert found.action == (Action.ELECT if case.evidence == "prefix" else Action.HOLD)
 
 
 def test_the_loss_that_is_drawn_is_the_one_that_a_plan_states() -> None:
     case = CASES["loss"]
-    stated = bounds(decided(case), Cluster())
+    stated = bounds(decided(case), ClusterHeader())
     assert (stated.lower_bound, stated.lower_bound_from) == (case.lower_bound, "healthy_snapshot")
     assert (stated.upper_bound, stated.upper_bound_from) == (None, "unknown")
 

@@ -86,12 +86,15 @@ def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[
             """Which cluster is at work, and not what happens to it."""
             shown.update(f"{line.partition(']')[0].removeprefix('[')} is being prepared")
 
-        stack.enter_context(connect_server(workdir))
+        (folder / "spark").mkdir()
+        remote = stack.enter_context(connect_server(folder / "spark"))
         clusters = stack.enter_context(fleet(scenario, say))
         stage = Stage(scenario, clusters.clusters, by_the_clock=commands is None)
         stack.callback(stage.close)
         stage.prepare()
-    prompt = open_game(console, scenario, stage, folder / "inventory.yml", workdir, ask=commands is None)
+    prompt = open_game(
+        console, scenario, stage, folder / "inventory.yml", workdir, ask=commands is None, kafka_recovery_spark_remote=remote
+    )
     if commands is None:
         prompt.converse()
     else:

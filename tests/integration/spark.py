@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,45 +15,67 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
-from integration.support import run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import TOKEN_VARIABLE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import listening
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import TOKEN_VARIABLE
 from rig.ports import PortBlock
 from rig.process import Processes
 
 START_SECONDS = 180
-# Instead of an ansible-playbook, this process is what the server ends with.
-OURS = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import supervisor
-supervisor.owner = lambda: ({pid}, {since})
-"""
+PROGRAM = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @contextmanager
 def connect_server(directory: Path) -> Iterator[str]:
-    """Have kafka_recovery_spark run a server, and yield its address as of one that is not the workdir's. Its token is in the environment meanwhile."""
+    """Run PySpark's Connect server, and yield its address. Its token is in the environment meanwhile."""
     directory.chmod(0o700)
-    options = {"workdir": str(directory), "memory": "768m", "spark_master": "local[2]", "idle_timeout": 0, "ends_with_playbook": True}
-    me = psutil.Process()
-    started = run_module("kafka_recovery_spark", options, before=OURS.format(pid=me.pid, since=me.create_time()))
-    assert started.returncode == 0, started
-    os.environ[TOKEN_VARIABLE] = Path(started.result["token_file"]).read_text().strip()
+    home, ports, log = _home(), PortBlock(), directory / "connect.log"
+    port, token = ports.take(), secrets.token_urlsafe(32)
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "768m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        # A session keeps its Python workers until the server ends.
+        "spark.python.worker.reuse": "false",
+    }
+    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    before = os.environ.get("PYSPARK_PYTHON")
+    os.environ |= {TOKEN_VARIABLE: token, "PYSPARK_PYTHON": sys.executable}
+    processes = Processes(keep_open=[ports.lock_fd])
     try:
+        processes.start(
+            "connect", [str(home / "bin/spark-submit"), "--master", "local[2]", "--class", PROGRAM, *settings, "spark-internal"], log
+        )
+        deadline = time.monotonic() + START_SECONDS
+        while not listening("127.0.0.1", port):
+            assert processes.returncode("connect") is None and time.monotonic() < deadline, log.read_text()[-2000:]
+            time.sleep(0.2)
         # Spark's own client sends a token in plain text to this name alone.
-        yield started.result["remote"].replace("127.0.0.1", "localhost")
+        yield f"sc://localhost:{port}"
     finally:
-        del os.environ[TOKEN_VARIABLE]
-        stopped = run_module("kafka_recovery_spark", {"workdir": str(directory), "state": "stopped"})
-        assert stopped.returncode == 0, stopped
+        processes.close()
+        ports.release()
+        del os.environ[TOKEN_VARIABLE], os.environ["PYSPARK_PYTHON"]
+        if before is not None:
+            os.environ["PYSPARK_PYTHON"] = before
+
+
+def _home() -> Path:
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent
 
 
 class Standalone:
     """A master and a worker with two cores, on loopback. `master`: its URL; `work`: the worker's directory, one folder for each application."""
 
     def __init__(self, directory: Path) -> None:
-        spec = find_spec("pyspark")
-        assert spec is not None and spec.origin is not None
-        self._command = [str(Path(spec.origin).parent / "bin" / "spark-class")]
+        self._command = [str(_home() / "bin" / "spark-class")]
         self._ports, self._log = PortBlock(), directory / "spark.log"
         self._processes = Processes(keep_open=[self._ports.lock_fd])
         self.work = directory / "work"

@@ -13,8 +13,8 @@ import pytest
 from integration.controllers import BEFORE_PRE_VOTE, FETCH_TIMEOUT, WITH_PRE_VOTE, Controllers
 from integration.support import Played
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum as model_quorum
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from rig import KafkaCluster
 
 
@@ -86,12 +86,12 @@ def test_a_voter_that_comes_and_goes_forces_elections_only_where_there_is_no_pre
 @newest
 def test_one_voter_behind_leaves_a_majority(controllers: Controllers) -> None:
     voter = controllers.follower()
-    with controllers.cut_off(voter, seconds=model_quorum.BEHIND_AFTER):
+    with controllers.cut_off(voter, seconds=quorum.BEHIND_AFTER):
         found = controllers.info(request_timeout=2)
     assert found["verdict"] == "calm"
     assert [reason for reason in found["reasons"] if reason.startswith(f"voter {voter} last fetched")] == found["reasons"] != []
     behind = next(row for row in found["voters"] if row["replica_id"] == voter)
-    assert behind["lag"] > 0 and behind["seconds_since_fetch"] > model_quorum.BEHIND_AFTER
+    assert behind["lag"] > 0 and behind["seconds_since_fetch"] > quorum.BEHIND_AFTER
     told = next(row for row in found["controllers"] if row["address"] == controllers.cluster.controllers[voter].address)
     assert told["pre_vote"] is None and told["error"]
 
@@ -102,9 +102,12 @@ def test_killed_controllers(controllers: Controllers) -> None:
     cluster = controllers.cluster
     first = controllers.now().leader_id
     seen = watched(controllers, lambda: cluster.kill(first))
-    assert quorum.judge(seen).verdict == "churning", quorum.history(seen)
+    assert quorum_stability.judge(seen).verdict == "churning", quorum_stability.history(seen)
     unheard = [f"voter {first} has not fetched the metadata log since the leader took over"]
-    controllers.wait(lambda found: quorum.judge([quorum.QuorumObservation(0.0, found)]).reasons == unheard, "followed by the other voter")
+    controllers.wait(
+        lambda found: quorum_stability.judge([quorum_stability.QuorumObservation(0.0, found)]).reasons == unheard,
+        "followed by the other voter",
+    )
     found = controllers.info()
     assert (found["verdict"], found["reasons"]) == ("calm", unheard)
     assert found["leader_id"] != first
@@ -137,19 +140,19 @@ def test_a_majority_behind(controllers: Controllers) -> None:
     controllers.wait_following()
     leader = controllers.now().leader_id
     others = [number for number in cluster.controllers if number != leader]
-    with controllers.cut_off(*others, seconds=model_quorum.BEHIND_AFTER):
+    with controllers.cut_off(*others, seconds=quorum.BEHIND_AFTER):
         found = controllers.info(controller_bootstrap_servers=[])
         played = controllers.preflight("--check")
     assert (found["verdict"], found["reasons"][0]) == ("majority_behind", "2 of 3 voters are behind")
     assert played.returncode != 0 and "not calm (majority_behind)" in played.said, played
 
 
-def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum.QuorumObservation]:
+def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum_stability.QuorumObservation]:
     """Watch the quorum, `act` after the first look, and go on until there is a leader again."""
     acted = threading.Event()
 
     class Watched:
-        def quorum(self) -> model_quorum.Quorum:
+        def quorum(self) -> quorum.Quorum:
             found = cluster.quorum()
             if not acted.is_set():
                 act()
@@ -157,4 +160,4 @@ def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum.Qu
             return found
 
     with controllers.watching() as cluster:
-        return quorum.watch(Watched(), 1.0)
+        return quorum_stability.watch(Watched(), 1.0)

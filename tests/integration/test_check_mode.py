@@ -18,7 +18,7 @@ import yaml
 from integration.breaking import create, lose_all_but
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, Operator, Played, run_module
-from unit.remotes import Forge, proposal, resealed
+from unit.git_remotes import Forge, proposal, resealed
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
@@ -164,7 +164,6 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_replication_throttle", {**workdir, "cluster": operator.name, "rate": 1 << 20}),
         ("kafka_replication_throttle", {**workdir, "cluster": operator.name, "state": "absent"}),
         ("kafka_recovery_report", {**spark, "run_id": CHECKED, "retention_days": 1}),
-        *(("kafka_recovery_spark", {**workdir, "state": state}) for state in ("started", "archived", "stopped")),
     ]
     assert {name for name, _options in calls} | {"kafka_recovery_options_info"} == MODULES, "one more module"
     refs = forge.names("main")
@@ -196,7 +195,6 @@ def test_no_playbook_changes_anything_in_check_mode(prepared_run: Operator, tmp_
         "snapshot": {},
         "preferred": {"partitions": [{"topic": MOVED, "partition": 0}]},
         "reassign": {"allow_data_loss": True, "throttle": 1 << 20},
-        "spark": {},
     }
     assert set(options) == {path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")}, "one more playbook"
     branches = forge.names("main")

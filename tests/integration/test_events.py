@@ -27,7 +27,7 @@ from integration.requestlog import RequestLog
 from integration.rulebook import Rulebook
 from integration.support import CHECKOUT, Operator
 from unit.event_sources import free_port
-from unit.remotes import Forge, git, plan_key
+from unit.git_remotes import Forge, git, plan_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import ClusterObserver

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from integration.support import CHECKOUT, Operator, play
-from unit.remotes import Forge
+from unit.git_remotes import Forge
 
 from rig import Damage, Roles
 

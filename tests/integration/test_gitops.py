@@ -16,7 +16,7 @@ import pytest
 import yaml
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, Played, failure, outcomes, run_module
-from unit.remotes import Forge, plan_key, proposal, resealed, with_a_key
+from unit.git_remotes import Forge, plan_key, proposal, resealed, with_a_key
 
 from rig.fleet import host_vars, inventory, write_inventory
 

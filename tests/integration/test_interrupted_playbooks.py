@@ -25,12 +25,12 @@ import pytest
 from integration.held import wait_until
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes, run_module
 
-# Python reads this at every start. Modules come to it through a pipe, so it has no arguments then, or they are forks of the fork server; one of
+# Python reads this at every start. Modules come to it through a pipe, so it has no arguments then; one of
 # them is held where it is about to send ElectLeaders: replica orders are changed then.
 SITECUSTOMIZE = """
 import os, sys, time
 from pathlib import Path
-if len(sys.orig_argv) == 1 or any("fork_server" in part for part in sys.orig_argv):
+if len(sys.orig_argv) == 1:
     from kafka.net.manager import KafkaConnectionManager
     send, folder = KafkaConnectionManager.send, Path(__file__).parent
     def held(self, request, **kwargs):

@@ -18,8 +18,8 @@ from integration.breaking import delete_topics
 from integration.held import HeldElection
 from integration.support import Operator, TopicPartition, by_partition, play
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import given_up
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
 from rig import KafkaCluster, NewTopic, PartitionState
 
 # topic: replicas, min.insync.replicas, unclean.leader.election.enable

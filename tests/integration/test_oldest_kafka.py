@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from integration.support import Operator, by_partition
-from integration.test_isr_history import resolved
+from integration.test_isr_history_of_clusters import resolved
 
 from rig import Damage, KafkaCluster, Roles
 

@@ -20,8 +20,7 @@ from integration.support import Operator, by_partition, failure, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS, Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from rig import java
 from rig.acls import CLUSTER, Acl
 
@@ -131,7 +130,7 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
     with opened(fortress) as cluster:
         with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED; grant DESCRIBE on the cluster"):
             cluster.reassigning()
-        with pytest.raises(TopicConfigError, match="grant DESCRIBE_CONFIGS on the topics"):
+        with pytest.raises(RecoveryError, match="grant DESCRIBE_CONFIGS on the topics"):
             cluster.topic_configs({"orders"}).require_complete()
 
     fortress.grant(TO_PLAN)

@@ -22,9 +22,9 @@ from typing import Any
 
 import pytest
 from integration.secured import KEY, OAUTH, PLAIN, SCRAM, TO_RECOVER, Fortress
-from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes, run_module
+from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes
 from unit.git_http import git_server, stored_token
-from unit.remotes import Forge, git, ssh_key
+from unit.git_remotes import Forge, git, ssh_key
 
 from rig.fleet import inventory, write_inventory
 
@@ -156,7 +156,7 @@ class Recovery:
 
 @pytest.fixture(scope="module")
 def recovery(fortress: Fortress, tmp_path_factory: pytest.TempPathFactory) -> Recovery:
-    """One cluster under three names, each with a login of its own, a locked key, and a partition without a leader. Spark is the workdir's own."""
+    """One cluster under three names, each with a login of its own, a locked key, and a partition without a leader. Spark is embedded."""
     fortress.grant(TO_RECOVER)
     folder = tmp_path_factory.mktemp("recovery")
     key = {**fortress.client(password=KEY), "client_key_password": KEY}
@@ -169,10 +169,7 @@ def recovery(fortress: Fortress, tmp_path_factory: pytest.TempPathFactory) -> Re
         for name, (login, topic) in CLUSTERS.items()
     }
     write_inventory(folder / "inventory.yml", inventory(logins))
-    seen = recover(folder / "home", folder / "inventory.yml", folder / "work", spark_remote="auto", allow_data_loss=True)
-    # The server has an end of its own after the playbook's. Until then it removes files.
-    stopped = run_module("kafka_recovery_spark", {"workdir": str(folder / "work"), "state": "stopped"})
-    assert stopped.returncode == 0, stopped
+    seen = recover(folder / "home", folder / "inventory.yml", folder / "work", spark_remote="", allow_data_loss=True)
     return Recovery(folder, folder / "inventory.yml", seen)
 
 
@@ -186,13 +183,11 @@ def test_a_recovery_shows_no_secret_and_leaves_private_files(fortress: Fortress,
     assert any(line.startswith(sys.executable) for line in seen.command_lines), (
         "the modules' processes, which get their options through a pipe"
     )
-    assert any("SparkConnectServer" in line and "--properties-file" in line for line in seen.command_lines), (
-        "Java, which has Spark's settings"
-    )
+    assert any("pyspark-shell" in line and "--properties-file" in line for line in seen.command_lines), "Java, which has Spark's settings"
     assert len(seen.environments) > 1
     assert "PLAY RECAP" in (home / "ansible.log").read_text()
     kinds = {path.relative_to(work).parts[0] for path in files(work)}
-    assert {"landing", "plans", "journal", "results", "quorum", "spark"} <= kinds
+    assert {"landing", "plans", "journal", "results", "quorum"} <= kinds
 
     places = {
         "output": [seen.output],
@@ -208,8 +203,7 @@ def test_a_recovery_shows_no_secret_and_leaves_private_files(fortress: Fortress,
 
     elected = {name: json.loads((work / "results" / "1" / f"{name}.json").read_text())["partitions"] for name in CLUSTERS}
     assert {name: outcomes(rows) for name, rows in elected.items()} == {name: {topic: {"elected"}} for name, (_, topic) in CLUSTERS.items()}
-    # An archive of Java's classes is 0400.
-    assert {stat.S_IMODE(path.stat().st_mode) for path in files(work)} <= {0o600, 0o400}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files(work)} == {0o600}
     assert {stat.S_IMODE(path.stat().st_mode) for path in [work, *work.rglob("*")] if path.is_dir()} == {0o700}
 
 

@@ -21,7 +21,7 @@ import pyspark
 import pytest
 from integration.spark import standalone
 from integration.support import Answer, failure, run_module
-from unit.situations import RUN, broker_rows, land, random_situations
+from unit.partition_situations import RUN, broker_rows, land, random_situations
 
 VOLATILE = ("plan_id", "created_at", "sha256")
 # What a server has by itself: generated code, and planning anew between stages.

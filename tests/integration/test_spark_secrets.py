@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from integration.support import play, run_module
-from unit.situations import RUN
+from unit.partition_situations import RUN
 
 from rig.fleet import inventory, write_inventory
 
@@ -30,15 +30,15 @@ syslog.syslog = log
 @pytest.mark.parametrize(
     ("module", "option", "conf"),
     [
-        ("kafka_recovery_spark", "spark_conf", {KEY: SECRET, "spark.executor.memory": "1g"}),
-        ("kafka_recovery_spark", "spark_secret_conf", f"{KEY}={SECRET}, spark.executor.memory=1g"),
+        ("kafka_recovery_plan", "spark_conf", {KEY: SECRET, "spark.executor.memory": "1g"}),
+        ("kafka_recovery_report", "spark_secret_conf", f"{KEY}={SECRET}, spark.executor.memory=1g"),
         ("kafka_recovery_plan", "spark_conf", f"{KEY}={SECRET}"),
         ("kafka_recovery_report", "spark_secret_conf", {KEY: SECRET}),
     ],
 )
 def test_a_module_neither_shows_nor_logs_a_secret(module: str, option: str, conf: Any, tmp_path: Path) -> None:
     log = tmp_path / "syslog"
-    options = {"workdir": str(tmp_path / "work"), option: conf, **({} if module == "kafka_recovery_spark" else {"run_id": RUN})}
+    options = {"workdir": str(tmp_path / "work"), option: conf, "run_id": RUN}
     answer = run_module(module, options, check=True, before=LOGGED.format(path=str(log)))
     assert (WRONG in answer.msg) is (option == "spark_conf")
     assert answer.result["invocation"]["module_args"][option] and "Invoked with" in log.read_text()
@@ -56,6 +56,8 @@ def test_a_playbook_does_not_show_a_secret(tmp_path: Path) -> None:
         "kafka_recovery_spark_secret_conf": conf,
     }
     (tmp_path / "group_vars" / "all.json").write_text(json.dumps(variables))
-    played = play("streamops.kafka_recovery.spark", hosts, "-vvv", "--check", "--diff", variables={})
+    plan = [{"hosts": "kafka_clusters", "connection": "local", "gather_facts": False, "roles": ["streamops.kafka_recovery.plan"]}]
+    (tmp_path / "plan.yml").write_text(json.dumps(plan))
+    played = play(str(tmp_path / "plan.yml"), hosts, "-vvv", "--check", "--diff", variables={})
     assert played.returncode != 0 and WRONG in played.said.replace("\n", " "), played
     assert SECRET not in played.said

@@ -70,6 +70,7 @@ def test_one_address_that_answers_is_enough(east: Operator) -> None:
         ("kafka_partition_info", "kafka", "kafka-python"),
         ("kafka_replica_log_info", "kafka", "kafka-python"),
         ("kafka_designated_election", "kafka", "kafka-python"),
+        ("kafka_replica_log_info", "orjson", "orjson"),
         ("kafka_replica_log_info", "prettytable", "prettytable"),
         ("kafka_recovery_plan", "pyspark", "pyspark"),
     ],

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from integration.test_isr_history import resolved
+from integration.test_isr_history_of_clusters import resolved
 
 from rig import Plot, Roles, patches
 from rig.scenarios import Scenario

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Outcome, Policy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Action, Policy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.evidence import Part, Past, evidence, in_past, part, past_of
 from model.partition import Bounds, Replica
@@ -76,7 +76,7 @@ def ask(survivors: Survivors, past: Past | None) -> Answer:
     """Ask what `balanced` elects."""
     placed = in_past(survivors, past) if past else dict(enumerate(survivors))
     decision = decide(evidence(placed, past), BALANCED)
-    assert bool(decision.choices) == (decision.outcome == Outcome.ELECT) == (decision.word in ACCEPTED[Strategy.BALANCED]), survivors
+    assert bool(decision.choices) == (decision.action == Action.ELECT) == (decision.word in ACCEPTED[Strategy.BALANCED]), survivors
     return Answer(survivors, frozenset(placed[broker] for broker in decision.choices), decision.word, decision.reason)
 
 

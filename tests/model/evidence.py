@@ -14,11 +14,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     DISK_FAILED,
     FENCED,
     UNFENCED,
-    Change,
     History,
     Log,
     Pair,
     PartitionEvidence,
+    RecordedState,
     State,
 )
 from model.comparison import answered, seen, stored
@@ -126,8 +126,8 @@ def _log(broker: int, replica: Replica | None, epoch: int, without_disk: bool) -
     return Log(broker, UNFENCED, None, 0, len(replica.log), replica.high_watermark, epoch, written, None, None)
 
 
-def _change(row: Row) -> Change:
-    return Change(
+def _change(row: Row) -> RecordedState:
+    return RecordedState(
         row["offset"], row["timestamp"], row["leader"], row["leader_epoch"], tuple(row["isr"]), tuple(row["eligible_leader_replicas"]),
         row["unclean"], row["reassigned"],
     )  # fmt: skip

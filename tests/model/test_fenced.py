@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.evidence import evidence
@@ -34,7 +34,7 @@ def judged(lost: Lost, fenced: int) -> Counter[str]:
         for winner in decision.choices or (decision.best_first[0],):
             log = placed[winner].log
             gone = max(len(committed) - common(log, committed) for committed in lost.committed)
-            assert (bounds(decision, Cluster()).lower_bound or 0) <= gone, "nothing is called lost that is not"
+            assert (bounds(decision, ClusterHeader()).lower_bound or 0) <= gone, "nothing is called lost that is not"
         if strategy == Strategy.BALANCED:
             counted["elected"] += bool(decision.choices)
             counted["losing"] += any(destroys(lost, winner) for winner in decision.choices)

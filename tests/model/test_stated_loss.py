@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from unit.situations import FENCED, Log, Situation, broker_rows, by_topic, plan_all
+from unit.partition_situations import FENCED, Log, Situation, broker_rows, by_topic, plan_all
 
 from model import loss
 from model.partition import Bounds, Replica
@@ -85,7 +85,7 @@ def history_rows(rng: random.Random, topic: str, bounds: Bounds, trace: Trace) -
 
 
 def test_plans_state_the_losses_of_the_model(entries: Entries, told_by_logs: Cases, told_by_history: Cases) -> None:
-    """tests/model/test_loss.py has it that these are bounds."""
+    """tests/model/test_loss_in_every_state.py has it that these are bounds."""
     for cluster, cases in ((LOGS, told_by_logs), (HISTORIES, told_by_history)):
         for topic, survivors in cases.items():
             entry, known = entries[cluster][topic], list(survivors.values())

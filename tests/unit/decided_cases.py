@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, history
+from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, history
 
 # kafka-facts: acknowledged records of epoch 1 on broker 2, never-committed ones of epoch 0 on broker 3, which has the longer log.
 OLD_TAIL = Log.of((180, 0), high_watermark=90)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from found_again import found_again
+from collected_evidence import found_again
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
 
 
 def entry(partition: int, replicas: tuple[int, ...]) -> Entry:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from git_proposals import FOLDER, LAYOUT
-from remotes import Forge
+from git_remotes import Forge
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import STATES, Approvals, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, scratch

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run, remove_runs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, DataFile, TableChange
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun, remove_runs
 
 DAY = date(2026, 11, 20)
 # Rows of a run: table → values.
@@ -27,14 +27,14 @@ Content = Mapping[str, Collection[int]]
 Found = Counter[tuple[str, str, date, str, int]]
 
 
-def publish(catalog: Catalog, runs: Mapping[Run, tuple[date, Content]], replaced: Mapping[Run, Collection[str]]) -> None:
+def publish(catalog: Catalog, runs: Mapping[PublishedRun, tuple[date, Content]], replaced: Mapping[PublishedRun, Collection[str]]) -> None:
     """Put the rows of runs in the place of those named as replaced, as `Store.publishing` does."""
     with catalog.begin_change() as change:
         stage(change, runs)
         remove_runs(catalog.root, change, replaced)
 
 
-def stage(change: Change, runs: Mapping[Run, tuple[date, Content]]) -> None:
+def stage(change: TableChange, runs: Mapping[PublishedRun, tuple[date, Content]]) -> None:
     """One file per table, cluster and day, as Spark writes them."""
     rows: dict[tuple[str, str, date], list[dict[str, Any]]] = {}
     for run, (day, content) in runs.items():

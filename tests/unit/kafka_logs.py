@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
@@ -52,14 +52,14 @@ class KafkaLog:
             return None
         return max((known for known, _start in self.epochs if known <= epoch), default=epoch), later[0]
 
-    def fetch(self, offset: int, epoch: int = -1) -> FetchedBatch | EpochEnd:
+    def fetch(self, offset: int, epoch: int = -1) -> FetchedBatch | EpochEndAnswer:
         """What a broker answers for a fetch at an offset, after a record of this epoch (-1: it does not say which)."""
         if epoch >= 0:
             end = self.end_of(epoch)
             if end is None or offset < self.start:
-                return EpochEnd(OUT_OF_RANGE, None, None)
+                return EpochEndAnswer(OUT_OF_RANGE, None, None)
             if end[0] < epoch or end[1] < offset:
-                return EpochEnd(None, *end)
+                return EpochEndAnswer(None, *end)
         if not self.start <= offset <= self.end:
             return FetchedBatch(OUT_OF_RANGE, -1, -1, None)
         return FetchedBatch(None, 0, self.start, next((batch for batch in self.batches if batch.last_offset >= offset), None))
@@ -72,7 +72,7 @@ class KafkaLog:
 
     def follow(self, leader: KafkaLog, batches: int) -> None:
         """Truncate the log as a follower does that fetches from this leader (AbstractFetcherThread), then copy so many batches."""
-        while self.end and self.epochs and isinstance(answer := leader.fetch(self.end, self.epochs[-1][0]), EpochEnd):
+        while self.end and self.epochs and isinstance(answer := leader.fetch(self.end, self.epochs[-1][0]), EpochEndAnswer):
             assert answer.epoch is not None and answer.end_offset is not None, "no leader has an older epoch than its followers"
             own = self.end_of(answer.epoch)
             self.truncate(answer.end_offset if own is None else own[1] if own[0] != answer.epoch else min(own[1], answer.end_offset))
@@ -112,7 +112,7 @@ class Brokers:
     def batches(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, FetchedBatch]]:
         return {broker: {key: self.batch(broker, offset) for key, offset in asked.items()} for broker, asked in work.items()}
 
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEnd]]:
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEndAnswer]]:
         return {broker: {key: self.epoch_end(broker, epoch) for key, epoch in asked.items()} for broker, asked in work.items()}
 
     def batch(self, broker: int, offset: int) -> FetchedBatch:
@@ -121,8 +121,8 @@ class Brokers:
         assert isinstance(answer, FetchedBatch)
         return answer
 
-    def epoch_end(self, broker: int, epoch: int) -> EpochEnd:
+    def epoch_end(self, broker: int, epoch: int) -> EpochEndAnswer:
         self.requests[broker] += 1
         answer = self.logs[broker].fetch(2**63 - 1, epoch)
-        assert isinstance(answer, EpochEnd)
+        assert isinstance(answer, EpochEndAnswer)
         return answer

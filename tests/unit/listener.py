@@ -68,31 +68,6 @@ def listener(host: str = "127.0.0.1", port: int = 0, uid: int = OTHER) -> Iterat
 
 
 # What another user may not be able to read is imported before.
-CONNECTS = """
-import encodings.idna, os, socket, sys
-port, uid = int(sys.argv[1]), int(sys.argv[2])
-if uid != os.geteuid():
-    os.setgroups([])
-    os.setgid(uid)
-    os.setuid(uid)
-client = socket.create_connection(("127.0.0.1", port))
-print(client.getsockname()[1], flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def connected(port: int, uid: int = OTHER) -> Iterator[int]:
-    """A process of this user that keeps a connection to `port` open and sends nothing. Yield the port from which it is connected."""
-    command = [sys.executable, "-c", CONNECTS, str(port), str(uid)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
-
-
 def frames(received: bytes) -> set[int]:
     """The types of the HTTP/2 frames of one connection."""
     found, left = set(), received.removeprefix(PREFACE)

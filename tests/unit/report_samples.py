@@ -12,10 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import decision_rows, schemas
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    consumers,
+    document,
+    partition_steps,
+    risk_section,
+    scope,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
-    GIVEN_A_LEADER,
     RECOVERED,
     SHOWN_FIRST,
     WITHOUT_LEADER,
@@ -51,7 +57,7 @@ def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any
         "detail": PREFIX,
         "result_reason": None,
         "strategy": "balanced",
-        "told_at": "2026-11-21T02:47:58Z",
+        "reported_at": "2026-11-21T02:47:58Z",
         "lower_bound": 0,
         "lower_bound_from": "high_watermark",
         "upper_bound": None,
@@ -155,7 +161,7 @@ def sample(
         topics.append({"cluster": cluster, "topic": topic, "partitions": len(own), "without_leader": without, **counts, **_bounds(own)})
     shown = sorted(rows, key=lambda row: (SHOWN_FIRST.index(row["outcome"]), row["cluster"], row["topic"], row["partition"]))
     since = {row["cluster"]: "2026-11-21T02:41:07Z" for row in rows if row["outcome"] in WITHOUT_LEADER}
-    wanted = document.Wanted("2026-11-21T03-05-00Z", WORKDIR)
+    wanted = scope.Wanted("2026-11-21T03-05-00Z", WORKDIR)
     doc: dict[str, Any] = {
         "version": document.VERSION,
         "report": "2026-11-21T03-05-00Z",
@@ -172,11 +178,11 @@ def sample(
         "offline_since": since,
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
-        "held": document.held(groups, shown, wanted),
+        "held": partition_steps.held(groups, shown, wanted),
         "impact": consumers.impact(consumers.impact_states(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
         "topics": topics,
-        "partitions": [document.with_next(row, wanted) for row in shown],
-        "risk": _risk() if risk else document.risk_of([], [], [], [], [], []),
+        "partitions": [partition_steps.with_next(row, wanted) for row in shown],
+        "risk": _risk() if risk else risk_section.risk_of([], [], [], [], [], []),
         "trend": _trend() if risk else [],
         "quarantine": {
             "counts": [{"cluster": "east", "kind": "landing", "files": len(refused), "last_at": LOOKED_AT}],
@@ -233,7 +239,7 @@ def _risk() -> dict[str, Any]:
         for number in range(6)
     ]
     snapshot = {"cluster": "east", "date": "2026-11-21", "run_id": "h2", "collected_at": "2026-11-21T03:04:00Z", "partitions": 1200}
-    return document.risk_of(
+    return risk_section.risk_of(
         [{**snapshot, "before_run_id": "h1", "before_date": "2026-11-20"}],
         [
             {"cluster": "east", "risk": "no_eligible_leader", "partitions": 6, "before": 3},

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import (
     HEDGE_AFTER,
     FollowerClient,
     UnsupportedRequestError,
@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.br
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     READ,
@@ -42,12 +42,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     only,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+
+GREATEST, LONGEST_ERROR = 2**63 - 1, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, core
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import configs, consumer_groups, core
+
+    # The most that a row takes: numbers on the wire have at most 64 bits.
+    LOG_END_BYTES = size_of(core.LogEnd(LONGEST_ERROR, GREATEST, GREATEST, GREATEST))
+    BATCH_BYTES = size_of(core.FetchedBatch(LONGEST_ERROR, GREATEST, GREATEST, LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST)))
 
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
@@ -262,8 +269,9 @@ class Cluster(FollowerClient):
 
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
         """Return the configs that decide when these topics can be written, and which leaders the controller elects by itself."""
-        requests = [partial(core.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
-        return topic_configs.merge((core.read_topic_configs(self._ask(make)) for make in requests), topics)
+        # Not with librdkafka: it fetches all configs of each topic, and logs in at any address that a broker names (docs/contributing.md).
+        requests = [partial(configs.describe_topics, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
+        return topic_configs.merge((configs.read_topics(self._ask(make)) for make in requests), topics)
 
     def feature_level(self, feature: str) -> int | None:
         """Return the finalized level of a feature; see `core.read_feature_level`."""
@@ -282,7 +290,7 @@ class Cluster(FollowerClient):
     def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, core.LogEnd]]:
         requests = {node: [core.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
         wanted = keys_of(work.values())
-        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_log_ends(answer)))
+        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_log_ends(answer)), row_bytes=LOG_END_BYTES)
         found = {node: _merged(rows) for node, rows in answers.items()}
         return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
 
@@ -299,15 +307,16 @@ class Cluster(FollowerClient):
         wanted = keys_of(work.values())
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
             requests = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
-            for node, answers in self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer))).items():
+            answered = self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer)), row_bytes=BATCH_BYTES)
+            for node, answers in answered.items():
                 found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
-            came_empty = {
-                node: {key for key, row in rows.items() if row.batch is None and row.error is None} for node, rows in found.items()
+            left = {
+                node: {key: offsets[key] for key, row in found[node].items() if row.batch is None and row.error is None and key in offsets}
+                for node, offsets in left.items()
             }
-            left = {node: {key: offset for key, offset in offsets.items() if key in came_empty[node]} for node, offsets in left.items()}
         return found
 
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, core.EpochEnd]]:
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, core.EpochEndAnswer]]:
         """Return where the requested leader epoch, or the greatest one below it, ends in the log of each broker's replica (KIP-320).
 
         Brokers and partitions without an answer are absent.

@@ -4,7 +4,8 @@
 """ConfigAdmin: a cluster whose dynamic configs can be read and changed.
 
 A broker serves only its own configs, so each broker gets its own requests. The configs of a dead broker can be changed only on the
-controllers' listener (KIP-919), and cannot be read.
+controllers' listener (KIP-919), and cannot be read. Librdkafka would fetch all configs of each resource, and log in at any address that
+a broker names (docs/contributing.md), so it is not used here.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     BROKER,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Settings,
@@ -31,7 +33,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import configs
 
-UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 # The controller writes the changes of a request as one batch of at most 8 MB, with each changed list as a whole: two of up to 32 kB per topic.
 TOPICS_PER_CHANGE = 100
 
@@ -71,13 +72,13 @@ class ConfigAdmin(Cluster):
                 if not isinstance(settings, Refusal):
                     by_topic[resource.name] = settings
                     budget.add(resource.name, settings, names)
-                elif settings.error != UNKNOWN_TOPIC:
+                elif settings.error != kafka_errors.UNKNOWN_TOPIC_OR_PARTITION:
                     raise ClusterError(
                         f"the configs of topic {resource.name} cannot be described: {settings}; grant DESCRIBE_CONFIGS on the topic"
                     )
         return by_topic
 
-    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]:
+    def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]:
         """Change configs (KIP-339). Return Kafka's refusal (None: changed) by resource. `validate_only`: Kafka only checks the changes.
 
         Brokers whose change neither they nor a controller answered are absent; a broker that hangs may still execute its change.
@@ -99,7 +100,7 @@ class ConfigAdmin(Cluster):
             results |= configs.read_altered(answer)
         return results
 
-    def _alter_on_controller(self, changes: Sequence[Change], validate_only: bool) -> dict[Resource, Refusal | None]:
+    def _alter_on_controller(self, changes: Sequence[ConfigOperation], validate_only: bool) -> dict[Resource, Refusal | None]:
         """Send changes of unreachable brokers to the active controller (KIP-919). Return no results if no controller answers."""
         try:
             with Controllers(self._connection) as controllers:

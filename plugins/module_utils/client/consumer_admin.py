@@ -18,7 +18,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, EpochEnd, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import (
+    UNENDED,
+    EpochEnd,
+    LeaderLog,
+    Producer,
+    Transaction,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, keys_of, only
 
 if CLIENT_IMPORT_ERROR is None:
@@ -56,7 +62,7 @@ class ConsumerAdmin(Cluster):
 
     # --- logs ----------------------------------------------------------------------------------------------------------
 
-    def logs(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Log]:
+    def logs(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, LeaderLog]:
         """Return the leaders' logs, with the first and the last committed offset fetched. `epochs`: leader epochs, whose ends are read, too."""
         ends, starts, marks, stable = self._bounds(_by_leader(leaders))
         found: dict[TopicPartition, list[Ends]] = {key: [ends, starts, marks, stable] for key in leaders}
@@ -75,7 +81,7 @@ class ConsumerAdmin(Cluster):
                     read[key].append(wanted[key])
         epoch_ends = self._epoch_ends(sound, epochs)
         return {
-            key: Log(
+            key: LeaderLog(
                 errors[key],
                 log_start_offset=starts[key].log_end_offset,
                 log_end_offset=ends[key].log_end_offset,
@@ -85,7 +91,7 @@ class ConsumerAdmin(Cluster):
                 epoch_ends=epoch_ends.get(key, {}),
             )
             if key in sound
-            else Log(errors[key])
+            else LeaderLog(errors[key])
             for key in leaders
         }
 
@@ -242,6 +248,7 @@ class ConsumerAdmin(Cluster):
 
         Return rows by partition: `offset`, `error` (Kafka's name), `read_back` (whether the record was read).
         """
+        # Not with librdkafka: its producer logs in at any address that a broker names (docs/contributing.md).
         timeout_ms = int(self._timeout_ms * ACKNOWLEDGED_WITHIN)
         requests = {
             node: [consumers.canaries(chunk, value, timeout_ms) for chunk in chunks(keys, REQUEST_LIMIT)]

@@ -15,13 +15,14 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import PRE_VOTE_SINCE, Quorum
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 
-NOT_ACTIVE = "NOT_LEADER_OR_FOLLOWER"  # a controller that does not lead the quorum does not describe it
+NOT_ACTIVE = kafka_errors.NOT_LEADER_OR_FOLLOWER  # a controller that does not lead the quorum does not describe it
 
 
 class Controllers(NodeClient):

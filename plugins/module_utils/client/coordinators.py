@@ -4,6 +4,7 @@
 """Coordinators: reads which broker coordinates a group, and the group's committed offsets.
 
 A group has one coordinator. A broken broker can list any group, so a broker's answer counts only for groups that no other broker coordinates, too.
+Librdkafka does not show which broker lists a group (docs/contributing.md), so it is not used here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_batches import (
     UNREADABLE,
-    Batch,
+    MetadataBatch,
     read_batches,
     read_records,
 )
@@ -30,14 +30,14 @@ REQUEST_BYTES = 8 << 20
 PIECE_BYTES = REQUEST_BYTES + METADATA_BATCH_BYTES
 
 
-class Controllers(Protocol):
+class MetadataLogSource(Protocol):
     """The methods of `controllers.Controllers` that the reader uses."""
 
     def active(self) -> tuple[Any, Any]: ...
     def ask(self, node: Any, make: Callable[[], Any]) -> Any: ...
 
 
-class Entry(NamedTuple):
+class LogRecord(NamedTuple):
     """One record: its offset, when it was written (milliseconds since 1970, None: before the snapshot was taken), its bytes."""
 
     offset: int
@@ -52,7 +52,7 @@ class MetadataLog:
     `snapshot` whether it begins with a snapshot.
     """
 
-    def __init__(self, controllers: Controllers, limit_seconds: float, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, controllers: MetadataLogSource, limit_seconds: float, limit_bytes: int = LIMIT_BYTES) -> None:
         self._controllers = controllers
         self._limit_seconds, self._limit_bytes = limit_seconds, limit_bytes
         self._began = time.monotonic()
@@ -66,7 +66,7 @@ class MetadataLog:
         """Seconds since reading began."""
         return time.monotonic() - self._began
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[LogRecord]:
         """Yield the committed records. ClusterError if no active controller answers, or if it sends larger pieces than requested."""
         node, quorum = self._controllers.active()
         epoch = quorum.topics[0].partitions[0].leader_epoch
@@ -107,7 +107,7 @@ class MetadataLog:
         self.bytes += size
         return piece
 
-    def _snapshot(self, node: Any, snapshot: metadata_log_fetch.Snapshot, epoch: int) -> Iterator[Entry]:
+    def _snapshot(self, node: Any, snapshot: metadata_log_fetch.Snapshot, epoch: int) -> Iterator[LogRecord]:
         place, size, rest = 0, 1, b""
         while place < size and self._within_limits(f"byte {place} of the snapshot"):
             make = partial(metadata_log_fetch.fetch_snapshot, snapshot, place, epoch, REQUEST_BYTES)
@@ -119,10 +119,10 @@ class MetadataLog:
             data = rest + piece.records  # pieces are cut anywhere, also within a batch
             for batch in self._batches(data):
                 for entry in self._entries(batch):
-                    yield Entry(snapshot.end_offset - 1, None, entry.value)
+                    yield LogRecord(snapshot.end_offset - 1, None, entry.value)
             rest = data[self._whole :]
 
-    def _batches(self, data: bytes) -> Iterator[Batch]:
+    def _batches(self, data: bytes) -> Iterator[MetadataBatch]:
         """Yield the whole batches in `data`, and set `_whole` to their bytes: the size of the answer may cut the last batch off."""
         self._whole = 0
         try:
@@ -131,7 +131,7 @@ class MetadataLog:
         except UNREADABLE as error:
             self.cut = f"a batch cannot be read: {error or type(error).__name__}"
 
-    def _entries(self, batch: Batch) -> Iterator[Entry]:
+    def _entries(self, batch: MetadataBatch) -> Iterator[LogRecord]:
         if batch.is_control:
             return
         if batch.is_compressed:
@@ -142,7 +142,7 @@ class MetadataLog:
             for record in read_records(batch):
                 if not self._within_time(f"offset {record.offset}"):
                     return
-                yield Entry(record.offset, record.timestamp, record.value)
+                yield LogRecord(record.offset, record.timestamp, record.value)
         except UNREADABLE as error:
             self.cut = f"the batch at offset {batch.base_offset} cannot be read: {error or type(error).__name__}"
 

@@ -4,7 +4,8 @@
 """Reads the permissions of this client on a cluster, without trying them.
 
 Brokers answer with bit fields (KIP-430), or with an error to a request about a name that does not exist: Kafka checks the permission before
-it checks whether the resource exists.
+it checks whether the resource exists. Librdkafka does not show which replicas are offline, and needs the topics' names (docs/contributing.md),
+so it is not used here.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
@@ -39,7 +40,7 @@ def noted(make: Callable[[], Any], keys: Collection[TopicPartition], in_doubt: s
 
 def timed_out(refused: Refusal | None) -> bool:
     """Whether this answer leaves open whether the request is carried out."""
-    return refused is not None and refused.error == "REQUEST_TIMED_OUT"
+    return refused is not None and refused.error == kafka_errors.REQUEST_TIMED_OUT
 
 
 def note_timeouts(answers: Answers, in_doubt: set[TopicPartition]) -> Answers:

@@ -25,7 +25,10 @@ RETRY_SECONDS = 0.05
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a private file (mode 0600) to read and write, made where it is missing. FileError where that cannot be."""
+    """Open a file to read and write, and create it if it is missing. Its mode becomes 0600.
+
+    Raises FileError if it is a link or a pipe, or if it cannot be opened.
+    """
     refuse_link(path)
     try:
         stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "r+b")
@@ -37,7 +40,10 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
-    """Return whether the file could be locked within so many seconds. FileError if the file system has no locks."""
+    """Wait at most `seconds` for an exclusive lock on an open file. Return whether it is locked now, until the stream is closed.
+
+    `path`: its name in errors. Raises FileError if the file system has no locks.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -93,23 +99,26 @@ class JournalFile:
         self._cut(good)
 
     def _cut(self, length: int) -> None:
-        """Drop what stands after so many bytes."""
+        """Truncate the file to `length` bytes, unless it is `read_only`."""
         if not self._read_only:
             self._stream.truncate(length)
             self._length = length
 
     def _take(self, number: int, line: bytes) -> None:
-        """Take in one line, the first one being number 1."""
+        """Process one line when the file is opened. `number` counts from 1. A subclass raises its own error for a line that is not valid."""
         raise NotImplementedError
 
     def _append(self, entry: Mapping[str, Any]) -> None:
-        """Add a line, on disk before this returns. FileError if there is no room for it: then the file is as it was."""
+        """Append `entry` as one line; it is on disk when this returns. With `read_only` nothing is written.
+
+        Raises FileError if it cannot be written, for example because the disk is full: then the file is as it was.
+        """
         if self._read_only:
             return
         line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
         file = self._stream.fileno()
         try:
-            # Past the buffer of the stream, which would try again later to write what had no room.
+            # Not through the buffer of the stream, which would try again later to write what did not fit.
             written = 0
             while written < len(line):
                 written += os.pwrite(file, line[written:], self._length + written)

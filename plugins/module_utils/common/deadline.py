@@ -39,13 +39,13 @@ def end() -> float | None:
 
 
 def at_most(seconds: float) -> float:
-    """Return the smaller of `seconds` and the seconds until the deadline."""
+    """Return the smaller of `seconds` and the seconds until the deadline, 0 if it has passed."""
     end = _END.get()
     return seconds if end is None else max(0.0, min(seconds, end - time.monotonic()))
 
 
 def end_of_round() -> float | None:
-    """Return when a round of requests that begins now must end, None if there is no deadline.
+    """Return when a round of requests that begins now must end (seconds of the monotonic clock), None if there is no deadline.
 
     A round takes at most half of the time that is left: a broker that hangs leaves time for the rounds that follow.
     """

@@ -25,7 +25,10 @@ logger = logging.getLogger("streamops.kafka_recovery.webhook")
 
 
 async def listen(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen on those addresses of `host` that this machine has. OSError if it has none, or if the port is in use."""
+    """Return non-blocking sockets that listen on `port`, one for each address of `host` that this machine has.
+
+    Raises OSError if `host` cannot be resolved, if this machine has none of its addresses, or if the port is in use.
+    """
     resolved = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     listeners: list[socket.socket] = []
     for family, address in sorted({(family, address) for family, _kind, _protocol, _name, address in resolved}):
@@ -80,7 +83,7 @@ class _Unauthenticated(NamedTuple):
 
 
 def holder(address: str) -> str | bytes:
-    """Return what all connections of one sender share: the IPv4 address, or the IPv6 network."""
+    """Return the key by which connections of one sender are counted: its IPv4 address as text, or its IPv6 network (/64) as bytes."""
     if ":" not in address:
         return address
     return ipaddress.IPv6Address(address.partition("%")[0]).packed[:IPV6_NETWORK_BYTES]
@@ -108,7 +111,10 @@ class Connections:
                 del self._unauthenticated[task]
 
     async def serve(self, listener: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
-        """Accept connections until cancelled, then close all. `server` makes a protocol for each connection."""
+        """Accept connections until the task is cancelled, then close all of them. `server` makes a protocol for each connection.
+
+        An error of one connection is logged, and ends only that connection.
+        """
         loop = asyncio.get_running_loop()
         try:
             while True:

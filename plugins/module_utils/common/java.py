@@ -18,7 +18,10 @@ ANSWER_SECONDS = 30
 
 
 def java_problem(environment: Mapping[str, str] | None = None) -> str | None:
-    """Return why Spark cannot use its Java, with the remedy; None if it can. `environment`: of the process that starts Spark."""
+    """Return why Spark cannot use its Java, with the remedy; None if it can, or if the version is not known.
+
+    `environment`: that of the process that starts Spark, None for this process. Reads JAVA_HOME and PATH.
+    """
     environment = os.environ if environment is None else environment
     home = environment.get("JAVA_HOME")
     if home and not os.access(Path(home, "bin", "java"), os.X_OK):

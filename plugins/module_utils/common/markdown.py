@@ -19,7 +19,7 @@ _LINKED = re.compile(r"(?i)(www)\.")
 
 
 def text(plain: str) -> str:
-    """Return the Markdown of a plain text, on one line."""
+    """Return a plain text as Markdown on one line, with every character escaped that Markdown, HTML or a forge would interpret."""
     line = _SPECIAL.sub(lambda found: "\\" + found[0], " ".join(printable(plain).split()))
     line = _BEGINNING.sub(lambda found: f"{found[1]}\\{found[2]}" if found[1] else "\\", line)
     # With the comment a forge does not notify the user of that name.
@@ -39,6 +39,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[
 
 
 def block(command: str) -> list[str]:
-    """Return the lines of a code block. No line of `command` can end the block."""
+    """Return the lines of a code block with `command`, which may have several lines. None of them can end the block."""
     fence = "`" * (3 + max((len(run) for run in re.findall(r"`{3,}", command)), default=0))
     return [f"{fence}sh", *(printable(line) for line in command.splitlines()), fence]

@@ -13,6 +13,6 @@ _DIGITS = re.compile("[0-9]{1,19}")
 
 
 def whole_number(text: str, most: int = MOST_INT32) -> int | None:
-    """Return the number from 0 to `most` that the text contains, None if it is anything else."""
+    """Return the number if `text` consists of 1 to 19 ASCII digits and is at most `most`, else None. A sign or space is not accepted."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return None if number is None or number > most else number

@@ -28,26 +28,22 @@ MINIMUMS = {
 EXCLUSIVE_MINIMUMS = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 
 
-class OptionError(RecoveryError):
-    """The value of an option is not valid; the text names the option."""
-
-
 def in_range(option: str, value: float) -> bool:
-    """Return whether a number is a valid value of an option. Options that are not listed here accept every number."""
+    """Return whether a number is a valid value of an option: finite, and within MINIMUMS or EXCLUSIVE_MINIMUMS. Other options accept every number."""
     if option in MINIMUMS:
         return MINIMUMS[option] <= value < math.inf
     return option not in EXCLUSIVE_MINIMUMS or EXCLUSIVE_MINIMUMS[option] < value < math.inf
 
 
 def check_workdir(params: Mapping[str, Any]) -> None:
-    """Raise OptionError if `workdir` is empty: as a path it would be the current directory."""
+    """Raise RecoveryError if `workdir` is empty: as a path it would be the current directory."""
     if params.get("workdir") == "":
-        raise OptionError("workdir is empty: name a directory")
+        raise RecoveryError("workdir is empty: name a directory")
 
 
 def check_numbers(params: Mapping[str, Any]) -> None:
-    """Raise OptionError for the first option whose number is below its minimum or is not finite. Other options are not checked."""
+    """Raise RecoveryError for the first option whose number is below its minimum or is not finite. Other options are not checked."""
     for name, value in params.items():
         if isinstance(value, (int, float)) and not in_range(name, value):
             bound = f"{MINIMUMS[name]:g} or more" if name in MINIMUMS else f"more than {EXCLUSIVE_MINIMUMS[name]:g} (seconds)"
-            raise OptionError(f"{name} is {value}: it must be {bound}")
+            raise RecoveryError(f"{name} is {value}: it must be {bound}")

@@ -14,7 +14,7 @@ from importlib import import_module
 
 
 def import_error(*names: str) -> str | None:
-    """Return the traceback of the first of these libraries that cannot be imported, None if all of them can."""
+    """Import these modules (dotted names). Return the traceback of the first that cannot be imported, None if all of them can."""
     try:
         for name in names:
             import_module(name)

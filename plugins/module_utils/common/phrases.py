@@ -14,17 +14,6 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 
-# Outcomes as reports show them.
-OUTCOME_LABELS = {
-    "failed": "failed",
-    "stale": "stale, the cluster had moved on",
-    "held": "held back",
-    "planned": "planned, not elected",
-    "clean_leader": "came back clean",
-    "elected": "elected",
-    "already_online": "online already",
-}
-
 
 def number(value: int) -> str:
     """Return 1234567 as 1,234,567."""
@@ -32,12 +21,12 @@ def number(value: int) -> str:
 
 
 def spaced(word: str) -> str:
-    """Return a value of the files with spaces for underscores."""
+    """Return a code of the files, such as `no_survivor`, with spaces for underscores."""
     return word.replace("_", " ")
 
 
 def count(value: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: "1 partition", "2 partitions"."""
+    """Return a number with its noun: "1 partition", "2 partitions". `many`: the plural, None for `one` with an s."""
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
 
 
@@ -52,7 +41,7 @@ def instant(value: datetime | None) -> str | None:
 
 
 def lasting(seconds: float) -> str:
-    """Return a time span in its two largest units."""
+    """Return a time span as text with its two largest units, such as "2 hours 5 minutes". A negative one is "0 seconds"."""
     rest = max(0, int(seconds))
     parts = []
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
@@ -63,7 +52,11 @@ def lasting(seconds: float) -> str:
 
 
 def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up rows of `recovery_queries.by_outcome`: the sums of known bounds, and the number of partitions with a known bound."""
+    """Add up rows of `recovery_queries.by_outcome`, which count partitions of one outcome. The result has the keys of a row.
+
+    `lower_bound`, `upper_bound` and `estimate` are sums over the partitions for which they are known, None if there are none;
+    `<name>_known` counts these partitions. `lower_bound_where_upper` sums lower bounds only if the upper bound is known, too.
+    """
     added: dict[str, Any] = {"partitions": sum(row["partitions"] for row in rows)}
     for name in ("lower_bound", "upper_bound", "estimate"):
         added[f"{name}_known"] = sum(row[f"{name}_known"] for row in rows)
@@ -77,7 +70,7 @@ def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def loss(added: Mapping[str, Any]) -> str:
-    """Return one sentence with the bounds of `total`."""
+    """Return one sentence with the bounds of a loss, in records. `added`: as `total` returns it. Unknown bounds are named, never shown as 0."""
     partitions, lower, upper = added["partitions"], added["lower_bound_known"], added["upper_bound_known"]
     if not partitions:
         return "no partition to count"
@@ -105,7 +98,7 @@ def loss(added: Mapping[str, Any]) -> str:
 
 
 def truncation(added: Mapping[str, Any]) -> str:
-    """Return what survivors truncate, from `total`; empty if they truncate nothing."""
+    """Return how many records survivors truncate, as a part of a sentence; empty if none. `added`: as `total` returns it."""
     known, unknown = added["truncated_records"], added["truncated_unknown"]
     parts = [count(known, "record")] if known else []
     parts += [f"an unknown number on {count(unknown, 'replica')}"] if unknown else []
@@ -117,7 +110,8 @@ def _all(partitions: int) -> str:
 
 
 def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
-    """Return `state` (offline, planned, dry_run, recovered, at_risk, calm, unknown), `text` (what happened) and `next` (what to do).
+    """Return the headline of a report: `state` (offline, planned, dry_run, recovered, at_risk, calm, unknown), `text` (what happened)
+    and `next` (what to do, may be empty). `document`: as `report.document` builds it.
 
     `downstream`: the next step for consumers and producers (`consumers.next_step`), shown once partitions have leaders.
     """
@@ -158,7 +152,7 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
 
 
 def what_if(counts: Sequence[Mapping[str, Any]]) -> str:
-    """Return sentences about rows of `risk_queries.what_if_counts`."""
+    """Return sentences on the loss of some brokers. `counts`: rows of `risk_queries.what_if_counts`, by outcome."""
 
     def added(key: str, *outcomes: str) -> int:
         return sum(row[key] for row in counts if not outcomes or row["outcome"] in outcomes)

@@ -9,8 +9,6 @@ import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-# SCRAM is not here: it sends a proof (RFC 5802), never the password.
-SENT_SECRETS = {"PLAIN": "password", "OAUTHBEARER": "token"}
 REMEDY = "or accept the risk: allow_plaintext_secrets (kafka_allow_plaintext_secrets: true)"
 
 
@@ -22,11 +20,11 @@ def on_loopback(host: str) -> bool:
         return False
 
 
-def broker_refusal(security_protocol: str, mechanism: str | None, servers: Iterable[str]) -> str | None:
-    """Return why a login must not be sent to `servers` (each host:port), None if it may be sent."""
-    secret = SENT_SECRETS.get(mechanism or "")
-    if security_protocol != "SASL_PLAINTEXT" or secret is None:
-        return None
+def broker_refusal(mechanism: str, secret: str, servers: Iterable[str]) -> str | None:
+    """Return why a login over SASL_PLAINTEXT must not be sent to `servers` (each host:port), None if it may be sent.
+
+    `secret`: what a login with this SASL mechanism sends.
+    """
     for server in servers:
         if not on_loopback(server.rpartition(":")[0]):
             return f"security_protocol SASL_PLAINTEXT with {mechanism} sends the {secret} unencrypted to {server}: use SASL_SSL, {REMEDY}"

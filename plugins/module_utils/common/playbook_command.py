@@ -67,7 +67,7 @@ class Playbooks:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], commands: Commands | None) -> Playbooks:
-        """Build from the options of a module. `commands` keeps the scripts and files that commands need."""
+        """Return the playbooks for the options of a module (COMMAND_ARGUMENTS and `workdir`). `commands` keeps files that commands need."""
         workdir = Path(params["workdir"]).expanduser().absolute()
         return cls(params["inventory"], workdir, commands, running_program(), params["run_options"], params["require_commit"])
 

@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.si
 
 # Errors of a write to a file that could be opened.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+BUFFER_BYTES = 1 << 18  # of a file that is written: landing files and journals have thousands of lines
 # Spark does not read files whose names begin with a dot or an underscore.
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
 
@@ -40,9 +41,9 @@ def safe_name(kind: str, name: str) -> str:
 
 
 def private_directory(path: Path) -> Path:
-    """Create `path` and its missing parents (mode 0700, whatever the umask). Check that it is safe, and with a trial write that it is writable.
+    """Create `path` and its missing parents (mode 0700, whatever the umask), and return it.
 
-    FileError if it is not.
+    Raises FileError if it cannot be created, is not safe (see `check_directory`), or if a trial write in it fails.
     """
     with _writing(path):
         _make(path)
@@ -56,7 +57,7 @@ def _try(path: Path) -> None:
 
 
 def try_write(directory: Path) -> None:
-    """Raise OSError if no file can be created in a directory. os.access is not enough: by it root could write in /proc."""
+    """Raise OSError if no file can be created in a directory. os.access is not enough: it says that root can write in /proc."""
     with tempfile.TemporaryFile(dir=directory):
         pass
 
@@ -125,7 +126,7 @@ def check_inside(workdir: Path, path: Path) -> None:
 def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json", make: bool = True) -> Path:
     """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`. Create its directories, and check that they are writable and the path is not a link.
 
-    `make` False is for check mode: the same errors, but no directory is created. FileError for an unsafe name or path.
+    `make` False is for check mode: the same errors, but no directory is created. Raises FileError for an unsafe name or path.
     """
     *folders, path = _below(workdir, kind, cluster, run_id, suffix)
     for folder in folders:
@@ -164,16 +165,16 @@ def refuse_link(path: Path) -> None:
 
 
 def read_regular(path: Path, follow: bool = True) -> bytes:
-    """Return the content of a regular file. OSError if it is missing or not regular: a pipe or device could block the reader for ever.
+    """Return the content of a regular file. `follow`: whether `path` may be a symbolic link.
 
-    `follow`: whether `path` may be a symbolic link.
+    Raises OSError if it cannot be read or is not regular: a pipe or device could block the reader for ever.
     """
     with opened_regular(path, follow) as stream:
         return stream.read()
 
 
 def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
-    """Open a regular file for reading. Parameters and errors as in `read_regular`."""
+    """Open a regular file to read it. The caller closes it. Parameters and errors are those of `read_regular`."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     except ValueError as error:
@@ -189,7 +190,8 @@ def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a new file (mode 0600) and rename it to `path` after an fsync. On any error `path` stays as it was.
 
-    The new file of a killed run is reused. FileError if another run writes the same file, or if the file system refuses.
+    The new file of a killed run is reused. Raises FileError if `path` is a link, if another run writes it, or if
+    it cannot be written, for example because the disk is full.
     """
     refuse_link(path)
     temporary = path.with_name(f".{path.name}.new")
@@ -221,7 +223,7 @@ def _opened(path: Path) -> BinaryIO:
     """Open an empty file that no other run writes, locked until it is closed (the kernel unlocks it when a process is killed)."""
     while True:
         try:
-            stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb")
+            stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb", BUFFER_BYTES)
         except OSError as error:
             raise FileError(f"cannot write {path}: {error.strerror}") from error
         try:
@@ -243,6 +245,6 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace the content of `path`, whole or not at all. FileError as in `replacing`."""
+    """Replace the content of `path`, whole or not at all. Raises FileError as in `replacing`."""
     with replacing(path) as stream:
         stream.write(content)

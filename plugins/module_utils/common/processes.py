@@ -16,9 +16,10 @@ from pathlib import Path
 def run_bounded(
     argv: Sequence[str], given: bytes, environment: Mapping[str, str], folder: Path, seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in its own session and return its output. It has no terminal for prompts; on an error all its processes are killed.
+    """Run a program in its own session, without a terminal for prompts, and return its exit code and output.
 
-    `given`: its standard input. OSError if it cannot be started, `subprocess.TimeoutExpired` if it takes longer than `seconds`.
+    `given`: its standard input. `environment`: all of its variables. `folder`: where it runs. Raises OSError if it cannot be started, and
+    `subprocess.TimeoutExpired` after `seconds`; then all of its processes are killed.
     """
     process = subprocess.Popen(  # pylint: disable=ansible-bad-function  # within a time limit
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=folder, start_new_session=True

@@ -14,38 +14,37 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 
 
-class SecretFileError(RecoveryError):
-    """A file with a secret cannot be used; the text names the option and the remedy."""
-
-
 def read(option: str, path: Path) -> bytes:
-    """Return the content of the file that `option` names. SecretFileError if it cannot be read, or if other users can read or change it."""
+    """Return the content of a file with a secret. `option`: the option that names it, for errors.
+
+    Raises RecoveryError if it cannot be read, if another user owns it, or if others can read or change it. Root may own it.
+    """
     try:
         with opened_regular(path) as stream:
             _check(option, path, os.fstat(stream.fileno()))
             return stream.read()
     except OSError as error:
-        raise SecretFileError(f"{option} {path} cannot be read: {error.strerror}") from error
+        raise RecoveryError(f"{option} {path} cannot be read: {error.strerror}") from error
 
 
 def check(option: str, path: Path) -> None:
-    """Check a file as `read` does, for a library that reads it by its path. SecretFileError as in `read`."""
+    """Check a file as `read` does, for a library that reads it by its path. Raises RecoveryError as in `read`."""
     try:
         with opened_regular(path) as stream:
             _check(option, path, os.fstat(stream.fileno()))
     except OSError as error:
-        raise SecretFileError(f"{option} {path} cannot be read: {error.strerror}") from error
+        raise RecoveryError(f"{option} {path} cannot be read: {error.strerror}") from error
 
 
 def _check(option: str, path: Path, found: os.stat_result) -> None:
     quoted, mode = shlex.quote(str(path)), stat.S_IMODE(found.st_mode)
     if found.st_uid not in (os.geteuid(), 0):
-        raise SecretFileError(
+        raise RecoveryError(
             f"{option} {path} belongs to another user (uid {found.st_uid}), who can change it: chown {os.geteuid()} {quoted}"
         )
     # systemd's LoadCredential= gives a service a file of root with an ACL, which stat shows as mode 0440 with group root.
     granted = stat.S_IRGRP if (found.st_uid, found.st_gid) == (0, 0) != (os.geteuid(), 0) else 0
     if mode & 0o077 & ~granted:
-        raise SecretFileError(
+        raise RecoveryError(
             f"{option} {path} can be read or written by other users (mode {mode:04o}): chmod go= {quoted}, then replace the secret"
         )

@@ -31,7 +31,7 @@ _UNQUOTABLE = re.compile(r"['\"\\]")
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a command-line argument needs no quotes anywhere."""
+    """Return whether a shell, JSON and YAML all show a command-line argument unchanged without quotes."""
     return PLAIN.fullmatch(word) is not None
 
 
@@ -77,13 +77,13 @@ class Commands:
         return " ".join(["bash", shlex.quote(str(path)), *outside])
 
     def file(self, name: str, suffix: str, content: bytes) -> Path:
-        """Return the path of a file with this content, which `write` writes."""
+        """Return the path of a file with this content, which `write` writes. It is `<workdir>/commands/<name>-<hash><suffix>`."""
         path = self._folder / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
         self._files[path] = content
         return path
 
     def write(self) -> None:
-        """Write the files of all lines so far, mode 0600. FileError if that is not possible."""
+        """Write the files of all lines so far, with mode 0600. Raises FileError if one cannot be written."""
         if not self._files:
             return
         private_directory(self._folder)

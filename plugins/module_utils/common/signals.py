@@ -47,13 +47,13 @@ _state = _State()
 
 
 def listen() -> None:
-    """Handle the signals from now on. It must be called in the main thread."""
+    """Handle SIGTERM and SIGINT from now on. It must be called in the main thread."""
     for number in SIGNALS:
         signal.signal(number, _state.handle)
 
 
 def pending_signal() -> str | None:
-    """Return the name of the signal that asks to stop, or None."""
+    """Return the name (SIGTERM, SIGINT) of the first signal that was received, None if there was none."""
     return _state.pending
 
 
@@ -64,7 +64,10 @@ def defer_signals() -> None:
 
 @contextmanager
 def critical_section() -> Iterator[None]:
-    """Complete the steps of the block first: a signal that arrives meanwhile raises Interrupted after them."""
+    """Complete the steps of the block before a signal stops the work: one that arrives meanwhile raises Interrupted at the end of the block.
+
+    Blocks may be nested: the outermost one counts. After `defer_signals` nothing is raised.
+    """
     _state.deferrals += 1
     try:
         yield

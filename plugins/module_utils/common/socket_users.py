@@ -32,7 +32,7 @@ class Socket(NamedTuple):
 
 
 def loopback_address(host: str) -> str | None:
-    """Return the loopback address of `host`, None if it is another machine or cannot be resolved."""
+    """Return the loopback address by which `host` is reached, None if it is another machine or cannot be resolved."""
     if host == "localhost":
         return ADDRESS  # never ::1: a server and another user's process can have the same port, one on each address
     with suppress(OSError, UnicodeError):
@@ -47,13 +47,16 @@ def loopback_address(host: str) -> str | None:
 
 
 def listening(address: str, port: int) -> set[int]:
-    """Return the ids of users whose processes listen on that address and port, or on that port of all addresses. OSError without /proc/net."""
+    """Return the ids of users whose processes listen on `port` of that IP address, or of all addresses. Raises OSError without /proc/net."""
     where = {(any_or_this, port) for any_or_this in (address, "0.0.0.0", "::")}
     return {row.user for row in _sockets() if row.state == LISTEN and row.local in where}
 
 
 def connected_to_own(address: str, port: int) -> bool:
-    """Return whether this process is connected to that address and port, and only to processes of this user or root."""
+    """Return whether this process is connected to that IP address and port, and only to processes of this user or root.
+
+    False if the owner of the other end is unknown. Raises OSError without /proc/net.
+    """
     own = set(_own_inodes())
     connections = [row for row in _sockets() if row.state == ESTABLISHED and row.inode]
     users = {(row.local, row.remote): row.user for row in connections}
@@ -61,23 +64,14 @@ def connected_to_own(address: str, port: int) -> bool:
     return bool(others) and not strangers(others)
 
 
-def own_clients(address: str, port: int) -> set[int]:
-    """Return the local ports from which processes of this user are connected to that address and port. OSError without /proc/net.
-
-    Connections of other users are left out: every local user can connect.
-    """
-    clients = (row for row in _sockets() if row.state == ESTABLISHED and row.inode and row.remote == (address, port))
-    return {row.local[1] for row in clients if row.user == os.geteuid()}
-
-
 def accepted_by(connection: socket.socket) -> int | None:
-    """Return the id of the user whose process accepted this loopback connection, None until one has. OSError without /proc/net."""
+    """Return the id of the user whose process accepted this loopback connection, None until one has. Raises OSError without /proc/net."""
     ends = _plain(connection.getpeername()), _plain(connection.getsockname())
     return next((row.user for row in _sockets() if row.state == ESTABLISHED and row.inode and (row.local, row.remote) == ends), None)
 
 
 def strangers(users: set[int]) -> set[int]:
-    """Return these users without this one and root."""
+    """Return the ids of the users who are neither this process's user nor root."""
     return users - {ROOT, os.geteuid()}
 
 

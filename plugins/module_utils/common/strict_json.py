@@ -69,7 +69,7 @@ class _DuplicateKeyObject(dict[str, Any]):
 
 
 def parse(content: bytes) -> Any:
-    """Return the value of a JSON text. ContentError for anything else, duplicate keys, NaN, and numbers that are too large."""
+    """Return the value of a JSON text in UTF-8. Raises ContentError for other content, duplicate keys, NaN, and numbers that are too large."""
     try:
         return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
     except UnicodeDecodeError as error:
@@ -136,12 +136,12 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def check(value: Any, shape: Any) -> None:
-    """Raise ContentError for the first place at which a value does not have a shape."""
+    """Raise ContentError for the first place at which a value does not have a shape (this file's docstring describes shapes)."""
     check_each([value], shape)
 
 
 def check_each(values: Sequence[Any], shape: Any) -> None:
-    """Check each of many values as `check` does."""
+    """Check each of many values as `check` does, faster. Raises ContentError for the first that does not have the shape."""
     # Files have a hundred thousand values, and nearly always all of them are right.
     if not _fit(values, shape):
         for value in values:

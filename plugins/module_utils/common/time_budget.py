@@ -33,14 +33,17 @@ class Budget:
 
     @contextmanager
     def state(self) -> Iterator[None]:
-        """Bound requests that any broker can answer."""
+        """Set a deadline for requests that any broker can answer: half of the time, or once logs were read BEYOND_SECONDS after its end."""
         end = self._end + BEYOND_SECONDS if self._logs_are_read else self._began + max(self.duration / 2, BEYOND_SECONDS)
         with deadline.until(end):
             yield
 
     @contextmanager
     def logs(self) -> Iterator[float]:
-        """Yield the seconds for reading logs. The rest is reserved for later requests, even if reading takes longer."""
+        """Yield the seconds for reading logs: LOGS_SHARE of the time that is left. Set a deadline that leaves room for `first_answer_seconds`.
+
+        The rest is reserved for later requests, even if reading takes longer.
+        """
         self._end = max(self._end, time.monotonic() + self.duration / 2)
         seconds = self._left() * LOGS_SHARE
         kept = self._left() - seconds
@@ -51,7 +54,7 @@ class Budget:
 
     @contextmanager
     def part(self, share: float = 1 / 2) -> Iterator[float]:
-        """Bound one kind of requests to a share of the time that is left. Yield its seconds."""
+        """Set a deadline for one kind of requests: a `share` (0 to 1) of the time that is left. Yield its seconds."""
         seconds = self._left() * share
         with deadline.until(time.monotonic() + seconds):
             yield seconds

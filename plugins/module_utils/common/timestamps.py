@@ -13,15 +13,15 @@ RUN_FORMAT = "%Y-%m-%dT%H-%M-%SZ"
 
 
 def utc_now() -> str:
-    """Return the current time as text."""
+    """Return the current time as text in FORMAT: UTC, in whole seconds."""
     return written(datetime.now(UTC))
 
 
 def written(time: datetime) -> str:
-    """Return a time as text. A time without a zone is in this machine's zone."""
+    """Return a time as text in FORMAT: UTC, rounded down to seconds. A time without a zone is in this machine's zone."""
     return time.astimezone(UTC).strftime(FORMAT)
 
 
 def read(text: str, as_written: str = FORMAT) -> datetime:
-    """Return the time of a text in this format. ValueError for any other text."""
+    """Return the time, in UTC, of a text in the format `as_written`. Raises ValueError for any other text."""
     return datetime.strptime(text, as_written).replace(tzinfo=UTC)

@@ -74,10 +74,17 @@ class Comparison:
         answered.sort(key=lambda log: state.replicas.index(log.broker_id))
         self.survivors = tuple([log for log in answered if log.broker_state == UNFENCED])
         self.fenced = tuple([log for log in answered if log.broker_state != UNFENCED])
-        self.forks = tuple(pair for pair in evidence.pairs.values() if pair.relation == FORKED)
+        self.forks = tuple([pair for pair in evidence.pairs.values() if pair.relation == FORKED])
+        self.corrupt = self._corrupt()
         self.points = tuple(self._points()) if self.survivors else ()
         self._proven: dict[int, int] = {}
         self.isr_proof: IsrProof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
+
+    def _corrupt(self) -> tuple[Pair, ...]:
+        """The comparisons of survivors that found different bytes at one offset from one leader epoch, also those without the winner."""
+        pairs = [pair for pair in self.evidence.pairs.values() if pair.relation == CORRUPT]
+        brokers = {log.broker_id for log in self.survivors} if pairs else set()
+        return tuple([pair for pair in pairs if {pair.broker_a, pair.broker_b} <= brokers])
 
     def _points(self) -> Iterator[Point]:
         """High watermarks and committed offsets that a survivor is known to hold. A high watermark of 0 proves nothing."""
@@ -157,7 +164,18 @@ class Comparison:
         if not self.forks:
             return set()
         others = (other for other in (*self.survivors, *self.fenced) if other is not log)
-        return brokers_of(hidden_forks(self.evidence, (self.relation(log, other) for other in others)))
+        return brokers_of(self.hidden_forks(self.relation(log, other) for other in others))
+
+    def hidden_forks(self, relations: Iterable[Relation]) -> tuple[Pair, ...]:
+        """Return the forks between two logs which both seem to be prefixes of one log, or that log. One of them is not.
+
+        relations  how logs relate to that one, those on fenced brokers, too. If compaction has removed the records of one branch from it, a comparison
+                   with it does not find the fork
+        """
+        if not self.forks:
+            return ()
+        brokers = {row.other.broker_id for row in relations if follows(row)}
+        return tuple(pair for pair in self.forks if {pair.broker_a, pair.broker_b} <= brokers)
 
     def ranked(self, ranking: Ranking) -> tuple[Log, ...]:
         """The survivors, best first. Ties go to the log that starts first, then to the order of the assignment.
@@ -215,25 +233,6 @@ def is_beyond(row: Relation, winner: Log) -> bool:
     return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)
 
 
-def hidden_forks(evidence: PartitionEvidence, relations: Iterable[Relation]) -> tuple[Pair, ...]:
-    """Return the forks between two logs which both seem to be prefixes of one log, or that log. One of them is not.
-
-    relations  how logs relate to that one, those on fenced brokers, too. If compaction has removed the records of one branch from it, a comparison with
-               it does not find the fork
-    """
-    forks = [pair for pair in evidence.pairs.values() if pair.relation == FORKED]
-    if not forks:
-        return ()
-    brokers = {row.other.broker_id for row in relations if follows(row)}
-    return tuple(pair for pair in forks if {pair.broker_a, pair.broker_b} <= brokers)
-
-
 def brokers_of(pairs: Iterable[Pair]) -> set[int]:
     """Return the brokers of these pairs."""
     return {broker for pair in pairs for broker in (pair.broker_a, pair.broker_b)}
-
-
-def corrupt_pairs(evidence: PartitionEvidence, survivors: Collection[Log]) -> tuple[Pair, ...]:
-    """Return the comparisons of survivors that found different bytes at one offset from one leader epoch, also those without the winner."""
-    brokers = {log.broker_id for log in survivors}
-    return tuple(pair for pair in evidence.pairs.values() if pair.relation == CORRUPT and {pair.broker_a, pair.broker_b} <= brokers)

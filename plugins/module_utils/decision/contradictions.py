@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     SAME,
     UNFENCED,
     UNKNOWN,
-    Cluster,
+    ClusterHeader,
     Log,
     Pair,
     PartitionEvidence,
@@ -54,7 +54,7 @@ def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterat
         yield "a healthy snapshot whose high watermark is beyond the log end"
 
 
-def beside_header(found: PartitionEvidence, cluster: Cluster) -> PartitionEvidence:
+def beside_header(found: PartitionEvidence, cluster: ClusterHeader) -> PartitionEvidence:
     """Return the evidence, with a defect if it has a leader that is not alive by the header of its landing file."""
     leader = found.state.leader if found.state else -1
     broker = cluster.brokers.get(leader)

@@ -20,9 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Ranking,
     Relation,
     brokers_of,
-    corrupt_pairs,
     follows,
-    hidden_forks,
     is_beyond,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
@@ -61,12 +59,12 @@ class Word(StrEnum):
     NO_SURVIVOR = "no_survivor"
 
 
-class Outcome(StrEnum):
+class Action(StrEnum):
     """What is to be done with a partition."""
 
     ELECT = "elect"
-    HELD = "held"
-    ONLINE = "online"
+    HOLD = "hold"
+    LEAVE = "leave"  # it has a live leader
 
 
 # The evidence on which each strategy elects. No strategy elects without a survivor.
@@ -100,6 +98,7 @@ class Decision:
     tails         survivors that hold records which the winner lacks
     beyond        survivors whose high watermark lies above what the winner shares with them
     lacking       what is proven committed and the winner is known to lack
+    hidden_forks  forks between two logs which both seem to be prefixes of the winner's, or identical
     uncompared    survivors whose log could not be compared with the winner's
     corrupt       comparisons that found different bytes at one offset from one leader epoch
     unwritten     survivors whose last-written epoch could not be read
@@ -113,7 +112,7 @@ class Decision:
     """
 
     evidence: PartitionEvidence
-    outcome: Outcome
+    action: Action
     word: Word
     reason: str | None
     choices: tuple[int, ...]
@@ -124,6 +123,8 @@ class Decision:
     identical: tuple[int, ...]
     points: tuple[Point, ...]
     lacking: tuple[Lack, ...]
+    hidden_forks: tuple[Pair, ...]
+    corrupt: tuple[Pair, ...]
     isr_proof: IsrProof
     singled_out: bool
     resolved: bool
@@ -158,14 +159,6 @@ class Decision:
         return tuple(row for row in self.relations if row.relation == UNKNOWN)
 
     @property
-    def hidden_forks(self) -> tuple[Pair, ...]:
-        return hidden_forks(self.evidence, (*self.relations, *self.fenced))
-
-    @property
-    def corrupt(self) -> tuple[Pair, ...]:
-        return corrupt_pairs(self.evidence, self.survivors)
-
-    @property
     def unwritten(self) -> tuple[int, ...]:
         return tuple(log.broker_id for log in self.survivors if log.last_written_epoch is None)
 
@@ -187,7 +180,7 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     contradicted = compared.contradicted()
     lacking = compared.lacking(winner) if winner else ()
     fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
-    hidden = hidden_forks(evidence, (*relations, *fenced))
+    hidden = compared.hidden_forks((*relations, *fenced))
     word = _word(compared, winner, relations, hidden, (bool(lacking), contradicted, resolved, singled_out))
     first = [log.broker_id for log in ranked]
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
@@ -195,17 +188,17 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     strategy = policy.topic_strategies.get(evidence.topic, policy.strategy)
     online = state.leader >= 0 and not evidence.defects
     reason = None if online else _reason(evidence, state, strategy, word, waited, fenced, best_first)
-    outcome = Outcome.ONLINE if online else Outcome.HELD if reason else Outcome.ELECT
+    action = Action.LEAVE if online else Action.HOLD if reason else Action.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
     # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.
     free = (winner.broker_id,) if winner and state.reassigning else compared.starting_first(identical)
-    choices = free if outcome == Outcome.ELECT else ()
+    choices = free if action == Action.ELECT else ()
     lost = tuple(log for log in evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
     unanswered = tuple(log for log in evidence.logs if log.silent)
     return Decision(
-        evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points, lacking,
-        compared.isr_proof, singled_out, resolved, contradicted, waited, fenced, lost, unanswered,
+        evidence, action, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points, lacking,
+        hidden, compared.corrupt, compared.isr_proof, singled_out, resolved, contradicted, waited, fenced, lost, unanswered,
     )  # fmt: skip
 
 
@@ -221,7 +214,7 @@ def _word(
         return Word.INCOMPLETE
     if winner is None:
         return Word.NO_SURVIVOR
-    if corrupt_pairs(evidence, compared.survivors):
+    if compared.corrupt:
         return Word.CORRUPT
     lacks_proven, contradicted, resolved, singled_out = proofs
     if lacks_proven or any(is_beyond(row, winner) for row in relations):

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     Broker,
-    Cluster,
+    ClusterHeader,
     History,
     PartitionEvidence,
     State,
@@ -154,14 +154,14 @@ def read(document: Any) -> PartitionEvidence:
     return PartitionEvidence(topic, partition, state, found.logs, healthy=found.healthy, defects=defects)
 
 
-def read_header(header: Mapping[str, Any]) -> Cluster:
+def read_header(header: Mapping[str, Any]) -> ClusterHeader:
     """The header of a landing file, whose names `snapshot` has checked. DocumentError if it cannot be used."""
     try:
         found = build(HEADER, header, "")
     except DamagedError as error:
         raise DocumentError(str(error)) from None
     read_absent(header)
-    return Cluster(read_brokers(header.get("brokers")), found.eligible_leader_replicas_version, milliseconds(found.collected_at))
+    return ClusterHeader(read_brokers(header.get("brokers")), found.eligible_leader_replicas_version, milliseconds(found.collected_at))
 
 
 def read_absent(header: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -99,7 +99,7 @@ class Proof(NamedTuple):
     held: bool | None
 
 
-class Change(NamedTuple):
+class RecordedState(NamedTuple):
     """A record of the metadata log: what held for the partition from then on."""
 
     offset: int
@@ -120,7 +120,7 @@ class History(NamedTuple):
     last_isr: tuple[int, ...] | None
     metadata_version: int | None
     min_insync_replicas: int | None
-    changes: tuple[Change, ...]
+    changes: tuple[RecordedState, ...]
 
 
 class Healthy(NamedTuple):
@@ -177,7 +177,7 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterHeader:
     """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""
 
     brokers: Mapping[int, Broker] = field(default_factory=dict)

@@ -10,24 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 
 PARTITIONS, HELD, ONLINE = "partitions", "held", "online"
-SECTIONS = {Outcome.ELECT: PARTITIONS, Outcome.HELD: HELD, Outcome.ONLINE: ONLINE}
+SECTIONS = {Action.ELECT: PARTITIONS, Action.HOLD: HELD, Action.LEAVE: ONLINE}
 
 Fields = dict[str, object]
 
 
 def fields(decision: Decision, loss: Loss, text: str) -> Fields:
-    """Return the entry for the section `SECTIONS[decision.outcome]`, ready for JSON. `text`: the explanation.
+    """Return the entry of a partition that is to be elected or held, for the section `SECTIONS[decision.action]`, ready for JSON. `text`: the explanation.
 
     If the partition is to be elected, the two fields that `with_leader` adds are missing: which of several identical logs leads is decided
     for the whole cluster.
     """
-    if decision.outcome == Outcome.ONLINE:
-        return {**_place(decision), "leader": decision.state.leader}
-    return _held(decision, loss, text) if decision.outcome == Outcome.HELD else _elected(decision, loss, text)
+    return _held(decision, loss, text) if decision.action == Action.HOLD else _elected(decision, loss, text)
+
+
+def online_fields(decision: Decision) -> Fields:
+    """Return the entry of a partition that has a leader, ready for JSON."""
+    return {**_place(decision), "leader": decision.state.leader}
 
 
 def with_leader(lines: str, leader: int, order: Sequence[int]) -> str:

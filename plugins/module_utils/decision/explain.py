@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     COMING_BACK,
     IMPOSSIBLE_ANSWER,
     NO_ANSWER,
-    Cluster,
+    ClusterHeader,
     Log,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.fork_text import (
@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     starts_text,
     tails_text,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import HEALTHY_SNAPSHOT, Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
@@ -34,7 +35,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     plural,
     proof_text,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.returns import elected_by_return, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import disk_failed
 
@@ -42,7 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 MOST_NAMES = 5
 
 
-def explanation(decision: Decision, loss: Loss, cluster: Cluster) -> str:
+def explanation(decision: Decision, loss: Loss, cluster: ClusterHeader) -> str:
     """Return one text about a partition, the same whichever of several identical logs leads. What to do about a held one comes first."""
     parts = (
         remedy(decision, cluster),
@@ -207,7 +207,7 @@ def _end(decision: Decision) -> Iterator[str]:
         yield f"{broker_list(proof.left_last)} left the ISR last of the survivors, at {instant(proof.left_at)}"
 
 
-def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
+def _lost(decision: Decision, cluster: ClusterHeader) -> Iterator[str]:
     """Yield why lost replicas were not read: a failed disk, a broker that is coming back, an impossible answer, an error, or for how many seconds it is
     silent."""
     for log in decision.unread:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Change, History, State
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import History, RecordedState, State
 
 # 3.7-IV0: with it finalized every broker runs 3.7 or later. Before, a small ISR committed too.
 SOUND_METADATA_VERSION = 15
@@ -88,6 +88,6 @@ def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple
         )
 
 
-def _lost_its_leader_and_got_one_back(changes: Sequence[Change], earliest: int) -> bool:
+def _lost_its_leader_and_got_one_back(changes: Sequence[RecordedState], earliest: int) -> bool:
     led = _last(place for place, change in enumerate(changes) if change.leader >= 0)
     return any(change.leader < 0 for change in changes[max(0, earliest) : max(0, led)])

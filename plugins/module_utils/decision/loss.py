@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
-    Cluster,
+    ClusterHeader,
     Healthy,
     Log,
     PartitionEvidence,
@@ -65,7 +65,7 @@ class _Upper(NamedTuple):
     source: int
 
 
-def bounds(decision: Decision, cluster: Cluster) -> Loss:
+def bounds(decision: Decision, cluster: ClusterHeader) -> Loss:
     """Return the bounds of the loss if the winner leads."""
     winner, gaps = decision.winner, tuple(_gaps(decision))
     if winner is None:
@@ -100,7 +100,7 @@ def is_given_up(healthy: Healthy, decision: Decision, winner: Log) -> bool:
     return healthy.high_watermark > winner.end and not _still_counts(healthy, decision.evidence)
 
 
-def age(evidence: PartitionEvidence, cluster: Cluster) -> int | None:
+def age(evidence: PartitionEvidence, cluster: ClusterHeader) -> int | None:
     """Return the milliseconds from the last healthy snapshot to the loss of the leader, else to the collection of the evidence.
 
     None without a snapshot, and if a clock went backwards.
@@ -178,7 +178,7 @@ def _upper_bounds(decision: Decision, winner: Log) -> Iterator[_Upper]:
         yield _Upper(max(known), UPPER_SOURCES.index(ALL_REPLICAS))
 
 
-def _estimate(decision: Decision, cluster: Cluster, winner: Log) -> int | None:
+def _estimate(decision: Decision, cluster: ClusterHeader, winner: Log) -> int | None:
     """Return how many offsets the winner lacks by the rate of the last healthy snapshot."""
     healthy, milliseconds = decision.evidence.healthy, age(decision.evidence, cluster)
     if healthy is None or milliseconds is None or healthy.append_rate is None or not is_current(healthy, decision.state):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
     ALL_REPLICAS,
     CONSUMER_GROUP,
@@ -49,7 +49,7 @@ _CONTRADICTION = "what is proven to be committed contradicts the rest of the evi
 _MOST_UNCOUNTED = 3
 
 
-def loss_text(decision: Decision, loss: Loss, cluster: Cluster) -> str | None:
+def loss_text(decision: Decision, loss: Loss, cluster: ClusterHeader) -> str | None:
     """Return the bounds in a sentence, None if there is no survivor to elect."""
     if decision.winner is None:
         return None
@@ -94,7 +94,7 @@ def _bounds(loss: Loss) -> str:
     return f"at least {least} {lost} (by {by_least})" if least else "committed records may be lost"
 
 
-def _estimate(decision: Decision, loss: Loss, cluster: Cluster) -> str:
+def _estimate(decision: Decision, loss: Loss, cluster: ClusterHeader) -> str:
     """Return the estimate, or why there is none."""
     healthy, milliseconds = decision.evidence.healthy, age(decision.evidence, cluster)
     if loss.estimate is not None and milliseconds is not None:
@@ -113,7 +113,6 @@ def _estimate(decision: Decision, loss: Loss, cluster: Cluster) -> str:
 def _why_unknown(decision: Decision) -> str:
     """Return why nothing bounds the loss."""
     gap = decision.isr_proof.gap
-    absent = [log.broker_id for log in (*decision.unread, *decision.unanswered)]
     # A log that holds every committed record bounds the loss, unless more is proven to be lost.
     if decision.contradicted or _has_complete_log(decision):
         return _CONTRADICTION
@@ -122,6 +121,7 @@ def _why_unknown(decision: Decision) -> str:
     if gap is not None:
         # If logs fork, the explanation has stated the gap already.
         return "the ISR history gives no bound" if decision.tails else f"the ISR history gives no bound, {gap}"
+    absent = [log.broker_id for log in (*decision.unread, *decision.unanswered)]
     if decision.evidence.history is None and absent:
         return f"what {broker_list(absent)} alone held is not known without the ISR history"
     if any(row.common_offset is None for row in decision.relations):
@@ -135,7 +135,9 @@ def _why_unknown(decision: Decision) -> str:
 
 def _has_complete_log(decision: Decision) -> bool:
     """Whether the winner's log, or one that was compared with it, holds every committed record."""
-    state, winner = decision.state, decision.winner
-    complete = {*decision.isr_proof.holders, *state.eligible_leader_replicas, *state.isr}
-    compared = {row.other.broker_id for row in (*decision.relations, *decision.fenced) if row.common_offset is not None}
-    return winner is not None and bool(complete & {winner.broker_id, *(compared - brokers_of(decision.hidden_forks))})
+    state, winner, unsure = decision.state, decision.winner, brokers_of(decision.hidden_forks)
+    complete = (*decision.isr_proof.holders, *state.eligible_leader_replicas, *state.isr)
+    if winner is None or winner.broker_id in complete:
+        return winner is not None
+    compared = [row.other.broker_id for row in (*decision.relations, *decision.fenced) if row.common_offset is not None]
+    return any(broker in complete and broker not in unsure for broker in compared)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import elects, standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about, elected_on_return
 
 
-def elected_by_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
+def elected_by_return(decision: Decision, cluster: ClusterHeader) -> Iterator[str]:
     """Yield what the controller does by itself (KIP-966) if one of the fenced brokers comes back, or reaches the controllers again."""
-    state, cut_off = decision.state, {log.broker_id for log in decision.lost if log.answered}
+    state = decision.state
     for broker in elected_on_return(decision.evidence, state, cluster.elr):
         doubt = doubt_about(broker, decision.evidence, state, cluster.elr)
         if broker in state.eligible_leader_replicas:
@@ -24,7 +24,7 @@ def elected_by_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
             kind = f"last in the ISR{_without_elr(cluster)}"
         else:
             kind = "last known leader, its shutdown was unclean"
-        if broker in cut_off:
+        if any(log.answered for log in decision.lost if log.broker_id == broker):
             # It needs no restart, so how it was shut down does not matter.
             yield f"broker {broker} runs and is cut off from the controllers: once it reaches them, the controller {elects(doubt)} it by itself ({kind})"
             continue
@@ -32,7 +32,7 @@ def elected_by_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
         yield f"should broker {broker} come back before an election, the controller {elects(doubt)} it by itself ({kind}{unknown})"
 
 
-def waited_for(decision: Decision, cluster: Cluster) -> Iterator[str]:
+def waited_for(decision: Decision, cluster: ClusterHeader) -> Iterator[str]:
     """Yield what the brokers are that the partition waits for."""
     state = decision.state
     for broker, broker_state in decision.waiting_for:
@@ -42,5 +42,5 @@ def waited_for(decision: Decision, cluster: Cluster) -> Iterator[str]:
         yield f"broker {broker} is {alive}{kind}{_without_elr(cluster) if in_isr else ''}"
 
 
-def _without_elr(cluster: Cluster) -> str:
+def _without_elr(cluster: ClusterHeader) -> str:
     return ", eligible leader replicas are off" if cluster.eligible_leader_replicas_version == 0 else ""

@@ -50,13 +50,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     BROKER_STATES,
     RELATIONS,
     Broker,
-    Change,
     Header,
     Healthy,
     History,
     Log,
     Pair,
     Proof,
+    RecordedState,
     State,
 )
 
@@ -155,7 +155,7 @@ PROOF = _of(
     {"leader_epoch": epoch_or_null},
 )
 CHANGE = _of(
-    Change,
+    RecordedState,
     {
         "offset": offset,
         "timestamp": moment_or_null,

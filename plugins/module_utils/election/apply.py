@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One cluster's recovery: what is to be elected, the elections, and the results that they leave."""
+"""The recovery of one cluster: the partitions to elect, their elections, and the results."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.current_results import as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first, given_up, without_leader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WITHOUT_LEADER
@@ -44,14 +44,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     without_offsets,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import (
-    ALREADY_ONLINE,
-    CLEAN_LEADER,
-    ELECTED,
-    FAILED,
-    HELD,
-    OUTCOMES,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TopicPartition,
@@ -69,9 +62,15 @@ ELECT: Mapping[str, designated_election.Elect] = {
 
 
 class Recovery:
-    """What is to be elected in one cluster, the elections, and their results. `warnings` are for the operator.
+    """The partitions to elect in one cluster, their elections and results. `warnings`: sentences for the operator.
 
-    Making one proves that its files can be written, before anything is elected.
+    name                  of the cluster in the inventory
+    duration              seconds for elections, and for collecting the evidence again
+    attempts              how often an election that failed is tried again
+    first_answer_seconds  seconds beyond `duration` for partitions of which no replica has answered yet
+    data_loss_allowed     for the results file, and for `report`
+    decide_again          whether this run made the plan, so that partitions may be decided otherwise once offsets can be read
+    The constructor raises FileError if journal or results could not be written: nothing is elected then.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Recovery:
         self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
         self._decide_again = decide_again
         self._plan = PlanEntries()
-        self._limits = blast_radius.Limits()
+        self._limits = blast_radius.BlastRadiusLimits()
         self._entries: list[Entry] = []
         self._connection: Connection | None = None
         self._results: list[Result] = []
@@ -112,7 +111,11 @@ class Recovery:
         self.warnings: list[str] = []
 
     def take_plan(self, plan: Mapping[str, Any], source: str) -> None:
-        """Take what a plan designates, holds and found online. A bare KIP-1275 file gets its evidence now."""
+        """Set the entries and results of a plan, as `plan_file.load` returned it. `source`: its name in errors.
+
+        The evidence of a bare KIP-1275 file is collected now. Raises RecoveryError for a plan of another cluster, PlanError for a plan that
+        cannot be used, RecoveryError for a bare file without partitions.
+        """
         if "plan_id" not in plan:
             rows = [{**row, "designated_leader": row["designatedLeader"]} for row in plan["partitions"]]
             self.take_designations(rows, source)
@@ -123,15 +126,19 @@ class Recovery:
         self._results = list(self._plan.results)
 
     def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
-        """Take leaders that an operator named; see `designated.collect` for what cannot be elected."""
+        """Set entries from rows with `topic`, `partition` and `designated_leader`, and collect their evidence (`manual_designation.collect`).
+
+        `source`: the name of the option or file in errors. Raises RecoveryError for an empty list and for a partition that is named twice.
+        """
         self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration)
         self._results += failed
         self.warnings += warnings
 
     def collect_again(self, connection: Connection) -> None:
-        """Collect the evidence of what the plan elects again: the election asks for the decision once more.
+        """Collect the evidence of the entries of a plan again: guards decide on it once more, because a plan file can be old or forged.
 
-        Plans are files, and files can be old or forged. Leaders that an operator named have their evidence already.
+        `connection`: names the controllers, whose metadata log is read. Leaders that an operator named have their evidence already. If the evidence
+        cannot be read, all entries of the plan fail. Raises Interrupted after a signal.
         """
         self._connection = connection
         try:
@@ -142,10 +149,10 @@ class Recovery:
             self._give_up(error)
 
     def _give_up(self, error: RecoveryError) -> None:
-        """Elect no further entry of a plan: nothing is elected on evidence that could not be read."""
+        """Let all entries of the plan that have no result fail: nothing is elected on evidence that could not be read."""
         done = {(result.topic, result.partition) for result in self._results}
         left = {entry.key: entry for entry in self._entries if not entry.designated_by_hand and entry.key not in done}
-        self._results += [Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
+        self._results += [Result.of(entry, Outcome.FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
         self._entries = [entry for entry in self._entries if entry.key not in left]
 
     def _collect_again(self, connection: Connection, left: Left) -> None:
@@ -161,41 +168,45 @@ class Recovery:
     def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
         budget = Budget(self._duration, self._first_answer_seconds)
         sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
-        # The leaders of these answered for the plan, perhaps as late.
+        # The designated leaders of these answered for the plan, perhaps as late as now.
         awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
         live = collect_again(sources, wanted, self._plan.named, self._plan.survivors, awaited, left)
         self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
         return live
 
     def hold_all(self) -> None:
-        """Elect nothing, because data loss is not allowed."""
+        """Set the result of all entries to HELD, because data loss is not allowed."""
         reason = "data loss is not allowed; set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
-        self._results += [Result.of(entry, HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
+        self._results += [Result.of(entry, Outcome.HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
         self.warnings += order_warnings(self._cluster, self._left_behind(), self._journal_path)
 
-    def keep_within(self, limits: blast_radius.Limits) -> None:
-        """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
+    def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:
+        """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows life.
+
+        Decisions that `elect` changes keep the limits, too. Raises RecoveryError if the journal cannot be used, ClusterError if the cluster does not
+        answer.
+        """
         self._limits = limits
         blast_radius.raise_if_any(self._excess(self._entries, self._left_behind()))
 
     def _excess(self, entries: Sequence[Entry], left: Left) -> list[str]:
-        """Return how these elections, with those of this run that are done, would go beyond the limits."""
-        done = sum(1 for result in self._results if result.outcome == ELECTED)
+        """Return a sentence for each limit that these elections exceed, together with those that this run has done."""
+        done = sum(1 for result in self._results if result.outcome == Outcome.ELECTED)
 
         def predicted() -> int:
             forecast = designated_election.predict(self._cluster, entries, left)
-            return done + sum(1 for result in forecast if result.outcome == ELECTED)
+            return done + sum(1 for result in forecast if result.outcome == Outcome.ELECTED)
 
         replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
         return blast_radius.find_violations(self._cluster, self._header["cluster"], replicas, done + len(entries), predicted, self._limits)
 
     def predict(self) -> None:
-        """Say what `elect` would do."""
+        """Set the results that `elect` would have, from the same guards, and warn of partitions that may change. Elects nothing."""
         left = self._left_behind()
         forecast = designated_election.predict(self._cluster, self._entries, left)
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
         doubtful = may_change(others, self._results if self._decide_again else ())
-        if doubtful and any(result.outcome == ELECTED and result.topic == GROUP_TOPIC for result in forecast):
+        if doubtful and any(result.outcome == Outcome.ELECTED and result.topic == GROUP_TOPIC for result in forecast):
             then = "be decided otherwise" if self._decide_again else "become stale"
             self.warnings.append(
                 f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
@@ -204,9 +215,11 @@ class Recovery:
         self.warnings += order_warnings(self._cluster, left, self._journal_path)
 
     def elect(self) -> None:
-        """Repair what a killed run left, then elect all entries, or as many as there is time for until a signal comes.
+        """Restore orders that a killed run left, then elect all entries, or as many as time and signals allow, and set their results.
 
         Internal topics come first: while `__consumer_offsets` has no leader, no committed offset can be read, and these prove what was committed.
+        Raises RecoveryError if another run has the journal open or it cannot be used, ClusterError if the cluster does not answer before the first
+        election. Errors of an election are in its result.
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
@@ -229,11 +242,11 @@ class Recovery:
             self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
 
     def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
-        """Whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
+        """Return whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
 
-        A partition of `__consumer_offsets` that the plan elects had no leader then. By now another run can have elected it.
+        A partition of `__consumer_offsets` that the plan elects had no leader then. Another run may have elected it since.
         """
-        online = (ELECTED, CLEAN_LEADER, ALREADY_ONLINE)
+        online = (Outcome.ELECTED, Outcome.CLEAN_LEADER, Outcome.ALREADY_ONLINE)
         return any(result.topic == GROUP_TOPIC and result.outcome in online for result in results)
 
     def _use_offsets(self, journal: Journal) -> None:
@@ -263,7 +276,7 @@ class Recovery:
         live = self._live_evidence(connection, wanted, left)
         again = second_decision(others, held.values(), live.documents, live.cluster, self._plan.policy)
         results = list(again.held)
-        # What the plan elects was within the limits. So what it holds gives way first.
+        # The entries of the plan were within the limits, so partitions that it holds are left out first.
         for entries in (again.added, again.changed):
             reasons = self._excess([*again.entries, *again.changed, *again.added], left) if entries else []
             if reasons:
@@ -280,7 +293,7 @@ class Recovery:
         self._results = [result for result in self._results if (result.topic, result.partition) not in decided] + results
 
     def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
-        """Elect these, and try again what failed until `deadline` of the monotonic clock."""
+        """Elect these entries, and try failed ones again until `deadline` (seconds of the monotonic clock)."""
         seconds = max(0.0, deadline - time.monotonic())
         elect = ELECT[self._cluster.backend]
         return (
@@ -290,9 +303,9 @@ class Recovery:
         )
 
     def look_at_all_partitions(self) -> None:
-        """Correct what the plan held or found online by what is so now, and count the partitions without a live leader that are not among the results.
+        """Correct the results of partitions that the plan held or found online by their present leaders, and count other offline partitions.
 
-        A cluster with any of them is not recovered. The number stays None, with a warning, if the cluster does not answer.
+        A cluster with any of these is not recovered. The number stays None, with a warning, if the cluster does not answer.
         """
         own = {(result.topic, result.partition) for result in self._results}
         try:
@@ -309,19 +322,19 @@ class Recovery:
         self._header["other_offline_partitions"] = len(others)
 
     def settle(self, refine: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
-        """Replace results by those of `refine`, which gives more exact reasons."""
+        """Replace all results by those that `refine` returns for them, which have more exact reasons."""
         self._results = list(refine(self._results))
 
     def not_elected(self, dry_run: bool = False) -> Iterator[tuple[list[str], TopicPartition]]:
-        """The partitions that this leaves without a leader, each with what says what to do next: its reason code, and its outcome.
+        """Yield the partitions without a leader, each with the codes that `next_steps.first_with_step` takes: reason code, then outcome.
 
         After a dry run they include those that a run would elect, as "planned", if these are all that the plan designates.
         """
-        elected = sum(1 for result in self._results if result.outcome == ELECTED)
+        elected = sum(1 for result in self._results if result.outcome == Outcome.ELECTED)
         for result in self._results:
             if result.outcome in WITHOUT_LEADER:
                 yield [result.reason_code or "", result.outcome], (result.topic, result.partition)
-            elif dry_run and result.outcome == ELECTED and elected == len(self._entries):
+            elif dry_run and result.outcome == Outcome.ELECTED and elected == len(self._entries):
                 yield ["planned"], (result.topic, result.partition)
 
     def _left_behind(self) -> Left:
@@ -329,7 +342,7 @@ class Recovery:
             return left_behind(self._cluster, journal)
 
     def write_results(self) -> str:
-        """Write the results file, one partition a line, and return its path."""
+        """Write the results file, with one partition on each line, and return its path. Raises FileError if it cannot be written."""
         head = {**self._header, "finished_at": utc_now(), "summary": self._summary()}
         ordered = sorted(self._results, key=lambda result: in_recovery_order((result.topic, result.partition)))
         # Not indented all through: that takes ten times as long, which counts while partitions are without a leader.
@@ -339,14 +352,18 @@ class Recovery:
         return str(self._results_path)
 
     def _summary(self) -> dict[str, int]:
-        return {outcome: sum(1 for result in self._results if result.outcome == outcome) for outcome in OUTCOMES}
+        return {outcome: sum(1 for result in self._results if result.outcome == outcome) for outcome in Outcome}
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
-        """What the module returns: `failed` when an election failed, `changed` when a leader was elected."""
+        """Return the result of `kafka_designated_election`: `changed` if a leader was elected, counts, and rows of results, worst first.
+
+        `failed` and `msg` are set if the run was interrupted, or if a partition has no leader although data loss is allowed. `preview`: maximum
+        of rows of each list. `with_diff`: whether to return `diff`.
+        """
         worst = each_kind_first(self._results)
         summary = self._summary()
         report: dict[str, Any] = {
-            "changed": summary[ELECTED] > 0,
+            "changed": summary[Outcome.ELECTED] > 0,
             "backend": self._cluster.backend,
             "summary": summary,
             "results": [asdict(result) for result in worst[:preview]],
@@ -358,10 +375,10 @@ class Recovery:
         }
         stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
         if stopped:
-            online = sum(summary[outcome] for outcome in (ELECTED, ALREADY_ONLINE, CLEAN_LEADER))
+            online = sum(summary[outcome] for outcome in (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.CLEAN_LEADER))
             report["failed"] = True
             report["msg"] = (
-                f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[ELECTED]} elected), "
+                f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[Outcome.ELECTED]} elected), "
                 f"{stopped} were not reached; replica orders are put back, run again to go on"
             )
         elif self._header["data_loss_allowed"] and any(summary[outcome] for outcome in WITHOUT_LEADER):

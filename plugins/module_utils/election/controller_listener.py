@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Elections of KIP-460 through the controllers' own listener (KIP-919): where brokers do not pass them on, and where no broker answers at all.
+"""Elections of KIP-460 through the controllers' own listener (KIP-919), if brokers do not forward them, or if no broker answers.
 
 Controllers take ElectLeaders, and answer neither Metadata nor DescribeTopicPartitions: without brokers it is not known which partitions there are,
 who leads them, or which brokers are lost.
@@ -13,15 +13,16 @@ import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import NOT_NEEDED, PREFERRED, Result, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, ElectionResult, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
@@ -29,8 +30,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
 
-# What a broker answers that has not reached the active controller.
-NOT_PASSED_ON = ("REQUEST_TIMED_OUT", "NOT_CONTROLLER")
+# Errors of a broker that has not reached the active controller.
+NOT_PASSED_ON = (kafka_errors.REQUEST_TIMED_OUT, kafka_errors.NOT_CONTROLLER)
 NOT_SEEN = Reason(ReasonCode.ELECTED_UNSEEN, "the active controller elected it; no broker answers, so its leader was not read")
 NOT_KNOWN = Reason(ReasonCode.UNKNOWN_WITHOUT_BROKERS, "no broker answers, so the leader that Kafka would elect is not known")
 
@@ -49,7 +50,10 @@ class ElectingCluster(Cluster):
             self.silence = str(error)
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-        """As Cluster has it. The active controller is asked itself if no broker has passed the election on."""
+        """Elect leaders as `Cluster.elect` does. If no broker has forwarded the request, send it to the active controller itself.
+
+        Returns Kafka's refusal by partition, None for those that were elected. Raises ClusterError if neither answers, with both errors.
+        """
         if self.silence is not None:
             return self._directly(election_type, keys)
         if not self._connection.controller_bootstrap_servers:
@@ -65,7 +69,7 @@ class ElectingCluster(Cluster):
                 raise ClusterError(f"{error}; {other}") from error
         if any(refused is None or refused.error not in NOT_PASSED_ON for refused in answers.values()):
             return answers
-        # What the broker has answered stands if no controller answers.
+        # If no controller answers, the broker's answers stay.
         with contextlib.suppress(ClusterError):
             answers = self._directly(election_type, keys)
         return answers
@@ -79,12 +83,15 @@ class ElectingCluster(Cluster):
 
 
 class DirectElection(LeaderElection):
-    """A preferred election of named partitions of which nothing is known but the controller's verdict. Raises ClusterError for any other."""
+    """A preferred election of named partitions without any broker: only the controller's verdict is known, not who leads.
+
+    The constructor raises ClusterError for an unclean election, and if no partitions are named.
+    """
 
     def __init__(self, cluster: ElectingCluster, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
         if election_type != PREFERRED:
             raise ClusterError(
-                f"{cluster.silence}; without brokers a lost broker cannot be told from one that this host does not reach, so no unclean election is "
+                f"{cluster.silence}; without brokers a lost broker cannot be distinguished from one that this host does not reach, so no unclean election is "
                 "requested: name brokers that answer in bootstrap_servers"
             )
         if keys is None:
@@ -96,23 +103,25 @@ class DirectElection(LeaderElection):
         self._type = election_type
         self._before = {}
         self._states = {}
-        self.results = {key: self._result(key, ELECTED) for key in sorted(keys, key=in_recovery_order)}
+        self.results = {key: self._result(key, Outcome.ELECTED) for key in sorted(keys, key=in_recovery_order)}
 
-    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> Result:
+    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> ElectionResult:
         code, message = why or (None, None)
-        return Result(*key, outcome, error=error, reason_code=code, message=message)
+        return ElectionResult(*key, outcome, error=error, reason_code=code, message=message)
 
     def predict(self) -> None:
-        """Say that nothing can be said."""
+        """Set all results to HELD: without brokers the leader that Kafka would elect is not known."""
         self._hold(NOT_KNOWN)
 
     def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
-        """No broker says who leads."""
+        """Do nothing: without brokers, leaders cannot be read."""
 
-    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> Result:
+    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> ElectionResult:
         if refused is None:
-            return self._result(key, ELECTED, why=NOT_SEEN)
-        if refused.error == NOT_NEEDED:
+            return self._result(key, Outcome.ELECTED, why=NOT_SEEN)
+        if refused.error == kafka_errors.ELECTION_NOT_NEEDED:
             needless = "the active controller says that its preferred leader leads it already"
-            return self._result(key, ALREADY_ONLINE, NOT_NEEDED, Reason(ReasonCode.ELECTION_NOT_NEEDED, needless))
-        return replace(self._result(key, FAILED, refused.error, remedy(refused.error, None)), error_message=refused.message)
+            return self._result(
+                key, Outcome.ALREADY_ONLINE, kafka_errors.ELECTION_NOT_NEEDED, Reason(ReasonCode.ELECTION_NOT_NEEDED, needless)
+            )
+        return replace(self._result(key, Outcome.FAILED, refused.error, remedy(refused.error, None)), error_message=refused.message)

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Designated election, in batches: guards, journal, reorder, elect, restore, verify.
 
-Compat backend, for every Kafka that has KIP-460: the controller elects the first live replica of the assignment where there is no
-clean leader, so the designated one is put first for the moment, and the others best-first behind it. KIP-1275's own ElectLeaders
-(v3) needs no reorder: the native backend, with the same guards before and the same look afterwards.
+Compat backend, for every Kafka that has KIP-460: if there is no clean leader, the controller elects the first live replica of the assignment.
+So the designated one is put first for a moment, and the others best-first behind it. The native backend uses KIP-1275's ElectLeaders (v3),
+which needs no reorder. Guards and verification are the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Live, Result, needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
@@ -35,10 +36,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     NOT_ANSWERED,
     Reordering,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.results import NOT_NEEDED, judge, not_reordered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.results import judge, not_reordered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource, read_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED, HELD, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -49,16 +51,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import keeps_elr
 
 BATCH = 1000
-# Batches side by side keep the controller busy while the answers of others are read.
+# Concurrent batches keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
-# For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before; one that hangs must leave time for
-# what is read after the logs.
+# For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before. A broker that hangs must leave
+# time for the requests that follow the logs.
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 
 
-class Electing(LogSource, Reordering, Protocol):
-    """What elections need of a cluster."""
+class ElectionCluster(LogSource, Reordering, Protocol):
+    """The methods of a cluster that elections use."""
 
     def feature_level(self, feature: str) -> int | None: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
@@ -66,28 +68,28 @@ class Electing(LogSource, Reordering, Protocol):
 
 
 # The last argument gets the partitions that an election was sent for, and that it may have a leader from, whether it was answered or not.
-Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float, set[TopicPartition]], list[Result]]
+Elect = Callable[[ElectionCluster, Journal, Sequence[Entry], Live, float, set[TopicPartition]], list[Result]]
 
 
-def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
-    """Read again everything that the guards of `entries` stand on, within LOOK_SECONDS (ClusterError if that is not enough).
+def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
+    """Return the present state of everything that the guards of `entries` check. `known`: orders that this workdir's runs have changed.
 
-    `known`: orders that this workdir's runs have changed.
+    Raises ClusterError if the cluster does not answer within LOOK_SECONDS.
     """
     with deadline.until(time.monotonic() + LOOK_SECONDS):
         return _live(cluster, entries, known)
 
 
-def _live(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
+def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
     keys = {entry.key for entry in entries}
     states, unfenced = cluster.partitions(keys), cluster.unfenced()
-    # Also replicas that are alive but no survivors of the plan: they may answer now, and then an operator has to decide.
+    # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide.
     wanted = [
         (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
     ]
     with deadline.until(time.monotonic() + LOG_SECONDS):
         logs = read_logs(cluster, wanted, duration=0.0)
-    # Reading logs takes time, and a leader or a broker may have come meanwhile: so these are read last.
+    # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
     states = cluster.partitions(keys)
@@ -99,7 +101,7 @@ def _live(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
 
 
 def run(
-    cluster: Electing,
+    cluster: ElectionCluster,
     journal: Journal,
     entries: Sequence[Entry],
     duration: float,
@@ -107,9 +109,10 @@ def run(
     elect: Elect,
     asked_to_stop: Callable[[], str | None] = lambda: None,
 ) -> list[Result]:
-    """Elect all `entries`. Those that failed for a moment are tried again, at most `attempts` times and not beyond `duration` seconds.
+    """Elect all `entries` and return a result for each, in recovery order. Raises nothing for a batch that fails: its entries have FAILED results.
 
-    No batch is begun once `asked_to_stop` returns something (the name of a signal); those under way are finished.
+    Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. `elect`: sends the elections of one batch,
+    by the backend. No batch begins once `asked_to_stop` returns the name of a signal; those under way are finished.
     """
     deadline = time.monotonic() + duration
     results: dict[TopicPartition, Result] = {}
@@ -127,28 +130,31 @@ def run(
             break
         time.sleep(RETRY_SECONDS)
     untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
-    found = {entry.key: results.get(entry.key) or Result.of(entry, HELD, ReasonCode.INTERRUPTED, untouched) for entry in entries}
+    found = {entry.key: results.get(entry.key) or Result.of(entry, Outcome.HELD, ReasonCode.INTERRUPTED, untouched) for entry in entries}
     return [found[key] for key in sorted(found, key=in_recovery_order)]
 
 
 def _worth_another_attempt(result: Result) -> bool:
-    """What failed and may pass (Kafka's clients would try again), and what another run may have under way: in a moment it is done with it."""
-    if result.outcome == FAILED:
+    """Return whether a result may change if the election is tried again: its error is retriable, or another run may be changing the order."""
+    if result.outcome == Outcome.FAILED:
         return result.error is None or core.is_retriable(result.error)
-    return result.outcome == STALE and result.reason_code == ReasonCode.OTHER_ORDER
+    return result.outcome == Outcome.STALE and result.reason_code == ReasonCode.OTHER_ORDER
 
 
-def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Result]:
-    """What `run` would do, by the same guards, without writing anything."""
+def predict(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> list[Result]:
+    """Return the results that `run` would have, in the order of `entries`, by the same guards. Changes nothing.
+
+    `known`: as for `look`. Raises ClusterError if the cluster does not answer.
+    """
     results = []
     for batch in chunks(entries, BATCH):
         live = look(cluster, batch, known)
-        results += [refusal(entry, live) or Result.of(entry, ELECTED, leader=entry.designated_leader) for entry in batch]
+        results += [refusal(entry, live) or Result.of(entry, Outcome.ELECTED, leader=entry.designated_leader) for entry in batch]
     return results
 
 
 def _batch(
-    cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float, sent: set[TopicPartition]
+    cluster: ElectionCluster, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float, sent: set[TopicPartition]
 ) -> list[Result]:
     """Elect one batch. `sent`: partitions that earlier attempts of this run may have elected; it gets those of this one."""
     results: dict[TopicPartition, Result] = {}
@@ -159,25 +165,26 @@ def _batch(
         elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
         results |= {(result.topic, result.partition): result for result in elected}
     except RecoveryError as error:
-        # One batch that cannot be asked about does not stop the others.
+        # One batch without an answer does not stop the others.
         failure = getattr(error, "error", None)
         results = {
-            entry.key: results.get(entry.key) or replace(Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)), error=failure)
+            entry.key: results.get(entry.key)
+            or replace(Result.of(entry, Outcome.FAILED, ReasonCode.REQUEST_FAILED, str(error)), error=failure)
             for entry in batch
         }
     return list(results.values())
 
 
 def _refusal(entry: Entry, live: Live, sent: Collection[TopicPartition]) -> Result | None:
-    """Return why the entry may not be elected now. The designated leader, where this run has sent its election before, is elected by that."""
+    """Return the result of an entry that may not be elected now, None if it may. If an earlier request of this run elected it, it is ELECTED."""
     result = refusal(entry, live)
-    if result is not None and result.outcome == ALREADY_ONLINE and result.leader == entry.designated_leader and entry.key in sent:
-        return Result.of(entry, ELECTED, leader=result.leader)
+    if result is not None and result.outcome == Outcome.ALREADY_ONLINE and result.leader == entry.designated_leader and entry.key in sent:
+        return Result.of(entry, Outcome.ELECTED, leader=result.leader)
     return result
 
 
 def _send(
-    cluster: Electing,
+    cluster: ElectionCluster,
     keys: Collection[TopicPartition],
     request: Callable[[], dict[TopicPartition, Refusal | None]],
     sent: set[TopicPartition],
@@ -193,11 +200,16 @@ def _send(
 
 
 def elect_by_order(
-    cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+    cluster: ElectionCluster, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
 ) -> list[Result]:
-    """Compat backend: put the designated replicas first, elect UNCLEAN, put the orders back, see who leads (until `deadline`)."""
+    """Elect one batch by replica orders (compat backend): put designated replicas first, elect UNCLEAN (KIP-460), restore the orders, verify.
+
+    `live`: as `look` returned it. `deadline`: until when leaders may become visible (seconds of the monotonic clock). `sent`: gets the
+    partitions that may have a leader from this request. Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
+    written.
+    """
     reordered = {entry.key: entry.best_first for entry in batch if needs_reorder(entry, live)}
-    # Also orders of earlier elections that stand, and that this one relies on.
+    # Also orders of earlier elections that are not restored, on which this one relies.
     changed = [
         ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
         for entry in batch
@@ -216,13 +228,12 @@ def elect_by_order(
         keys = [entry.key for entry in ready]
         errors = _send(cluster, keys, lambda: cluster.elect_unclean(keys), sent) if ready else {}
     finally:
-        # The order has done its work when the controller has answered. The one look that is taken before it is put back comes
-        # when new leaders are there to be seen, too.
+        # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
-        # What hangs somewhere may change an order once more, or elect by it: the journal has to know it for the next run.
-        # The elections are made, and a journal without room for that only makes the next run look at their orders again.
+        # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
+        # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
             if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
                 journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
@@ -231,7 +242,9 @@ def elect_by_order(
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
     failed += [
-        Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible")
+        Result.of(
+            entry, Outcome.FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible"
+        )
         for entry in batch
         if entry.key in missing
     ]
@@ -239,9 +252,12 @@ def elect_by_order(
 
 
 def elect_by_designation(
-    cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+    cluster: ElectionCluster, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
 ) -> list[Result]:
-    """Native backend (KIP-1275): the controller elects exactly the designated replicas, no order is changed and nothing is left to repair."""
+    """Elect one batch with KIP-1275's ElectLeaders (native backend): the controller elects exactly the designated replicas. No order changes.
+
+    Parameters and errors are those of `elect_by_order`; `journal` is not used.
+    """
     leaders = {entry.key: entry.designated_leader for entry in batch}
     answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent)
     errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in batch}
@@ -252,9 +268,12 @@ def elect_by_designation(
 
 
 def _wait_for_leaders(
-    cluster: Electing, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, Refusal | None], deadline: float
+    cluster: ElectionCluster, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, Refusal | None], deadline: float
 ) -> dict[TopicPartition, PartitionState]:
-    """Look until every elected partition shows a leader, at longer and longer intervals. `states`: the first look."""
+    """Read partitions, at longer and longer intervals, until every elected one shows a leader or `deadline` has passed. Returns their states.
+
+    `states`: those that were read first.
+    """
     pause = FIRST_LOOK
     while waiting := {key for key, state in states.items() if key in errors and _may_have_elected(errors[key]) and state.leader < 0}:
         if time.monotonic() > deadline:
@@ -266,4 +285,4 @@ def _wait_for_leaders(
 
 
 def _may_have_elected(refused: Refusal | None) -> bool:
-    return refused is None or refused.error == NOT_NEEDED
+    return refused is None or refused.error == kafka_errors.ELECTION_NOT_NEEDED

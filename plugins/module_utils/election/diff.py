@@ -9,17 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 
 
 def election_diff(entries: Sequence[Entry], results: Sequence[Result]) -> dict[str, str]:
-    """Return what `--diff` shows of the entries that were elected, or would be."""
+    """Return Ansible's diff of the entries that were elected, or would be: `before` and `after`, with one line for each partition.
+
+    `results`: one for each entry at least.
+    """
     outcomes = {(result.topic, result.partition): result for result in results}
     before, after = [], []
     for entry in entries:
         result = outcomes[entry.key]
-        if result.outcome == ELECTED:
+        if result.outcome == Outcome.ELECTED:
             name = f"{printable(entry.topic)}-{entry.partition}: replicas {list(entry.replicas)}"
             cuts = "".join(f", broker {row['broker_id']} truncates {_from(row)}" for row in entry.truncated)
             before.append(f"{name}, no leader\n")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run gives up: records that survivors truncate, the bounds of what lost brokers took with them, and leaders that may lack records. Pure."""
+"""What a run gives up: records that survivors truncate, bounds of the records that lost brokers held, and leaders that may lack records. Pure."""
 
 from __future__ import annotations
 
@@ -9,32 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import (
-    ALREADY_ONLINE,
-    CLEAN_LEADER,
-    ELECTED,
-    FAILED,
-    HELD,
-    STALE,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL
 
-# What an operator wants to see first.
-WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 SHOWN = 5  # truncations, and leaders that may lack records, that the text names
 
 
 def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
-    """Sum up what the elected partitions among `results` give up, in records.
+    """Return what the elected partitions among `results` give up, in records, as sums, rows and `text` (lines for people).
 
     `truncations`: the first `preview` rows of topic, partition, broker_id, offset, records (the last two are None if they are not known).
     `lower_bound`, `upper_bound`: of all partitions together; the upper bound is None if that of any partition is not known.
     `doubtful_leaders`: the `count` of leaders that the plan did not choose and that may lack records, and the first `preview` of their `partitions`.
     """
-    elected = [result for result in results if result.outcome == ELECTED]
+    elected = [result for result in results if result.outcome == Outcome.ELECTED]
     rows = [{"topic": result.topic, "partition": result.partition, **cut} for result in elected for cut in result.truncated]
     bounds = [result.loss or {} for result in elected]
     uppers = [bound.get("upper_bound") for bound in bounds]
@@ -48,7 +39,9 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
         "truncations": rows[:preview],
     }
     doubtful = [
-        result for result in results if result.outcome in (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) and result.reason_code in DOUBTFUL
+        result
+        for result in results
+        if result.outcome in (Outcome.ELECTED, Outcome.CLEAN_LEADER, Outcome.ALREADY_ONLINE) and result.reason_code in DOUBTFUL
     ]
     sums["doubtful_leaders"] = {"count": len(doubtful), "partitions": [_doubtful(result) for result in doubtful[:preview]]}
     planned = any(result.loss is not None for result in elected)
@@ -72,7 +65,7 @@ def _doubtful_text(doubtful: Sequence[Result]) -> list[str]:
 
 
 def _text(sums: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], planned: bool) -> list[str]:
-    """Lines about the elections for people. Empty if nothing is elected. `planned`: whether a plan has bounds of any loss."""
+    """Return lines about the elections for people, none if nothing is elected. `planned`: whether a plan has bounds of any loss."""
     if not sums["partitions"]:
         return []
     lines = []
@@ -101,7 +94,7 @@ def _truncation(row: Mapping[str, Any]) -> str:
 
 
 def without_leader(results: Iterable[Result], outcomes: Sequence[str], shown: int = SHOWN) -> list[dict[str, Any]]:
-    """Group the results that left a partition without a leader by outcome and reason code, in the order of `outcomes`.
+    """Return the results with one of these `outcomes`, grouped by outcome and reason code: in the order of `outcomes`, large groups first.
 
     Each group: outcome, reason_code, `count` of all its partitions, the first `shown` of `partitions`, and the `reason` of the first.
     """
@@ -123,6 +116,7 @@ def without_leader(results: Iterable[Result], outcomes: Sequence[str], shown: in
 
 
 def each_kind_first(results: Sequence[Result]) -> list[Result]:
-    """Sort, worst first, one of each outcome and reason ahead of the rest."""
-    ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
+    """Return the results sorted worst first, then in recovery order, but the first of each outcome and reason code before all others."""
+    worst_first: list[str] = list(Outcome)
+    ordered = sorted(results, key=lambda result: (worst_first.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
     return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.reason_code))

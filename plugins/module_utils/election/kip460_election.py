@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KIP-460's leader elections, preferred and unclean: hold what must not be lost, elect in batches, and see who leads afterwards.
+"""KIP-460's leader elections, preferred and unclean: hold partitions that must not lose records, elect in batches, and verify the leaders.
 
-`kip460_outcomes.outlook` computes what would change; check mode, diff and the real run all stand on it.
+`kip460_outcomes.outlook` computes what would change; check mode, diff and the real run all use it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
-    FORBIDDEN,
-    NOT_NEEDED,
     OUTCOMES,
     UNCLEAN,
-    UNKNOWN,
     VERDICTS,
-    Result,
+    ElectionResult,
     judge,
     needed,
     outlook,
@@ -35,9 +32,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     summed_up,
     worst_first,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls, kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
@@ -54,12 +52,10 @@ MUST_BE_NAMED = Reason(
 
 BATCH = 1000
 RETRY_SECONDS = 1.0
-# The broker that is asked learns of a new leader a moment after the controller has elected it.
-FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
 
-class Electing(blast_radius.BrokerSource, Protocol):
-    """What is needed of a cluster."""
+class Kip460Cluster(blast_radius.BrokerSource, Protocol):
+    """The methods of a cluster that these elections use."""
 
     def feature_level(self, feature: str) -> int | None: ...
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
@@ -68,9 +64,12 @@ class Electing(blast_radius.BrokerSource, Protocol):
 
 
 class LeaderElection:
-    """One election of one type in one cluster. `keys`: its partitions, None for all that it is for."""
+    """One election of one type (PREFERRED, UNCLEAN) in one cluster. `keys`: its partitions, None for all that need it.
 
-    def __init__(self, cluster: Electing, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
+    `results`: the predicted result of each partition, after `elect` the real one. The constructor raises ClusterError if no broker answers.
+    """
+
+    def __init__(self, cluster: Kip460Cluster, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
         self._cluster = cluster
         self._type = election_type
         self._before = cluster.partitions(keys)
@@ -83,45 +82,59 @@ class LeaderElection:
 
     def _hold(self, why: Reason, which: Callable[[TopicPartition], bool] = lambda _: True) -> None:
         for key, result in self.results.items():
-            if result.outcome == ELECTED and which(key):
-                self.results[key] = self._result(key, HELD, None, why)
+            if result.outcome == Outcome.ELECTED and which(key):
+                self.results[key] = self._result(key, Outcome.HELD, None, why)
 
-    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> Result:
-        return Result.of(self._states[key], outcome, error, *(why or (None, None)))
+    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> ElectionResult:
+        return ElectionResult.of(self._states[key], outcome, error, *(why or (None, None)))
 
     def _would_be_elected(self) -> list[TopicPartition]:
-        return [key for key, result in self.results.items() if result.outcome == ELECTED]
+        return [key for key, result in self.results.items() if result.outcome == Outcome.ELECTED]
 
     def _to_ask_for(self) -> list[TopicPartition]:
-        """Also request the partitions for which no broker seemed electable: the controller decides."""
-        return [key for key, result in self.results.items() if result.error not in (NOT_NEEDED, UNKNOWN) and result.outcome != HELD]
+        """Return the partitions to request, also those for which no broker seemed electable: the controller decides."""
+        return [
+            key
+            for key, result in self.results.items()
+            if result.error not in (kafka_errors.ELECTION_NOT_NEEDED, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION)
+            and result.outcome != Outcome.HELD
+        ]
 
     def hold_all(self) -> None:
-        """Elect nothing, because data loss is not allowed."""
+        """Set the result of all partitions that would be elected to HELD, because data loss is not allowed."""
         self._hold(NOT_ALLOWED)
 
-    def keep_within(self, limits: blast_radius.Limits) -> None:
-        """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
+    def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:
+        """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows life."""
         keys = self._would_be_elected()
 
         def predicted() -> int:
             again = outlook(keys, self._cluster.partitions(keys), self._type, self._elr)
-            return sum(1 for result in again.values() if result.outcome == ELECTED)
+            return sum(1 for result in again.values() if result.outcome == Outcome.ELECTED)
 
         replicas = {broker for key in keys for broker in self._before[key].replicas}
         blast_radius.check(self._cluster, None, replicas, len(keys), predicted, limits)
 
     def predict(self) -> None:
-        """Say what `elect` would do: nothing, where this client must not."""
+        """Set the results to FAILED if this client may not ALTER the cluster. Otherwise they are already those that `elect` would have."""
         keys = self._to_ask_for()
         operations = self._cluster.permissions(()).cluster if keys else None
         if operations is not None and "ALTER" not in operations:
-            self.results |= {key: Result.of(self._before[key], FAILED, FORBIDDEN, *remedy(FORBIDDEN, None)) for key in keys}
+            self.results |= {
+                key: ElectionResult.of(
+                    self._before[key],
+                    Outcome.FAILED,
+                    kafka_errors.CLUSTER_AUTHORIZATION_FAILED,
+                    *remedy(kafka_errors.CLUSTER_AUTHORIZATION_FAILED, None),
+                )
+                for key in keys
+            }
 
     def elect(self, duration: float, attempts: int, asked_to_stop: Callable[[], str | None] = lambda: None) -> None:
-        """Elect. What failed for a moment is tried again, at most `attempts` times and not beyond `duration` seconds.
+        """Elect the partitions that need it and are not held, and set their results. A request that fails gives FAILED results and raises nothing.
 
-        No batch is begun once `asked_to_stop` returns something (the name of a signal).
+        Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. No batch begins once `asked_to_stop`
+        returns the name of a signal: the rest is held.
         """
         deadline = time.monotonic() + duration
         left = self._to_ask_for()
@@ -131,13 +144,13 @@ class LeaderElection:
                 if asked_to_stop():
                     untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
                     self.results |= {
-                        key: self._result(key, HELD, None, Reason(ReasonCode.INTERRUPTED, untouched))
+                        key: self._result(key, Outcome.HELD, None, Reason(ReasonCode.INTERRUPTED, untouched))
                         for key in batch
                         if key not in doubtful
                     }
                     continue
                 self._elect_batch(batch, doubtful, deadline)
-            left = [key for key in left if self.results[key].outcome == FAILED and _may_pass(self.results[key].error)]
+            left = [key for key in left if self.results[key].outcome == Outcome.FAILED and _may_pass(self.results[key].error)]
             if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
                 break
             time.sleep(RETRY_SECONDS)
@@ -148,9 +161,9 @@ class LeaderElection:
         except RecoveryError as error:
             # One batch without an answer does not stop the others.
             doubtful.update(batch)
-            self.results |= {key: self._result(key, FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
+            self.results |= {key: self._result(key, Outcome.FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
             return
-        self._look([key for key in batch if key in answers and _error(answers[key]) in (None, NOT_NEEDED)], deadline)
+        self._look([key for key in batch if key in answers and _error(answers[key]) in (None, kafka_errors.ELECTION_NOT_NEEDED)], deadline)
         for key in batch:
             if key in answers:
                 self.results[key] = self._judge(key, answers[key], key in doubtful)
@@ -159,16 +172,16 @@ class LeaderElection:
             else:
                 doubtful.add(key)
                 left_out = "the controller's answer leaves it out; run again"
-                self.results[key] = self._result(key, FAILED, None, Reason(ReasonCode.NOT_ANSWERED, left_out))
+                self.results[key] = self._result(key, Outcome.FAILED, None, Reason(ReasonCode.NOT_ANSWERED, left_out))
 
-    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> Result:
+    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> ElectionResult:
         return judge(self._before[key], self._states[key], self._type, refused, doubtful)
 
     def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
-        """Read who leads, at longer and longer intervals, until each of `keys` shows the leader that it was to get."""
+        """Read partitions, at longer and longer intervals, until each of `keys` shows the requested leader or `deadline` has passed."""
         pause, waiting = FIRST_LOOK, set(keys)
         while waiting:
-            with contextlib.suppress(RecoveryError):  # the elections are made: who leads is asked again
+            with contextlib.suppress(RecoveryError):  # the elections are done: leaders are read again
                 self._states |= {key: state for key, state in self._cluster.partitions(waiting).items() if key in waiting}
             waiting = {key for key in waiting if needed(self._states[key], self._type)}
             if time.monotonic() > deadline:
@@ -177,24 +190,28 @@ class LeaderElection:
             pause = min(2 * pause, LAST_LOOK)
 
     def report(self, preview: int, with_diff: bool, stopped_by: str | None = None) -> dict[str, Any]:
-        """What the module returns: `failed` when an election failed or was not begun in time, `changed` when a leader was elected."""
+        """Return the result of `kafka_leader_election`: `changed` if a leader was elected, counts, and rows of results, worst first.
+
+        `failed` and `msg` are set if an election failed, or was not begun before a signal (`stopped_by`). `preview`: maximum of rows.
+        `with_diff`: whether to return `diff`.
+        """
         results = worst_first(self.results.values())
         outcomes = Counter(result.outcome for result in results)
         report: dict[str, Any] = {
-            "changed": outcomes[ELECTED] > 0,
+            "changed": outcomes[Outcome.ELECTED] > 0,
             "summary": {outcome: outcomes[outcome] for outcome in OUTCOMES},
             "errors": dict(sorted(Counter(result.error for result in results if result.error).items())),
             "results": [asdict(result) for result in results[:preview]],
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
         interrupted = sum(1 for result in results if result.reason_code == ReasonCode.INTERRUPTED)
-        if outcomes[FAILED] or interrupted:
+        if outcomes[Outcome.FAILED] or interrupted:
             stopped = (
                 f"{INTERRUPTED} by {stopped_by}, {interrupted} partitions were not reached, run again to go on; " if interrupted else ""
             )
             report |= {"failed": True, "msg": stopped + summed_up(results)}
         if with_diff:
-            elected = [result for result in self.results.values() if result.outcome == ELECTED]
+            elected = [result for result in self.results.values() if result.outcome == Outcome.ELECTED]
             report["diff"] = {
                 "before": "".join(_line(result, self._before[result.key].leader) for result in elected if result.key in self._before),
                 "after": "".join(_line(result, result.leader) for result in elected if result.key in self._before),
@@ -207,9 +224,9 @@ def _error(refused: Refusal | None) -> str | None:
 
 
 def _may_pass(error: str | None) -> bool:
-    """Whether an election is worth another attempt: the cluster gave no verdict on it, and Kafka's clients would try again."""
+    """Return whether another attempt may succeed: the cluster gave no verdict, and Kafka's clients would try again."""
     return error is None or (error not in VERDICTS and core.is_retriable(error))
 
 
-def _line(result: Result, leader: int | None) -> str:
+def _line(result: ElectionResult, leader: int | None) -> str:
     return f"{printable(result.topic)}-{result.partition}: {'no leader' if leader in (None, -1) else f'leader {leader}'}\n"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts: which partitions an election of KIP-460 is for, whom Kafka would elect, and what its answers mean. Pure: no I/O, no Kafka client."""
+"""Outcomes of KIP-460's elections: which partitions need one, which broker Kafka would elect, what its answers mean. Pure: no I/O, no Kafka client."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -21,22 +22,24 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
-NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"
 # Kafka's error if the requested election has no candidate.
-NO_CANDIDATE = {PREFERRED: "PREFERRED_LEADER_NOT_AVAILABLE", UNCLEAN: "ELIGIBLE_LEADERS_NOT_AVAILABLE"}
-FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
-# The cluster's own verdict: the same question gets the same answer, so it is not put again.
-VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NO_CANDIDATE.values())
+NO_CANDIDATE = {PREFERRED: kafka_errors.PREFERRED_LEADER_NOT_AVAILABLE, UNCLEAN: kafka_errors.ELIGIBLE_LEADERS_NOT_AVAILABLE}
+# Verdicts of the cluster: the same request gets the same answer, so it is not sent again.
+VERDICTS = (
+    kafka_errors.ELECTION_NOT_NEEDED,
+    kafka_errors.UNKNOWN_TOPIC_OR_PARTITION,
+    kafka_errors.CLUSTER_AUTHORIZATION_FAILED,
+    *NO_CANDIDATE.values(),
+)
 MOST_CAUSES = 5  # that the summary names
-OUTCOMES = (FAILED, HELD, ELECTED, ALREADY_ONLINE)  # what an operator wants to see first
+OUTCOMES = (Outcome.FAILED, Outcome.HELD, Outcome.ELECTED, Outcome.ALREADY_ONLINE)  # in the order in which operators read them
 
 
 @dataclass(frozen=True)
-class Result:
-    """What became of one partition. `leader`: who leads it now. `error`: Kafka's name of it. `message`: why, and what to do.
+class ElectionResult:
+    """The result of one partition. `leader`: id of its present leader, None if there is none. `error`: Kafka's name. `message`: cause and remedy.
 
-    `reason_code`: why, for machines; None if it was elected.
-    `error_message`: what Kafka says beside its error.
+    `reason_code`: for machines, None if it was elected. `error_message`: Kafka's text with its error.
     """
 
     topic: str
@@ -51,7 +54,7 @@ class Result:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
     @classmethod
@@ -62,22 +65,25 @@ class Result:
         error: str | None = None,
         reason_code: ReasonCode | None = None,
         message: str | None = None,
-    ) -> Result:
-        """Build from a state; the leader is the one that it shows."""
+    ) -> ElectionResult:
+        """Return a result with the leader that `state` shows."""
         leader = state.leader if state.leader >= 0 else None
         return cls(state.topic, state.partition, outcome, leader, state.replicas[0], error, reason_code, message)
 
 
 def needed(state: PartitionState, election_type: str) -> bool:
-    """Whether the election is for this partition, by the controller's own rule: else it answers ELECTION_NOT_NEEDED."""
+    """Return whether a partition needs this election by the controller's rule; otherwise Kafka answers ELECTION_NOT_NEEDED (KIP-460).
+
+    `election_type`: PREFERRED or UNCLEAN.
+    """
     return state.leader < 0 if election_type == UNCLEAN else state.leader != state.replicas[0]
 
 
 def expected_leader(state: PartitionState, election_type: str, elr: bool | None = None) -> int | None:
-    """Return the broker that the controller elects, as far as `state` shows (None: none).
+    """Return the id of the broker that the controller elects, as far as `state` shows; None if it elects none.
 
-    Preferred: the first replica, where it is alive and in ISR or ELR. Unclean: who can lead without loss, then the last known leader
-    (KIP-966), then the first replica that is alive. `elr`: whether the cluster keeps eligible leader replicas, taken for true where it is not known.
+    Preferred: the first replica, if it is alive and in ISR or ELR. Unclean: a replica that can lead without loss, then the last known leader
+    (KIP-966), then the first replica that is alive. `elr`: whether the cluster keeps eligible leader replicas; None (not known) counts as true.
     """
     alive = [broker for broker in state.replicas if broker not in state.offline_replicas]
     if election_type == PREFERRED:
@@ -90,30 +96,35 @@ def expected_leader(state: PartitionState, election_type: str, elr: bool | None 
 
 def outlook(
     keys: Iterable[TopicPartition], states: Mapping[TopicPartition, PartitionState], election_type: str, elr: bool | None = None
-) -> dict[TopicPartition, Result]:
-    """What the election would do to each of these partitions. Pure."""
+) -> dict[TopicPartition, ElectionResult]:
+    """Return the predicted result of each of these partitions. `states`: of partitions that exist. `elr`: as for `expected_leader`. Pure."""
     return {key: _expected(key, states.get(key), election_type, elr) for key in keys}
 
 
-def _expected(key: TopicPartition, state: PartitionState | None, election_type: str, elr: bool | None) -> Result:
+def _expected(key: TopicPartition, state: PartitionState | None, election_type: str, elr: bool | None) -> ElectionResult:
     if state is None:
-        code, message = remedy(UNKNOWN, None)
-        return Result(key[0], key[1], FAILED, error=UNKNOWN, reason_code=code, message=message)
+        code, message = remedy(kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, None)
+        return ElectionResult(
+            key[0], key[1], Outcome.FAILED, error=kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, reason_code=code, message=message
+        )
     if not needed(state, election_type):
-        return Result.of(state, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
+        return ElectionResult.of(state, Outcome.ALREADY_ONLINE, kafka_errors.ELECTION_NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
     leader = expected_leader(state, election_type, elr)
     if leader is None:
-        return Result.of(state, FAILED, NO_CANDIDATE[election_type], *remedy(NO_CANDIDATE[election_type], state))
-    return replace(Result.of(state, ELECTED), leader=leader)
+        return ElectionResult.of(state, Outcome.FAILED, NO_CANDIDATE[election_type], *remedy(NO_CANDIDATE[election_type], state))
+    return replace(ElectionResult.of(state, Outcome.ELECTED), leader=leader)
 
 
 def remedy(error: str, state: PartitionState | None) -> Reason:
-    """Say why Kafka answered `error` for a partition that stands like this, and what to do."""
-    if error == UNKNOWN:
+    """Return the reason code, and a sentence with cause and remedy, for an election that Kafka refused.
+
+    `error`: Kafka's name. `state`: of the partition, None if it is not known.
+    """
+    if error == kafka_errors.UNKNOWN_TOPIC_OR_PARTITION:
         return Reason(
             of_kafka(error), "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
         )
-    if error == FORBIDDEN:
+    if error == kafka_errors.CLUSTER_AUTHORIZATION_FAILED:
         return Reason(of_kafka(error), "grant ALTER on the cluster (kafka_permission_info with elect shows the command)")
     if state is not None and error == NO_CANDIDATE[UNCLEAN]:
         return Reason(of_kafka(error), f"none of its replicas {list(state.replicas)} is on a live broker; start one of these brokers")
@@ -135,32 +146,33 @@ def _preferred_remedy(state: PartitionState) -> Reason:
     return Reason(ReasonCode.PREFERRED_LEADER_NOT_IN_SYNC, behind)
 
 
-def judge(before: PartitionState, now: PartitionState, election_type: str, refused: Refusal | None, doubtful: bool) -> Result:
-    """Say what came of an election, by Kafka's answer and who leads now.
+def judge(before: PartitionState, now: PartitionState, election_type: str, refused: Refusal | None, doubtful: bool) -> ElectionResult:
+    """Return the result of an election, from Kafka's answer and the present leader.
 
-    `doubtful`: an earlier request for it was never answered, so what is not needed now may have been elected by that one.
+    `before`, `now`: the partition before and after. `refused`: Kafka's refusal, None if it was elected. `doubtful`: whether an earlier request was
+    never answered: it may have elected a leader that Kafka now says is not needed.
     """
     error, said = refused or (None, None)
-    if error not in (None, NOT_NEEDED):
-        return replace(Result.of(now, FAILED, error, *remedy(error or "", now)), error_message=said)
+    if error not in (None, kafka_errors.ELECTION_NOT_NEEDED):
+        return replace(ElectionResult.of(now, Outcome.FAILED, error, *remedy(error or "", now)), error_message=said)
     if needed(now, election_type):
         answered = f"Kafka answered {error or 'that it is elected'}, but no such leader has become visible; run again"
-        return Result.of(now, FAILED, error, ReasonCode.NO_LEADER_VISIBLE, answered)
+        return ElectionResult.of(now, Outcome.FAILED, error, ReasonCode.NO_LEADER_VISIBLE, answered)
     if error is None or (doubtful and now.leader != before.leader):
-        return Result.of(now, ELECTED)
-    return Result.of(now, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
+        return ElectionResult.of(now, Outcome.ELECTED)
+    return ElectionResult.of(now, Outcome.ALREADY_ONLINE, kafka_errors.ELECTION_NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
 
 
-def worst_first(results: Iterable[Result]) -> list[Result]:
-    """Sort, worst first, one of each outcome and reason ahead of the rest."""
+def worst_first(results: Iterable[ElectionResult]) -> list[ElectionResult]:
+    """Return the results sorted by OUTCOMES, then in recovery order, but the first of each outcome, error and reason code before all others."""
     ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
     return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error, result.reason_code))
 
 
-def summed_up(results: Sequence[Result]) -> str:
-    """How many elections failed, and per cause the first partitions, with what to do about the first of them. The commonest causes come first."""
-    failed = sorted((result for result in results if result.outcome == FAILED), key=lambda result: in_recovery_order(result.key))
-    by_cause: dict[tuple[str | None, str | None], list[Result]] = {}
+def summed_up(results: Sequence[ElectionResult]) -> str:
+    """Return one line: how many elections failed, and the MOST_CAUSES most frequent causes, each with its first partitions and the remedy."""
+    failed = sorted((result for result in results if result.outcome == Outcome.FAILED), key=lambda result: in_recovery_order(result.key))
+    by_cause: dict[tuple[str | None, str | None], list[ElectionResult]] = {}
     for result in failed:
         by_cause.setdefault((result.error, result.reason_code), []).append(result)
     causes = sorted(by_cause.values(), key=len, reverse=True)
@@ -169,7 +181,7 @@ def summed_up(results: Sequence[Result]) -> str:
     return "; ".join([f"{len(failed)} of {len(results)} partitions could not be elected", *map(_clause, causes[:MOST_CAUSES]), *more])
 
 
-def _clause(same: Sequence[Result]) -> str:
+def _clause(same: Sequence[ElectionResult]) -> str:
     names = [f"{result.topic}-{result.partition}" for result in same]
     more = f" and {len(same) - 3} more" if len(same) > 3 else ""
     message = same[0].message

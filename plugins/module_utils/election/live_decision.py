@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 
 
 class Decided(NamedTuple):
-    """A decision, and what it stands on beside its evidence."""
+    """A decision, with the policy and the feature (`elr`, as for `decide`) on which it depends in addition to its evidence."""
 
     decision: Decision
     policy: Policy
@@ -29,22 +29,26 @@ class Decided(NamedTuple):
 
 
 def decide_again(evidence: PartitionEvidence, policy: Policy, elr: bool | None, known: Decided | None) -> Decision:
-    """Return the decision on this evidence. It is the known one if nothing is different: equal evidence is decided equally."""
+    """Return the decision on this evidence. `known`: an earlier decision, which is returned if its evidence, policy and `elr` are equal.
+
+    `elr`: whether the cluster keeps eligible leader replicas (KIP-966), None if that is not known.
+    """
     if known is not None and (known.policy, known.elr, known.decision.evidence) == (policy, elr, evidence):
         return known.decision
     return decide(evidence, policy, elr)
 
 
-def as_it_is_now(
+def with_present_state(
     evidence: PartitionEvidence,
     state: PartitionState,
     broker_states: Mapping[int, str],
     logs: Mapping[tuple[TopicPartition, int], ReplicaLog],
     reassigning: Collection[TopicPartition],
 ) -> PartitionEvidence | None:
-    """Return the evidence with what the cluster says of the partition now, None if the partition or a log has changed since, or its document is damaged.
+    """Return the evidence with the present state of the partition, its brokers and logs.
 
-    Comparisons, proofs and the history stay: they hold as long as the logs are the same.
+    None if the partition or a log has changed since the evidence was collected, or if its document is damaged. Comparisons, proofs and history
+    stay: they are valid as long as the logs are the same. `broker_states`: by id; `logs`: by partition and broker.
     """
     read = evidence.state
     if read is None or evidence.defects:
@@ -71,7 +75,7 @@ def as_it_is_now(
 
 
 def _log_now(log: Log, broker_state: str | None, read: ReplicaLog | None) -> Log | None:
-    """The log as it is now, None if it has changed."""
+    """Return the log with its present state, None if it has changed."""
     if broker_state is None:
         return None
     if broker_state == COMING_BACK and log.broker_state == UNFENCED and log.answered:

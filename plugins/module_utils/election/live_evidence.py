@@ -13,31 +13,34 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 
 def read_documents(
     found: Evidence, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]
 ) -> Mapping[TopicPartition, PartitionEvidence]:
-    """Return the evidence documents as a plan would read them from a landing file, by partition."""
+    """Return the evidence documents by partition, checked as a plan checks those of a landing file.
+
+    `named`: partitions that the operator named. `reassigning`: partitions with a reassignment under way.
+    """
     documents = map(read, found.documents(named, reassigning))
     return {(document.topic, document.partition): document for document in documents}
 
 
-def read_cluster(sources: Sources, found: Evidence) -> Cluster:
-    """Return what the header of a landing file would say of the cluster."""
-    return Cluster(read_brokers(found.brokers), sources.elr(), time.time_ns() // 1_000_000)
+def read_cluster(sources: Sources, found: Evidence) -> ClusterHeader:
+    """Return the cluster as the decision reads it from the header of a landing file. Its time is now."""
+    return ClusterHeader(read_brokers(found.brokers), sources.elr(), time.time_ns() // 1_000_000)
 
 
 class LiveEvidence(NamedTuple):
-    """Evidence documents by partition, what the header of a landing file would say, and what an operator should know."""
+    """Evidence `documents` by partition, the `cluster` as in the header of a landing file, and `warnings` for the operator."""
 
     documents: Mapping[TopicPartition, PartitionEvidence]
-    cluster: Cluster
+    cluster: ClusterHeader
     warnings: list[str]
 
 
@@ -49,12 +52,13 @@ def collect_again(
     awaited: Collection[TopicPartition],
     changed: Left,
 ) -> LiveEvidence:
-    """Collect the evidence of partitions of a plan again, for an election.
+    """Collect the evidence of the partitions `wanted` again, before an election.
 
     named      partitions that the operator named for the plan
-    survivors  the brokers that answered for the plan, by partition. Other replicas are asked only once: who accepted that is not kept waiting again
-    awaited    partitions that are asked for until their first answer, if none comes in time
-    changed    replica orders that this workdir's runs have changed. They count as put back
+    survivors  ids of the brokers that answered for the plan, by partition. Other replicas get only one request: the plan was accepted without them
+    awaited    partitions whose replicas get requests until the first answer, if none comes in time
+    changed    replica orders that this workdir's runs have changed. They count as restored
+    Raises ClusterError if no broker answers, Interrupted after a signal. A history that cannot be read is a warning.
     """
     cluster = sources.cluster
     with sources.budget.state():

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.designation import (
     as_led_by,
     fenced_with_more,
@@ -18,16 +19,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, truncated
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.designated_election import Electing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.designated_election import ElectionCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import read_documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import DESIGNATED_BY_HAND, FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import DESIGNATED_BY_HAND, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     NOT_IN_CLUSTER,
-    PartitionError,
     PartitionState,
     TopicPartition,
     in_recovery_order,
@@ -39,7 +39,7 @@ SHOWN = 5  # partitions that a warning names
 
 
 class Designated(NamedTuple):
-    """What operators designated, with the evidence of now, what of it cannot be elected, and what they should know before the rest is."""
+    """Designations of an operator: `entries` to elect, with live evidence, the results of those that `failed`, and `warnings`."""
 
     entries: list[Entry]
     failed: list[Result]
@@ -47,26 +47,27 @@ class Designated(NamedTuple):
 
 
 def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPartition, int]:
-    """Return the designated leader by partition. Rows have `topic`, `partition`, `designated_leader`.
+    """Return the designated leader (broker id) by partition. Rows have `topic`, `partition`, `designated_leader`. `source`: their name in errors.
 
-    PartitionError for one named twice, and where none is named: a list that a template made empty must not look like a recovery.
+    Raises RecoveryError if a partition is named twice, and for an empty list: one that a template made empty must not look like a recovery.
     """
     if not rows:
-        raise PartitionError(f"{source}: no partition is named; name some, each with the leader that it shall get")
+        raise RecoveryError(f"{source}: no partition is named; name some, each with the leader that it shall get")
     named: dict[TopicPartition, int] = {}
     for row in rows:
         key = row["topic"], row["partition"]
         if key in named:
-            raise PartitionError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
+            raise RecoveryError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
         named[key] = row["designated_leader"]
     return named
 
 
-def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: float) -> Designated:
-    """Collect live evidence for these partitions and return them as entries. All of it takes at most `duration` seconds, as `Budget` divides them.
+def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], duration: float) -> Designated:
+    """Return entries with live evidence for these partitions. `named`: designated leaders; `duration`: seconds, as `Budget` divides them.
 
-    A designation that cannot be elected (no such partition, no replica, a broker that is not alive or does not answer) becomes a failed result, and the
-    others go on (KIP-1275: best effort). Doubts are warnings: the operator who names a leader decides.
+    A designation that cannot be elected (no such partition, not a replica, a broker that is not alive or does not answer) becomes a failed result,
+    and the others continue (KIP-1275: best effort). Doubts are warnings: the operator who names a leader decides. Raises ClusterError if no
+    broker answers.
     """
     budget = Budget(duration)
     with budget.state():
@@ -87,7 +88,8 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     costs = {key: as_led_by(decision, named[key]) for key, decision in decisions.items()}
     entries = [_entry(state, named[state.key], evidence, costs[state.key]) for state in states]
     failed = [
-        Result(*key, FAILED, None, named[key], DESIGNATED_BY_HAND, problem.code, problem.sentence) for key, problem in problems.items()
+        Result(*key, Outcome.FAILED, None, named[key], DESIGNATED_BY_HAND, problem.code, problem.sentence)
+        for key, problem in problems.items()
     ]
     warnings = {
         "committed records are given up": [text for entry in entries for text in _proven(entry, costs[entry.key])],
@@ -106,15 +108,15 @@ def _warning(what: str, sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _doubts(entry: Entry, decision: Decision) -> Iterator[str]:
-    """Yield whether the decision would not elect the leader that was designated."""
-    if decision.outcome == Outcome.HELD:
+    """Yield a part of a sentence if the decision would not elect the designated leader."""
+    if decision.action == Action.HOLD:
         yield f"{entry.topic}-{entry.partition} would be held ({decision.reason})"
-    elif decision.outcome == Outcome.ELECT and entry.designated_leader not in decision.choices:
+    elif decision.action == Action.ELECT and entry.designated_leader not in decision.choices:
         yield f"{entry.topic}-{entry.partition} would get broker {decision.choices[0]}, not {entry.designated_leader}"
 
 
 def _proven(entry: Entry, cost: Decision) -> Iterator[str]:
-    """The committed records that are given up with the designated leader, as far as they are proven. `cost`: see `as_led_by`."""
+    """Yield a sentence for committed records that the designated leader lacks, as far as they are proven. `cost`: see `as_led_by`."""
     for point, common_offset in proven_losses(cost):
         yield (
             f"{entry.topic}-{entry.partition}: offsets {common_offset} to {point.offset - 1} in the log of broker {point.holder} are committed "
@@ -123,7 +125,7 @@ def _proven(entry: Entry, cost: Decision) -> Iterator[str]:
 
 
 def _fenced(entry: Entry, cost: Decision) -> Iterator[str]:
-    """What fenced brokers that answer hold and the designated leader lacks."""
+    """Yield a sentence for each fenced broker that answers and holds records that the designated leader lacks."""
     for row in fenced_with_more(cost):
         broker, name = row.other.broker_id, f"{entry.topic}-{entry.partition}"
         if row.beyond_common is None:
@@ -139,7 +141,7 @@ def _fenced(entry: Entry, cost: Decision) -> Iterator[str]:
 
 
 def _problem(state: PartitionState, designated: int, evidence: Evidence, broker_states: Mapping[int, str]) -> Reason | None:
-    """Why this leader cannot be elected, None if it can."""
+    """Return why this leader cannot be elected, None if it can."""
     if designated not in state.replicas:
         text = f"broker {designated} is not among its replicas {list(state.replicas)}; designate one of them"
         return Reason(ReasonCode.NOT_A_REPLICA, text)
@@ -149,7 +151,7 @@ def _problem(state: PartitionState, designated: int, evidence: Evidence, broker_
         text = f"broker {designated} is {broker_states[designated]}; designate a broker that is alive"
         return Reason(ReasonCode.DESIGNATED_LEADER_LOST, text)
     log = evidence.replicas.get((state.key, designated))
-    error = log.error if log else NO_ANSWER  # it has come back since its log was asked for
+    error = log.error if log else NO_ANSWER  # it has come back since logs were read
     if error is None:
         return None
     return Reason(
@@ -182,7 +184,7 @@ def _entry(state: PartitionState, designated: int, evidence: Evidence, cost: Dec
 
 
 def _truncated(designated: int, logs: Collection[int], cost: Decision) -> Iterator[Mapping[str, Any]]:
-    """What the other survivors lose when they follow the designated leader. If their evidence is damaged, that is not known."""
+    """Return rows of what other survivors truncate when they follow the designated leader; not known if their evidence is damaged."""
     if cost.evidence.defects:
         return ({"broker_id": broker, "offset": None, "records": None} for broker in logs if broker != designated)
     return truncated(cost)

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do next about partitions that have no leader, as a sentence and as a command. Roles and report use the same.
+"""The next steps for partitions without a leader, as sentences and commands. Roles and report use the same.
 
-Keys of STEPS are the reason codes of held partitions, and the outcomes `planned`, `stale` and `failed`. They stand in the
-order in which steps are best taken, from the cheapest to the dearest: wait, bring a disk back, elect, force.
+Keys of STEPS are the reason codes of held partitions, and the outcomes `planned`, `stale` and `failed`. Their order is that in which steps
+are best taken, from the cheapest to the most expensive: wait, bring a disk back, elect, force.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 
-# {plan} is the path of the cluster's plan. The command stands beside the sentence.
+# {plan} is the path of the cluster's plan. The command is shown next to the sentence.
 WAIT = {
     "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
     "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
@@ -79,19 +79,19 @@ FORCE = {
     ),
     "below_high_watermark": "bring a better replica back, or give up committed records and force the election",
 }
-# What is forced cannot be taken back, so the commands of FORCE are dry runs.
+# A forced election cannot be undone, so the commands of FORCE are dry runs.
 LOOK_FIRST = ". Look at the dry run first (--check --diff), then run the same without --check --diff"
 STEPS = {**WAIT, **DISK, **ELECT, **FORCE}
 ANYTHING_ELSE = "run again, the cluster has moved on"
 
-# A run that only reads elects nothing, so naming a partition in it is no consent.
+# A run that only reads elects nothing, so a partition that it names is not consented to.
 LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
 # These follow the start of a broker. If a command still named it as lost, the run would fail.
 AFTER_START = ("wait_for_clean_leader", *DISK)
 APPLIED = ("data_loss_not_allowed", "planned")
 AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
-# No run of ours helps there.
+# No playbook of this collection helps there.
 WITHOUT_COMMAND = ("cluster_metadata", "unknown_topic_or_partition")
 
 
@@ -101,26 +101,29 @@ def first_with_step(codes: Iterable[str]) -> str:
 
 
 def order(word: str) -> int:
-    """The place of a word's step, the cheapest first."""
+    """Return the position of a code's step in STEPS, the cheapest first. Codes without a step come after those of DISK."""
     return list(STEPS).index(word) if word in STEPS else len(WAIT) + len(DISK)
 
 
 def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> str:
-    """Return the step for the first of these codes that has one. `require_commit`: its command proposes, and elects nothing."""
+    """Return the sentence of the first of these codes that has a step, ANYTHING_ELSE if none has.
+
+    `plan`: path of the plan, for the text. `require_commit`: whether the step's command only proposes a plan, so that no dry run comes first.
+    """
     word = first_with_step(codes)
     return STEPS.get(word, ANYTHING_ELSE).format(plan=plan) + (LOOK_FIRST if word in FORCE and not require_commit else "")
 
 
 def command(codes: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
-    """The command of that step for exactly these partitions of a cluster. None if no run helps, or if it is not known which they are.
+    """Return the command line of that step for exactly these partitions of a cluster. None if no playbook helps, or if it must not name them.
 
-    `plan`: None if there is no plan that designates leaders for exactly these.
+    `cluster`: its name in the inventory. `plan`: path of the plan that designates leaders for exactly these partitions, None if there is none.
     """
     word = first_with_step(codes)
     if word in WITHOUT_COMMAND or not partitions:
         return None
     looks_again = word in LOOK_AGAIN
-    # A command that is not about their loss must not name them.
+    # To name these topics consents to their loss, so a command that only reads must not name them.
     named = [key for key in partitions if not looks_again or key[0] not in ELECTED_IF_NAMED]
     if not named:
         return None
@@ -145,7 +148,12 @@ def command(codes: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
 
 
 def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
-    """Return one step for each code of these partitions, the cheapest first: `word`, how many `partitions`, `step` and `command`."""
+    """Return one step for each code, the cheapest first, with the keys `word` (the code), `partitions` (count), `step` and `command`.
+
+    rows     the codes of each partition, as for `first_with_step`, and the partition
+    cluster  its name in the inventory
+    plan     path of the cluster's plan
+    """
     groups: dict[tuple[str, bool], list[TopicPartition]] = {}
     for codes, key in rows:
         word = first_with_step(codes)
@@ -165,9 +173,9 @@ def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: st
 def advise(
     rows: Iterable[tuple[Sequence[str], TopicPartition]], params: Mapping[str, Any], plan: str | Path, warn: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """As `next_steps`, for the options of a module. Files of the commands are written, also in check mode: they are part of what a dry run shows.
+    """Return `next_steps` for the options of a module (`params`), and write the files that commands need, also in check mode: a dry run shows them.
 
-    Without these files a step has no command, and nothing else fails.
+    `warn`: gets a sentence if the files cannot be written; then no step has a command.
     """
     commands = Commands(Path(params["workdir"]).expanduser().absolute())
     steps = next_steps(rows, params["cluster"], str(Path(plan).expanduser().absolute()), Playbooks.from_params(params, commands))

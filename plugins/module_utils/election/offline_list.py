@@ -11,16 +11,15 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 
-# Outcomes, worst first.
-WITHOUT_LEADER = ("failed", "stale", "held")
 WIDTH = 120
 INDENT, DEEPER = "  ", "    "
 
 
 def offline_list(cluster: str, results: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the lines of the list, none if no partition is without a leader. Partitions of one outcome and reason code stand together.
+    """Return the lines of the list, none if every partition has a leader. Partitions with the same outcome and reason code form one group.
 
     cluster  its name in the inventory
     results  the rows of a results file
@@ -39,7 +38,7 @@ def offline_list(cluster: str, results: Iterable[Mapping[str, Any]]) -> list[str
 
 
 def ranges(numbers: Iterable[int]) -> list[str]:
-    """Return numbers as ranges, `0..17` and `19` for example, in ascending order."""
+    """Return numbers in ascending order as texts: `0..17` for three or more in a row, `19` for others."""
     ordered = sorted(set(numbers))
     ends = [0, *(place for place, (one, other) in enumerate(pairwise(ordered), 1) if other != one + 1), len(ordered)]
     runs = [ordered[begin:end] for begin, end in pairwise(ends)] if ordered else []
@@ -47,7 +46,7 @@ def ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def _pieces(keys: Iterable[TopicPartition]) -> Iterator[str]:
-    """Yield what stays on one line: each range, the first of a topic with its name."""
+    """Yield texts that must not be broken over lines: each range, the first of a topic with its name."""
     topics: dict[str, list[int]] = {}
     for topic, partition in keys:
         topics.setdefault(topic, []).append(partition)

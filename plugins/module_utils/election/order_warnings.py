@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Warnings about replica orders that elections have changed and that do not stand as before."""
+"""Warnings about replica orders that elections have changed and that are not restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.pre
 
 
 def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Iterator[str]:
-    """Yield a warning for each kind of changed order. `left`: orders that the journal still has."""
+    """Yield a warning for each kind of order that is not restored. `left`: orders that the journal still has. `journal_path`: for the text.
+
+    Raises ClusterError if the cluster does not answer.
+    """
     states = cluster.partitions(set(left))
     moving = under_reassignment(cluster, left)
     awaiting = awaiting_election(cluster, left, states) - moving
@@ -49,5 +52,5 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
         yield (
             f"{len(others)} partitions stand neither in the replica order from before an election nor in that of the election "
             f"({some_names(others)}): another run, with another workdir, is electing them; run again when it has ended "
-            f"(should somebody have meant that order: the one from before stands in {journal_path})"
+            f"(if that order was intended: the one before it is in {journal_path})"
         )

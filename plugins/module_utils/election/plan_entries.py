@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan file means for an election: entries to elect, and the results of what the plan holds or found online. Pure."""
+"""A plan file as an election uses it: entries to elect, and the results of partitions that the plan holds or found online. Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
 
-class OtherClusterError(RecoveryError):
-    """A plan was made for another cluster."""
-
-
 @dataclass(frozen=True)
 class PlanEntries:
-    """What a plan elects (`entries`), what it holds or found online (`results`), and the policy that it was made with.
+    """The partitions that a plan elects (`entries`), those that it holds or found online (`results`), and the policy with which it was made.
 
     `survivors`: the brokers whose logs the plan knows, by partition to elect or held. `brokers`: those of the cluster. `named`: the partitions that the
     request named.
@@ -42,10 +38,10 @@ class PlanEntries:
 
 
 def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: str) -> None:
-    """Raise PlanError if a strategy of the plan, or of one of its topics, is not among `allowed`. `source`: what the error calls the plan.
+    """Raise PlanError if a strategy of the plan, or of one of its topics, is not in `allowed`. `source`: the name of the plan in errors.
 
-    The decision before an election takes its strategy from the plan, so a plan file could choose what it is judged by. A bare file of KIP-1275's form is
-    elected without any decision. That is more than the strategy aggressive does, so it is refused unless aggressive is allowed.
+    The decision before an election takes its strategy from the plan, so a plan file could choose its own rules. A bare file of KIP-1275's form is
+    elected without a decision, which is more than the strategy aggressive does. So it is refused unless aggressive is allowed.
     """
     if "plan_id" not in plan:
         if Strategy.AGGRESSIVE not in allowed:
@@ -72,12 +68,12 @@ def _remedy(made_with: str, strategy: str) -> str:
 
 
 def plan_entries(plan: Mapping[str, Any], source: str, cluster_id: str) -> PlanEntries:
-    """Return what the plan of `plan_file.load` means for an election in the cluster with this id. `source`: what errors call the plan.
+    """Return the entries and results of a plan, as `plan_file.load` returned it. `cluster_id`: Kafka's; `source`: the plan's name in errors.
 
-    Raises OtherClusterError if it was made for another cluster, PlanError for evidence, a strategy or a ranking that does not exist.
+    Raises RecoveryError if it was made for another cluster, PlanError for evidence, a strategy or a ranking that does not exist.
     """
     if plan["cluster_id"] != cluster_id:
-        raise OtherClusterError(
+        raise RecoveryError(
             f"{source} was made for cluster {plan['cluster']} ({plan['cluster_id']}), "
             f"but bootstrap_servers leads to {cluster_id}; give each cluster its own plan"
         )
@@ -100,10 +96,12 @@ def _key(row: Mapping[str, Any]) -> TopicPartition:
 
 
 def _held(row: Mapping[str, Any]) -> Result:
-    # If the partition does not exist, to wait does not help.
-    outcome = FAILED if row["reason_code"] == ReasonCode.UNKNOWN_TOPIC_OR_PARTITION else HELD
+    # If the partition does not exist, waiting does not help.
+    outcome = Outcome.FAILED if row["reason_code"] == ReasonCode.UNKNOWN_TOPIC_OR_PARTITION else Outcome.HELD
     return Result(*_key(row), outcome, None, row["candidate"], row["evidence"], row["reason_code"], printable(row["explanation"]))
 
 
 def _online(row: Mapping[str, Any]) -> Result:
-    return Result(*_key(row), ALREADY_ONLINE, row["leader"], None, None, ReasonCode.LEADS_ALREADY, f"broker {row['leader']} leads it")
+    return Result(
+        *_key(row), Outcome.ALREADY_ONLINE, row["leader"], None, None, ReasonCode.LEADS_ALREADY, f"broker {row['leader']} leads it"
+    )

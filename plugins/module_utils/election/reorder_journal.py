@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The journal: replica orders that are changed for the moment, written ahead so that any later run can restore them.
+"""The journal: replica orders that are changed for a moment, written ahead so that any later run can restore them.
 
 `journal/<cluster>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
 line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
@@ -33,10 +33,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 
 
-class JournalError(RecoveryError):
-    """The journal cannot be used; the text names it and the remedy."""
-
-
 @dataclass(frozen=True)
 class ChangedOrder:
     """A partition whose replica order was, or was about to be, changed for an election."""
@@ -49,7 +45,7 @@ class ChangedOrder:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
 
@@ -63,7 +59,7 @@ _SHAPES = {
 
 
 def _entry(line: bytes) -> dict[str, Any]:
-    """Read one line. ContentError for what no run has written: an order that is put back must be one of the same replicas."""
+    """Return the checked entry of one line. Raises ContentError if no run can have written it: an order must have the same replicas as before."""
     entry = strict_json.parse(line)
     strict_json.check(entry, {"kind": Name()})
     if entry["kind"] not in _SHAPES:
@@ -79,14 +75,15 @@ def _entry(line: bytes) -> dict[str, Any]:
     return checked
 
 
-# Changes of an order that were announced, oldest first: the first one's `original` is what has to stand again.
+# Announced changes of an order, oldest first. The `original` of the first one is the order to restore.
 Left = Mapping[TopicPartition, tuple[ChangedOrder, ...]]
 
 
 class Journal(JournalFile):
     """The journal of one cluster, opened and locked as a context manager. May be used from several threads.
 
-    With a `run_id` it notes who works on the cluster, for those who find it locked.
+    `run_id`: if given, is recorded with host and process, for the error of runs that find the journal locked. `read_only`: for check mode.
+    Raises RecoveryError if another run has it open, if it cannot be read, or if it has open work on another cluster than `cluster_id`.
     """
 
     def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False) -> None:
@@ -111,11 +108,11 @@ class Journal(JournalFile):
             raise
         return self
 
-    def _is_busy(self) -> JournalError:
-        return JournalError(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
+    def _is_busy(self) -> RecoveryError:
+        return RecoveryError(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
 
     def _holder(self) -> str:
-        """Return a description of the run that was noted last."""
+        """Return a part of a sentence with the run that was recorded last, empty if there is none."""
         for line in reversed(self._stream.readlines()):
             try:
                 entry = _entry(line)
@@ -129,7 +126,7 @@ class Journal(JournalFile):
         try:
             entry = _entry(line)
         except ValueError as error:
-            raise JournalError(
+            raise RecoveryError(
                 f"{self.path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
                 "then remove the file"
             ) from error
@@ -149,25 +146,28 @@ class Journal(JournalFile):
         self._in_doubt.pop(identifier, None)
 
     def _refuse_other_clusters(self) -> None:
-        # What another cluster of this name left behind cannot be put back here; what it finished is history.
+        # Open orders of another cluster with this name cannot be restored here. Its finished entries do not matter.
         for foreign in {self._clusters[identifier] for identifier in self._open} - {self._cluster_id}:
-            raise JournalError(
+            raise RecoveryError(
                 f"{self.path} has unfinished work on cluster {foreign}, but this is {self._cluster_id}; "
                 "use another workdir or inventory name for this cluster"
             )
 
     def left_behind(self) -> Left:
-        """Orders that were changed and not restored, by killed runs or by this one."""
+        """Return the orders that killed runs or this one have changed and not restored, by partition."""
         with self._guard:
             return _by_partition(order for orders in self._open.values() for order in orders)
 
     def known(self) -> Left:
-        """Orders that killed runs had changed when the journal was opened, and those that were changed since, restored or not."""
+        """Return the orders that killed runs had changed when the journal was opened, and those changed since, restored or not, by partition."""
         with self._guard:
             return _by_partition(self._known)
 
     def intend(self, orders: Sequence[ChangedOrder]) -> str:
-        """Announce changes, on disk before this returns. Returns the id to close them with."""
+        """Record changes before they are made; they are on disk when this returns. Returns the id of this intent, for `close`.
+
+        Raises FileError if the journal cannot be written: then no order may be changed.
+        """
         identifier = str(uuid.uuid4())
         rows = [
             {
@@ -186,12 +186,15 @@ class Journal(JournalFile):
         return identifier
 
     def elections_in_doubt(self) -> set[TopicPartition]:
-        """Partitions of open intents that an election may still reach. It would follow the order that stands by then."""
+        """Return the partitions of open intents that an election may still reach. It would follow the order that the partition has by then."""
         with self._guard:
             return {key for keys in self._in_doubt.values() for key in keys}
 
     def expect_elections(self, identifier: str, keys: Collection[TopicPartition]) -> None:
-        """Note, on disk before this returns, that an election may reach these partitions of an intent, and no others of it."""
+        """Record that an election may still reach these partitions of an intent, and no others of it. It is on disk when this returns.
+
+        `identifier`: as `intend` returned it. Raises FileError if the journal cannot be written.
+        """
         with self._guard:
             if {*keys} == self._in_doubt.get(identifier, set()):
                 return
@@ -200,13 +203,16 @@ class Journal(JournalFile):
             self._in_doubt[identifier] = {*keys}
 
     def close(self, identifier: str) -> None:
-        """Note that the orders of this intent stand as they did before."""
+        """Record that the orders of this intent are restored. Raises FileError if the journal cannot be written."""
         with self._guard:
             self._append({"kind": "done", "id": identifier})
             self._forget(identifier)
 
     def settle(self, unsettled: Mapping[TopicPartition, Sequence[ChangedOrder]]) -> None:
-        """Note that nothing is left behind any more but what is `unsettled`."""
+        """Record that all open orders are restored but those in `unsettled`, a part of what `left_behind` returned.
+
+        Raises FileError if the journal cannot be written.
+        """
         before = list(self._open)
         rest = [order for orders in unsettled.values() for order in orders]
         if rest == [order for orders in self._open.values() for order in orders]:
@@ -225,7 +231,10 @@ def _by_partition(orders: Iterable[ChangedOrder]) -> Left:
 
 
 def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the orders that have to be put back: only if the order is one that we set, on the same topic, and no other tool has changed it."""
+    """Return the orders to restore, by partition: only if the present order is one that a run of this workdir set, on the same topic.
+
+    `states`: present states. An order that another tool has set since is not touched.
+    """
     orders = {}
     for key, changes in left.items():
         state = states.get(key)
@@ -237,9 +246,9 @@ def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> d
 
 
 def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left:
-    """Return what stands neither as it did before nor as we set it, the replicas being the same.
+    """Return the changes of partitions that have the same replicas, but neither the original order nor one that this workdir's runs set.
 
-    Another run that works from another workdir, or was killed there, puts back the order that it found: maybe one of ours.
+    A run with another workdir may have set that order. It restores the order that it found, which may be one of this workdir's.
     """
     return {
         key: changes

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Replica orders that elections change for the moment: how they are set, and put back unless the cluster still needs the order that stands."""
+"""Replica orders that elections change for a moment: set, and restored unless the partition still needs the present order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 REQUEST_LIMIT = 1000
 NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
-# A broker shows what the controller has changed a moment later; a busy one takes longer.
+# Seconds. A broker shows a change a moment after the controller has made it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
 
 Orders = Mapping[TopicPartition, Sequence[int]]
@@ -30,7 +30,7 @@ States = Mapping[TopicPartition, PartitionState]
 
 
 class Reordering(Protocol):
-    """What changes of replica orders need of a cluster."""
+    """The methods of a cluster that changes of replica orders use."""
 
     in_doubt: set[TopicPartition]
     elections_in_doubt: set[TopicPartition]
@@ -41,7 +41,10 @@ class Reordering(Protocol):
 
 
 def change(cluster: Reordering, orders: Orders) -> dict[TopicPartition, Refusal]:
-    """Give partitions new replica orders. Returns why it was refused, by partition: NOT_ANSWERED for those that the answer leaves out."""
+    """Set replica orders (KIP-455). Returns the refusals by partition, NOT_ANSWERED for those that the answer leaves out.
+
+    Raises ClusterError if the cluster does not answer; some orders may be set then.
+    """
     refused: dict[TopicPartition, Refusal] = {}
     for chunk in chunks(orders, REQUEST_LIMIT):
         answered = cluster.reorder({key: orders[key] for key in chunk})
@@ -50,7 +53,7 @@ def change(cluster: Reordering, orders: Orders) -> dict[TopicPartition, Refusal]
 
 
 def not_visible(cluster: Reordering, orders: Orders) -> set[TopicPartition]:
-    """Wait until these orders stand. Returns the partitions that have another one still, or again, after VISIBLE_SECONDS."""
+    """Wait until brokers show these orders. Returns the partitions that have another one, or none, after VISIBLE_SECONDS."""
     end, pause = time.monotonic() + VISIBLE_SECONDS, FIRST_LOOK
     missing = set(orders)
     while True:
@@ -63,7 +66,11 @@ def not_visible(cluster: Reordering, orders: Orders) -> set[TopicPartition]:
 
 
 def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
-    """Restore the replica orders that killed runs left changed. Returns the partitions where that was done."""
+    """Restore the replica orders that killed runs left changed. Returns the partitions whose order was restored, sorted.
+
+    Orders that cannot or must not be restored now stay in the journal. Raises ClusterError if the cluster does not answer, FileError if the
+    journal cannot be written.
+    """
     left = left_behind(cluster, journal)
     states = cluster.partitions(set(left))
     kept = under_reassignment(cluster, left) | awaiting_election(cluster, left, states)
@@ -75,23 +82,26 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
 
 
 def left_behind(cluster: Reordering, journal: Journal) -> Left:
-    """Return the changed orders that the journal has open. Elections that earlier runs sent, and that were never answered, are in doubt for this run, too."""
+    """Return the changed orders that the journal has open.
+
+    Elections of earlier runs that were never answered are added to the cluster's `elections_in_doubt`.
+    """
     cluster.elections_in_doubt.update(journal.elections_in_doubt())
     return journal.left_behind()
 
 
 def under_reassignment(cluster: Reordering, keys: Collection[TopicPartition]) -> set[TopicPartition]:
-    """Return which of these partitions have a reassignment under way. A new order would replace it.
+    """Return those of these partitions that have a reassignment under way (KIP-455). A new order would replace it.
 
-    Kafka lists the replicas that a reassignment removes behind those that stay: that can look like the order of an election.
+    Kafka lists the replicas that a reassignment removes after those that stay, which can look like the order of an election.
     """
     return cluster.reassigning() & {*keys} if keys else set()
 
 
 def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], states: States) -> set[TopicPartition]:
-    """Return which of these partitions an election may still reach that was sent and never answered.
+    """Return those of these partitions that have no leader and that an election may still reach which was sent and never answered.
 
-    It would elect the first live replica of the order that stands by then. Once a partition has a leader it changes nothing.
+    It would elect the first live replica of the order that the partition has by then. Once a partition has a leader, it changes nothing.
     """
     return {key for key in cluster.elections_in_doubt & {*keys} if key in states and states[key].leader < 0}
 
@@ -99,11 +109,11 @@ def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], sta
 def put_back(
     cluster: Reordering, left: Left, changed: Sequence[ChangedOrder], refused: Mapping[TopicPartition, Refusal], states: States
 ) -> list[TopicPartition]:
-    """Restore what was changed, but no order that another tool has set meanwhile, or that the partition still needs. Returns what the journal has to keep.
+    """Restore the orders in `changed`, but none that another tool has set since or that the partition still needs.
 
-    The run that changed an order last restores what it found, and the run before that the first order. `left`: what the journal has open. `states` may lag
-    behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused, too.
-    What was not answered may have been done.
+    Returns the partitions that the journal must keep. `left`: orders that the journal has open. `refused`: refusals of the changes; a change that
+    was not answered may have been made. `states` may lag behind the controller: an order is also restored if they still show the original, or
+    show a change that was refused. Of several runs, the last one restores what it found, and the one before it the first order.
     """
     others = foreign({order.key: left[order.key] for order in changed}, states)
     keys = [order.key for order in changed]

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The decision about the partitions of a plan again, on evidence that was collected for the election. Pure.
+"""The second decision on the partitions of a plan, from evidence that was collected for the election. Pure.
 
-An entry of a plan that a person reviewed is elected as it stands, or not at all (`with_evidence`, and the guards). The plan of the very run that elects may be
-decided otherwise once `__consumer_offsets` has a leader: what groups have committed can prove another branch of a fork (`second_decision`).
+An entry of a plan that a person reviewed is elected unchanged, or not at all (`with_evidence`, and the guards). If this run made the plan itself, a
+partition may be decided otherwise once `__consumer_offsets` has a leader: committed offsets can prove another branch of a fork (`second_decision`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import (
+    Action,
     Decision,
-    Outcome,
     Policy,
     Word,
     decide,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, ClusterHeader, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import (
     best_first,
     fields,
@@ -33,13 +33,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
-# Why a plan may hold a partition that is decided otherwise once offsets can be read. Proofs do not touch the other reasons.
+# Reasons of held partitions that may be decided otherwise once offsets can be read. Proofs do not change the other reasons.
 UNDECIDED = (ReasonCode.FORKED, ReasonCode.FORKED_PROVEN, ReasonCode.CONTRADICTED, ReasonCode.INCOMPLETE)
 # The guards have reasons of their own for these, from the state of the cluster in the batch that elects.
 _FOR_GUARDS = (ReasonCode.WAIT_FOR_CLEAN_LEADER, ReasonCode.REASSIGNMENT_IN_PROGRESS)
@@ -47,8 +47,10 @@ _FOR_GUARDS = (ReasonCode.WAIT_FOR_CLEAN_LEADER, ReasonCode.REASSIGNMENT_IN_PROG
 
 @dataclass
 class SecondDecision:
-    """`entries`: as the plan elects them. `changed`: with another leader than the plan's. `added`: those that the plan holds. `held`: those that are held now,
-    for a reason that the plan does not have."""
+    """`entries`: elected as in the plan. `changed`: elected, with another leader than in the plan. `added`: elected, held by the plan.
+
+    `held`: results of partitions that are held now, for a reason that the plan does not have.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     changed: list[Entry] = field(default_factory=list)
@@ -56,17 +58,22 @@ class SecondDecision:
     held: list[Result] = field(default_factory=list)
 
 
-def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluster) -> Entry:
-    """Return the entry of a plan with live evidence and, if that elects the same leader, its present loss. Else the guards refuse it."""
+def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: ClusterHeader) -> Entry:
+    """Return the entry of a plan with live evidence and, if the decision allows the same leader, its present loss. Otherwise the guards refuse it.
+
+    `found`: the evidence, None if there is none. `cluster`: as the decision needs it (`live_evidence.read_cluster`).
+    """
     if found is None:
         return replace(entry, live_evidence=None)
-    decision = decide(found, entry.policy, cluster.elr)
-    entry = replace(entry, live_evidence=found, decided=Decided(decision, entry.policy, cluster.elr))
-    if entry.designated_leader not in decision.choices:
-        return entry
-    leader = entry.designated_leader
+    policy, leader = entry.policy, entry.designated_leader
+    decision = decide(found, policy, cluster.elr)
+    decided = Decided(decision, policy, cluster.elr)
+    if leader not in decision.choices:
+        return replace(entry, live_evidence=found, decided=decided)
     return replace(
         entry,
+        live_evidence=found,
+        decided=decided,
         evidence_word=decision.word.value,
         best_first=tuple(best_first(decision.best_first, leader)),
         truncated=list(truncated(decision)),
@@ -75,13 +82,16 @@ def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluste
 
 
 def undecided(results: Sequence[Result]) -> dict[TopicPartition, Result]:
-    """Return the results of partitions that the plan holds and that may be decided otherwise, by partition. The turn of internal topics is over."""
-    held = (row for row in results if row.outcome == HELD and row.reason_code in UNDECIDED and row.topic not in INTERNAL_TOPICS)
+    """Return the results, by partition, that the plan holds for a reason in UNDECIDED. Internal topics are left out: they were elected before."""
+    held = (row for row in results if row.outcome == Outcome.HELD and row.reason_code in UNDECIDED and row.topic not in INTERNAL_TOPICS)
     return {(row.topic, row.partition): row for row in held}
 
 
 def may_change(entries: Sequence[Entry], results: Sequence[Result]) -> list[TopicPartition]:
-    """Return the partitions of a plan that offsets may decide otherwise. A log of which all others are prefixes stays the best, whatever is proven."""
+    """Return the partitions of a plan that may be decided otherwise once offsets can be read: `entries` to elect, and held `results`.
+
+    The evidence `prefix` never changes: a log of which all others are prefixes stays the best, whatever is proven.
+    """
     return [*(entry.key for entry in entries if not entry.designated_by_hand and entry.evidence_word != Word.PREFIX), *undecided(results)]
 
 
@@ -89,12 +99,12 @@ def second_decision(
     entries: Sequence[Entry],
     held: Collection[Result],
     documents: Mapping[TopicPartition, PartitionEvidence],
-    cluster: Cluster,
+    cluster: ClusterHeader,
     policy: Policy,
 ) -> SecondDecision:
-    """Decide about the partitions of a plan again, with the same policy.
+    """Decide again on the partitions of a plan, with the same policy. Among identical logs leadership is spread evenly.
 
-    entries    what the plan elects. They keep the guards of the plan: if a log has changed since, the guards refuse the entry
+    entries    entries of the plan. They keep its guards: if a log has changed since, the guards refuse the entry
     held       the results of partitions that the plan holds and that may be decided otherwise
     documents  evidence that was collected after the election of internal topics
     """
@@ -107,39 +117,39 @@ def second_decision(
         decision = decisions.get(entry.key)
         if decision is None or entry.designated_leader in decision.choices or not _as_planned(entry, decision):
             found.entries.append(with_evidence(entry, documents.get(entry.key), cluster))
-        elif decision.outcome == Outcome.ELECT:
+        elif decision.action == Action.ELECT:
             found.changed.append(_changed(entry, decision, cluster, leaders[entry.key]))
-        elif decision.outcome == Outcome.HELD and decision.reason not in _FOR_GUARDS:
+        elif decision.action == Action.HOLD and decision.reason not in _FOR_GUARDS:
             found.held.append(_held(decision, cluster, _before(entry.designated_leader, None)))
         else:
             found.entries.append(with_evidence(entry, documents.get(entry.key), cluster))
     for key, result in planned.items():
         decision = decisions.get(key)
         before = _before(None, result.reason_code)
-        if decision is not None and decision.outcome == Outcome.ELECT:
+        if decision is not None and decision.action == Action.ELECT:
             found.added.append(_added(decision, policy, cluster, leaders[key], before))
-        elif decision is not None and decision.outcome == Outcome.HELD and decision.reason != result.reason_code:
+        elif decision is not None and decision.action == Action.HOLD and decision.reason != result.reason_code:
             found.held.append(_held(decision, cluster, before))
     return found
 
 
 def beyond_limits(entry: Entry, reasons: Sequence[str]) -> Result:
-    """Return the result of a partition that the second decision elects and that limits hold."""
+    """Return the HELD result of a partition that the second decision would elect. `reasons`: sentences on the limits that it would exceed."""
     reason = f"it was decided again once internal topics had leaders, and would get broker {entry.designated_leader}: {'; '.join(reasons)}"
-    return Result.of(entry, HELD, ReasonCode.LIMIT_REACHED, reason)
+    return Result.of(entry, Outcome.HELD, ReasonCode.LIMIT_REACHED, reason)
 
 
 def without_offsets(entries: Sequence[Entry]) -> list[Result]:
-    """Return results that hold the forks among these entries of which committed offsets are still unread, whatever evidence their strategy accepts.
+    """Return HELD results for the entries whose committed offsets are still unread (forks), whatever evidence their strategy accepts.
 
-    The coordinators have a leader now, so what groups have committed can be read by another run.
+    The coordinators have a leader now, so another run can read these offsets.
     """
     reason = (
         f"{GROUP_TOPIC} has a leader, but committed offsets could not all be read in time, and they may prove another branch of this fork; plan again "
         "once every coordinator has a leader and has loaded its groups, or raise duration"
     )
     return [
-        Result.of(entry, HELD, ReasonCode.INCOMPLETE, reason)
+        Result.of(entry, Outcome.HELD, ReasonCode.INCOMPLETE, reason)
         for entry in entries
         if not entry.designated_by_hand
         and entry.topic not in INTERNAL_TOPICS
@@ -160,7 +170,7 @@ def _leaders(decisions: Mapping[TopicPartition, Decision], planned: Mapping[Topi
 
 
 def _as_planned(entry: Entry, decision: Decision) -> bool:
-    """Whether the decision is about the logs that the plan knows. If it is not, the guards say what has changed."""
+    """Return whether the decision is based on the logs of the plan. If not, the guards report what has changed."""
     state = decision.evidence.state
     if state is None or decision.evidence.defects:
         return False
@@ -174,17 +184,17 @@ def _as_planned(entry: Entry, decision: Decision) -> bool:
 
 
 def _before(leader: int | None, reason_code: str | None) -> dict[str, Any]:
-    """What the plan says of the partition."""
+    """Return the fields of the plan's decision for `decided_again`."""
     return {"planned_leader": leader, "planned_reason_code": reason_code}
 
 
-def _row(decision: Decision, cluster: Cluster) -> dict[str, Any]:
-    """The entry that a plan with this evidence would have, without its leader."""
+def _row(decision: Decision, cluster: ClusterHeader) -> dict[str, Any]:
+    """Return the entry that a plan with this evidence would have, without its leader."""
     loss = bounds(decision, cluster)
     return fields(decision, loss, printable(explanation(decision, loss, cluster)))
 
 
-def _changed(entry: Entry, decision: Decision, cluster: Cluster, leader: int) -> Entry:
+def _changed(entry: Entry, decision: Decision, cluster: ClusterHeader, leader: int) -> Entry:
     row = _row(decision, cluster)
     return replace(
         entry,
@@ -198,7 +208,7 @@ def _changed(entry: Entry, decision: Decision, cluster: Cluster, leader: int) ->
     )
 
 
-def _added(decision: Decision, policy: Policy, cluster: Cluster, leader: int, before: Mapping[str, Any]) -> Entry:
+def _added(decision: Decision, policy: Policy, cluster: ClusterHeader, leader: int, before: Mapping[str, Any]) -> Entry:
     row = _row(decision, cluster)
     row |= {"designatedLeader": leader, "replicas_best_first": best_first(decision.best_first, leader)}
     strategy = policy.topic_strategies.get(decision.evidence.topic, policy.strategy)
@@ -206,9 +216,9 @@ def _added(decision: Decision, policy: Policy, cluster: Cluster, leader: int, be
     return replace(entry, live_evidence=decision.evidence, decided_again={**before, "explanation": row["explanation"]})
 
 
-def _held(decision: Decision, cluster: Cluster, before: Mapping[str, Any]) -> Result:
+def _held(decision: Decision, cluster: ClusterHeader, before: Mapping[str, Any]) -> Result:
     winner = decision.winner.broker_id if decision.winner else None
     row = _row(decision, cluster)
     place = decision.evidence.topic, decision.evidence.partition
     again = {**before, "explanation": row["explanation"]}
-    return Result(*place, HELD, None, winner, row["evidence"], decision.reason, row["explanation"], decided_again=again)
+    return Result(*place, Outcome.HELD, None, winner, row["evidence"], decision.reason, row["explanation"], decided_again=again)

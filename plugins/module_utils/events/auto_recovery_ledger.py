@@ -52,12 +52,8 @@ _CLAIM = {
 }
 
 
-class IncidentError(RecoveryError):
-    """A plan may not be applied automatically, or the ledger cannot be used; the text names the file and the remedy."""
-
-
 @dataclass(frozen=True)
-class Limits:
+class AutoRecoveryLimits:
     """Limits of automatic recoveries. The last two count recoveries within any hour, of one cluster and of all that share the workdir."""
 
     max_partitions: int
@@ -89,7 +85,10 @@ class Claim:
 
 
 def claims_of(plan: Mapping[str, Any], incident: str, now: float) -> list[Claim]:
-    """Return a claim for each partition that a plan would elect. `now`: seconds since 1970."""
+    """Return a claim, not written yet, for each partition that a plan would elect. `plan`: as `plan_file.load` returned it.
+
+    `incident`: the id of the outage in the event, empty if there is none. `now`: seconds since 1970.
+    """
     return [
         Claim(
             plan["cluster"],
@@ -106,8 +105,12 @@ def claims_of(plan: Mapping[str, Any], incident: str, now: float) -> list[Claim]
     ]
 
 
-def objections(plan: Mapping[str, Any], limits: Limits, allow_data_loss: bool) -> list[str]:
-    """Return the reasons why a plan may not be applied unattended; empty if it may be. Each reason begins with a code and a colon."""
+def objections(plan: Mapping[str, Any], limits: AutoRecoveryLimits, allow_data_loss: bool) -> list[str]:
+    """Return the reasons why a plan may not be applied unattended; empty if it may be. Each begins with a code and a colon.
+
+    `plan`: as `plan_file.load` returned it. `allow_data_loss`: the operator's consent for this cluster. Rates have their own function,
+    `rate_limit_violations`.
+    """
     rows, reasons = plan["partitions"], []
     if not rows:
         return []
@@ -144,10 +147,10 @@ def objections(plan: Mapping[str, Any], limits: Limits, allow_data_loss: bool) -
     return reasons
 
 
-def rate_limit_violations(cluster: str, claims: Sequence[Claim], limits: Limits, now: float) -> list[str]:
+def rate_limit_violations(cluster: str, claims: Sequence[Claim], limits: AutoRecoveryLimits, now: float) -> list[str]:
     """Return the rate limits that another recovery of `cluster` would exceed, as sentences. `now`: seconds since 1970.
 
-    Claims in the future count, too: the clock was set back. Raises IncidentError for a claim whose time is not valid.
+    Claims in the future count, too: the clock was set back. Raises RecoveryError for a claim whose time is not valid.
     """
     recent = {(claim.cluster, claim.run_id) for claim in claims if now - seconds_of(claim.claimed_at) < HOUR}
     own = sum(1 for name, _when in recent if name == cluster)
@@ -165,15 +168,15 @@ def rate_limit_violations(cluster: str, claims: Sequence[Claim], limits: Limits,
 
 
 def seconds_of(at: str) -> float:
-    """Return a time of a claim as seconds since 1970. Raises IncidentError if it is not a valid time."""
+    """Return a time of a claim as seconds since 1970. Raises RecoveryError if it is not a valid time."""
     try:
         return timestamps.read(at).timestamp()
     except ValueError as error:
-        raise IncidentError(f"{at!r:.80} in the ledger is not a valid time") from error
+        raise RecoveryError(f"{at!r:.80} in the ledger is not a valid time") from error
 
 
 def already_claimed(wanted: Sequence[Claim], claims: Sequence[Claim]) -> list[str]:
-    """Return the reason why these outages are not claimed: an earlier run claimed one of them. Empty if none did."""
+    """Return one reason if an earlier run has claimed one of the `wanted` outages, else nothing. `claims`: all claims of the ledger."""
     earlier = {claim.key: claim for claim in claims}
     again = [earlier[claim.key] for claim in wanted if claim.key in earlier]
     if not again:
@@ -203,7 +206,7 @@ class Ledger:
     def locked(self, make: bool = True) -> Iterator[None]:
         """Hold the lock of the ledger: only one run at a time counts earlier recoveries and writes its claims, for any cluster.
 
-        `make`: whether to take the lock, and to create its file. Check mode writes nothing, and needs no lock. Raises IncidentError
+        `make`: whether to take the lock, and to create its file. Check mode writes nothing, and needs no lock. Raises RecoveryError
         if another run holds the lock for LOCK_SECONDS.
         """
         if not make:
@@ -214,11 +217,11 @@ class Ledger:
         path = self.top / "lock"
         with append_only_file.opened(path) as stream:
             if not append_only_file.locked(path, stream, LOCK_SECONDS):
-                raise IncidentError(f"another run has {path} locked: run again when it has ended")
+                raise RecoveryError(f"another run has {path} locked: run again when it has ended")
             yield
 
     def claims(self) -> list[Claim]:
-        """Return all claims. Raises IncidentError for a file that cannot be read: it may be the claim of the outage in question."""
+        """Return the claims of all clusters. Raises RecoveryError for a file that cannot be read: it may be the claim of the outage in question."""
         return [self._read(path) for path in sorted(self.top.glob("*/claim.*.json"))]
 
     def _read(self, path: Path) -> Claim:
@@ -227,21 +230,24 @@ class Ledger:
             strict_json.check(content, _CLAIM)
         except (OSError, strict_json.ContentError) as error:
             problem = error.strerror if isinstance(error, OSError) else error
-            raise IncidentError(
+            raise RecoveryError(
                 f"{path}: {problem}. A run was killed while it wrote the file, or the file was changed. Nothing is elected automatically until you check "
                 "the partition in its name (topic id, partition, leader epoch) and remove the file"
             ) from error
         return Claim(**{name: content[name] for name in _CLAIM})
 
     def take(self, claims: Sequence[Claim]) -> None:
-        """Write these claims; they are on disk when this returns. Raises IncidentError if one of them exists already, FileError otherwise."""
+        """Write these claims; they are on disk when this returns. The ledger must be locked.
+
+        Raises RecoveryError if one of them exists already or its topic id is not valid, FileError if one cannot be created.
+        """
         folder = private_directory(self.top / self._cluster)
         paths = [self._path(claim) for claim in claims]
         for path, claim in zip(paths, claims, strict=True):
             try:
                 handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             except FileExistsError as error:
-                raise IncidentError(f"{path} exists already: another run has claimed this outage") from error
+                raise RecoveryError(f"{path} exists already: another run has claimed this outage") from error
             except OSError as error:
                 raise FileError(f"cannot write {path}: {error.strerror}") from error
             with os.fdopen(handle, "wb") as stream:
@@ -252,7 +258,10 @@ class Ledger:
             _to_disk(made)
 
     def finish(self, run_id: str, outcomes: Mapping[tuple[str, int], str], now: float) -> list[Claim]:
-        """Record the outcomes of a run's claims, UNKNOWN for partitions that `outcomes` lacks. Returns the claims. `now`: seconds since 1970."""
+        """Record the outcomes of a run's claims that have none yet, UNKNOWN for partitions that `outcomes` lacks. Returns these claims.
+
+        `outcomes`: by topic and partition. `now`: seconds since 1970. Raises RecoveryError and FileError as `claims` and `take` do.
+        """
         finished = []
         for claim in self.claims():
             if (claim.cluster, claim.run_id) == (self._cluster, run_id) and claim.outcome is None:
@@ -263,7 +272,7 @@ class Ledger:
 
     def _path(self, claim: Claim) -> Path:
         if not TOPIC_ID.fullmatch(claim.topic_id):
-            raise IncidentError(
+            raise RecoveryError(
                 f"{claim.topic}-{claim.partition} has the topic id {claim.topic_id!r:.80}, which is not a topic id of Kafka"
             )
         return self.top / self._cluster / f"claim.{claim.topic_id}.{claim.partition}.{claim.leader_epoch}.json"
@@ -283,12 +292,12 @@ def _to_disk(folder: Path) -> None:
 
 
 def outcomes_of(results: Path) -> dict[tuple[str, int], str]:
-    """Return the outcome by partition from a results file, empty if there is no file. Raises IncidentError if it cannot be read."""
+    """Return the outcome by topic and partition from a results file, empty if there is no file. Raises RecoveryError if it cannot be used."""
     try:
         content = strict_json.parse(read_regular(results, follow=False))
         strict_json.check(content, {"partitions": [{"topic": str, "partition": int, "outcome": str}]})
     except FileNotFoundError:
         return {}
     except (OSError, strict_json.ContentError) as error:
-        raise IncidentError(f"{results}: {error}") from error
+        raise RecoveryError(f"{results}: {error}") from error
     return {(row["topic"], row["partition"]): row["outcome"] for row in content["partitions"]}

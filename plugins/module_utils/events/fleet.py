@@ -42,17 +42,13 @@ HOST_LINE = re.compile(r"(?m)^(\S+) \| (\w+)!? => ")
 MAX_LEARNED_BROKERS = 6
 
 
-class FleetError(RecoveryError):
-    """An argument of a source, or its inventory, cannot be used; the text names it and the remedy."""
-
-
 def checked_name(name: object, where: str) -> str:
-    """Return a cluster's name if it can only be one host of an inventory: not a pattern, path or template. Raises FleetError otherwise.
+    """Return a cluster's name if it can only be one host of an inventory: not a pattern, path or template. Raises RecoveryError otherwise.
 
     `where`: the argument or file that has the name, for the error.
     """
     if not isinstance(name, str) or not SAFE_NAME.fullmatch(name) or name in RESERVED_NAMES:
-        raise FleetError(
+        raise RecoveryError(
             f"{where}: {name!r:.80} cannot be the name of a cluster: letters, digits, dots, dashes and underscores, a letter or digit first, "
             f"and none of {', '.join(RESERVED_NAMES)}"
         )
@@ -62,7 +58,7 @@ def checked_name(name: object, where: str) -> str:
 def connections(clusters: object, inventory: object, request_timeout: float | None) -> dict[str, Connection]:
     """Return the connection of each cluster by name: of the argument `clusters`, and of the hosts in `inventory`.
 
-    `request_timeout`: seconds, None for each cluster's own. Raises FleetError if there is no cluster, or one cannot be used.
+    `request_timeout`: seconds, None for each cluster's own. Raises RecoveryError if there is no cluster, or one cannot be used.
     """
     rows: dict[str, dict[str, Any]] = {}
     if clusters is not None:
@@ -70,32 +66,36 @@ def connections(clusters: object, inventory: object, request_timeout: float | No
     if inventory is not None:
         for name, row in resolved(inventory).items():
             if name in rows:
-                raise FleetError(f"cluster {name} is in the inventory {inventory} and in clusters, too: leave one of them out")
+                raise RecoveryError(f"cluster {name} is in the inventory {inventory} and in clusters, too: leave one of them out")
             rows[name] = row
     if not rows:
-        raise FleetError("there is no cluster to watch: give clusters, or the inventory that the playbooks use")
+        raise RecoveryError("there is no cluster to watch: give clusters, or the inventory that the playbooks use")
     found = {name: _connection(name, row) for name, row in rows.items()}
     return {name: replace(each, request_timeout=request_timeout) if request_timeout else each for name, each in found.items()}
 
 
 def listed(clusters: object) -> dict[str, dict[str, Any]]:
-    """Return the connection options of each cluster by name, from the argument `clusters`. Raises FleetError if it is not valid."""
+    """Return the connection options of each cluster by name, from the argument `clusters` (rows with `name` and options, unchecked).
+
+    Raises RecoveryError if it is not a list of such rows, or if a name is not valid or named twice.
+    """
     if not isinstance(clusters, list) or not clusters or not all(isinstance(row, Mapping) for row in clusters):
-        raise FleetError("clusters: expected a list with name and bootstrap_servers of each")
+        raise RecoveryError("clusters: expected a list with name and bootstrap_servers of each")
     rows: dict[str, dict[str, Any]] = {}
     for number, row in enumerate(clusters, start=1):
         options = dict(row)
         name = checked_name(options.pop("name", None), f"clusters, entry {number}")
         if name in rows:
-            raise FleetError(f"clusters: {name} is named twice")
+            raise RecoveryError(f"clusters: {name} is named twice")
         rows[name] = options
     return rows
 
 
 def resolved(inventory: object) -> dict[str, dict[str, Any]]:
-    """Return the connection options of each host in the group, by name. Ansible resolves templates and Vault of the inventory's variables.
+    """Return the connection options of each host in the group, by name: its variables `kafka_<option>`, with templates and Vault resolved.
 
-    The values come through a pipe, and are in no file and no log. Raises FleetError if a host's variables cannot be resolved.
+    Runs Ansible, for at most INVENTORY_SECONDS. The values come through a pipe, and are in no file and no log. Raises RecoveryError if a host's
+    variables cannot be resolved.
     """
     names = hosts(inventory)
     wanted = {option: f"{{{{ kafka_{option} | default(none) }}}}" for option in CONNECTION_ARGUMENTS}
@@ -106,20 +106,20 @@ def resolved(inventory: object) -> dict[str, dict[str, Any]]:
         answer, _end = json.JSONDecoder().raw_decode(output[match.end() :])
         if match[2] != "SUCCESS":
             problem = str(answer.get("msg", match[2]))
-            raise FleetError(f"inventory {inventory}: the variables of {match[1]} cannot be resolved: {_error_of(problem)}")
+            raise RecoveryError(f"inventory {inventory}: the variables of {match[1]} cannot be resolved: {_error_of(problem)}")
         rows[match[1]] = {option: value for option, value in answer["msg"].items() if value is not None}
     missing = sorted(set(names) - rows.keys())
     if missing:
-        raise FleetError(f"inventory {inventory}: Ansible did not return the variables of {', '.join(missing[:5])}")
+        raise RecoveryError(f"inventory {inventory}: Ansible did not return the variables of {', '.join(missing[:5])}")
     return rows
 
 
 def hosts(inventory: object) -> list[str]:
-    """Return the names of the hosts in the group, without their variables. Raises FleetError if there are none."""
+    """Return the names of the hosts in the group, without their variables. `inventory`: its path. Raises RecoveryError if there are none."""
     output = _ansible(inventory, "ansible", GROUP, "--list-hosts")
     names = [checked_name(line.strip(), f"inventory {inventory}") for line in output.splitlines()[1:] if line.strip()]
     if not names:
-        raise FleetError(
+        raise RecoveryError(
             f"inventory {inventory} has no group {GROUP} with one host for each cluster. It is the inventory that the playbooks use, for example "
             f'with the line "east kafka_bootstrap_servers=broker-1.example.com:9092" under [{GROUP}]'
         )
@@ -127,14 +127,14 @@ def hosts(inventory: object) -> list[str]:
 
 
 def _ansible(inventory: object, command: str, *arguments: str) -> str:
-    """Return what an Ansible command prints about an inventory. Raises FleetError if it fails."""
+    """Return what an Ansible command prints about an inventory. Raises RecoveryError if it fails."""
     path = Path(str(inventory)).expanduser().absolute()
     if not path.exists():
-        raise FleetError(f"inventory {path}: there is no such file or directory")
+        raise RecoveryError(f"inventory {path}: there is no such file or directory")
     beside = Path(sys.executable).parent / command
     program = str(beside) if beside.exists() else shutil.which(command)
     if program is None:
-        raise FleetError(f"the command {command} was not found: install ansible-core beside ansible-rulebook")
+        raise RecoveryError(f"the command {command} was not found: install ansible-core beside ansible-rulebook")
     # The operator's own log and callbacks would receive the variables.
     quiet = {"ANSIBLE_LOG_PATH": os.devnull, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_LOAD_CALLBACK_PLUGINS": "0"}
     argv = [program, *arguments[:1], "-i", str(path), *arguments[1:]]
@@ -150,9 +150,9 @@ def _ansible(inventory: object, command: str, *arguments: str) -> str:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired as error:
-        raise FleetError(f"inventory {path}: reading it took more than {INVENTORY_SECONDS:g} s") from error
+        raise RecoveryError(f"inventory {path}: reading it took more than {INVENTORY_SECONDS:g} s") from error
     if done.returncode and not HOST_LINE.search(done.stdout):
-        raise FleetError(f"inventory {path}: {_error_of(done.stderr or done.stdout)}")
+        raise RecoveryError(f"inventory {path}: {_error_of(done.stderr or done.stdout)}")
     return done.stdout
 
 
@@ -174,11 +174,11 @@ def _connection(name: str, options: Mapping[str, Any]) -> Connection:
     if found.error_messages:
         problems = "; ".join(found.error_messages)
         hint = " (in an inventory kafka_bootstrap_servers)" if "bootstrap_servers" in problems else ""
-        raise FleetError(f"cluster {name}: {problems}{hint}")
+        raise RecoveryError(f"cluster {name}: {problems}{hint}")
     try:
         return Connection.from_params(found.validated_parameters)
     except RecoveryError as error:
-        raise FleetError(f"cluster {name}: {error}") from error
+        raise RecoveryError(f"cluster {name}: {error}") from error
 
 
 class ClusterObserver:
@@ -189,13 +189,16 @@ class ClusterObserver:
 
     def __init__(self, connection: Connection) -> None:
         if CLIENT_IMPORT_ERROR is not None:
-            raise FleetError(f"{CLIENT_IMPORT_ERROR[0]} is missing: pip install it beside ansible-rulebook")
+            raise RecoveryError(f"{CLIENT_IMPORT_ERROR[0]} is missing: pip install it beside ansible-rulebook")
         self._connection = connection
         self._cluster: Cluster | None = None
         self._learned: tuple[str, ...] = ()
 
     def observe(self) -> ClusterObservation:
-        """Read the cluster's partitions and brokers once. Raises RecoveryError or an error of the Kafka client if the cluster does not answer."""
+        """Read the cluster's partitions and brokers once, through the open connection or, if that fails, a new one.
+
+        Raises RecoveryError or an error of the Kafka client if the cluster does not answer, or if the answer has impossible names.
+        """
         if self._cluster is not None:
             with suppress(Exception):  # an open connection may be stale: the next attempt raises the error
                 return self._read(self._cluster)
@@ -208,7 +211,7 @@ class ClusterObserver:
             raise
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. The next `observe` opens new ones."""
         cluster, self._cluster = self._cluster, None
         if cluster is not None:
             with suppress(Exception):
@@ -245,12 +248,12 @@ class ClusterObserver:
 
 def _checked_cluster_id(cluster_id: str) -> str:
     if not CLUSTER_ID.fullmatch(cluster_id or ""):
-        raise FleetError(f"the cluster's id is {cluster_id!r:.80}, which is not a valid cluster id")
+        raise RecoveryError(f"the cluster's id is {cluster_id!r:.80}, which is not a valid cluster id")
     return cluster_id
 
 
 def _checked_partition(state: Any) -> Any:
-    """Return the state. A broker's answer becomes variables of playbooks, so only names that Kafka allows may get there; else FleetError."""
+    """Return the state. A broker's answer becomes variables of playbooks, so only names that Kafka allows may get there; else RecoveryError."""
     if not can_be_partition(state.topic, state.partition):
-        raise FleetError(f"the cluster names a partition that Kafka cannot have: {state.topic!r:.80} {state.partition}")
+        raise RecoveryError(f"the cluster names a partition that Kafka cannot have: {state.topic!r:.80} {state.partition}")
     return state

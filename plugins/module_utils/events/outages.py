@@ -62,12 +62,15 @@ def event_time(now: float) -> str:
 
 
 def run_id(now: float, cluster: str) -> str:
-    """Return the id of the run that an event starts: its time, as for other runs, and the cluster. `now`: seconds since 1970."""
+    """Return the id of the run that an event starts: its time in `timestamps.RUN_FORMAT`, a dash and the cluster. `now`: seconds since 1970."""
     return f"{datetime.fromtimestamp(now, UTC):{timestamps.RUN_FORMAT}}-{cluster}"
 
 
 def event(kind: str, cluster: str, now: float, **fields: Any) -> dict[str, Any]:
-    """Return an event of one cluster. `meta.hosts` limits the actions of a rulebook to that host of the inventory."""
+    """Return an event of one cluster. `kind`: its `type`; `now`: seconds since 1970; `fields`: the other fields of this type.
+
+    `meta.hosts` limits the actions of a rulebook to that host of the inventory.
+    """
     return {
         "type": kind,
         "cluster": cluster,
@@ -97,7 +100,10 @@ class OutageTracker:
     _reported: set[Key] = field(default_factory=set, init=False)
 
     def on_success(self, observation: ClusterObservation, now: float) -> list[dict[str, Any]]:
-        """Return the events of an observation. `now`: seconds since 1970."""
+        """Return the event of an observation, if there is one: the outage begins, grows, continues (`remind`) or is over.
+
+        `now`: seconds since 1970.
+        """
         self.failures = 0
         if observation.cluster_id != self._cluster_id:
             # Another cluster at the same addresses: earlier events do not apply to it.
@@ -120,7 +126,10 @@ class OutageTracker:
         return [self._offline(change, observation, new, now)]
 
     def on_failure(self, why: str, now: float) -> list[dict[str, Any]]:
-        """Return the events of an observation that failed. `why`: the error. `now`: seconds since 1970."""
+        """Return the event CLUSTER_UNREACHABLE for the last of `patience` failed observations in a row, else nothing.
+
+        `why`: the error, from the network and so not trusted. `now`: seconds since 1970.
+        """
         self.failures += 1
         if self.failures != self.patience:
             return []

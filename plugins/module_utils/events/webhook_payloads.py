@@ -44,7 +44,8 @@ class PayloadError(RecoveryError):
 def is_authentic(kind: str, secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
     """Return whether the sender of a request knows the secret. Compares in constant time.
 
-    `kind`: one of FORMATS. Alertmanager and GitLab send the secret itself, GitHub signs the body with it.
+    `kind`: one of FORMATS. `headers`: a mapping that ignores the case of names, as HTTP does. Alertmanager and GitLab send the secret itself
+    (Authorization: Bearer, X-Gitlab-Token), GitHub signs the body with it (X-Hub-Signature-256).
     """
     if kind == GITHUB:
         wanted, given = "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest(), headers.get("X-Hub-Signature-256", "")
@@ -80,9 +81,10 @@ class Alerts:
     _reported: dict[str, float] = field(default_factory=dict, init=False)
 
     def events(self, payload: Any, now: float) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return one event for each cluster, and a sentence for each alert that was left out. `now`: seconds since 1970.
+        """Return at most one event for each cluster, and a sentence for each alert that was left out. `now`: seconds since 1970.
 
-        Raises PayloadError if the payload is not a webhook of Alertmanager (version 4), or if every alert was left out.
+        Alerts of other `names`, that no longer fire, or that had their event give none. Raises PayloadError if the payload is not a webhook of
+        Alertmanager (version 4), or if alerts were left out and no event remains.
         """
         _check(payload, _ALERTS, "an Alertmanager webhook")
         if payload["version"] != "4":
@@ -129,7 +131,10 @@ class Pushes:
     branch: str
 
     def events(self, payload: Any, headers: Mapping[str, str], now: float) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return one event for a push to `branch`, or none and the reason. Raises PayloadError if the payload is not a push event."""
+        """Return one event for a push to `branch`, or none and the reason in a list. `headers` as in `is_authentic`; `now`: seconds since 1970.
+
+        Raises PayloadError if the payload is not a push event, or is one of another repository.
+        """
         about = headers.get("X-GitHub-Event" if self.kind == GITHUB else "X-Gitlab-Event", "")
         if self.kind == GITHUB and about == "ping":
             return [], ["a ping"]

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 

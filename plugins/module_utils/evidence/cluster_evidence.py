@@ -17,9 +17,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import baseline_proofs, healthy_baseline, log_comparison
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect as evidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
+    baseline_proofs,
+    collect,
+    healthy_baseline,
+    log_comparison,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 
@@ -46,7 +50,7 @@ class Sources:
         silent    replicas, by partition and broker, that are queried only once
         awaited   partitions that are queried until their first answer, if none comes in time
         """
-        collected = evidence.collect_evidence(self.cluster, states, self.budget, silent, awaited)
+        collected = collect.collect_evidence(self.cluster, states, self.budget, silent, awaited)
         if collected.missed:
             warnings.append(f"not all committed offsets of groups are known, and they may prove more: {'; '.join(collected.missed)}")
         collected.healthy, doubts = healthy_baseline.latest_healthy_rows(

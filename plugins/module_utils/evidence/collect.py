@@ -14,12 +14,12 @@ from itertools import combinations
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs, proof_rows
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
     FirstAnswers,
     LogSource,
@@ -30,7 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    PartitionError,
     PartitionState,
     TopicPartition,
     has_live_leader,
@@ -55,7 +54,7 @@ def collect_evidence(
     silent   replicas, by partition and broker, that are queried only once
     awaited  partitions that are queried until their first answer, see `FirstAnswers`
 
-    Raises PartitionError if there are too many partitions, and ClusterError if the cluster does not answer.
+    Raises RecoveryError if there are too many partitions, and ClusterError if the cluster does not answer.
     """
     check_size(states)
     with budget.state():
@@ -70,7 +69,8 @@ def collect_evidence(
     with budget.logs() as seconds:
         epochs = {state.key: state.leader_epoch for state in offline}
         first = FirstAnswers(awaited, budget.first_answer_seconds)
-        logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *({*alive} & {*silent})], first)
+        queried_once = [replica for replica in alive if replica in silent]
+        logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *queried_once], first)
     ahead = {key for (key, _broker), log in logs.items() if is_ahead(log, epochs[key])}
     if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
         # A broker that did not answer may be fenced by now: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
@@ -85,12 +85,12 @@ def collect_evidence(
                 brokers.include(states)
                 offline = [state for state in states if state.leader < 0]
                 logs = dict(_logs_of(offline, logs, cut_off))
-    replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in brokers.unfenced and (key, broker) not in cut_off}
+    replicas = {replica: log for replica, log in logs.items() if replica[1] in brokers.unfenced and replica not in cut_off}
     # A broker that was fenced after its log was read, but still answers, keeps that log.
     fenced_logs = {
-        (key, broker): log
-        for (key, broker), log in logs.items()
-        if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off)
+        replica: log
+        for replica, log in logs.items()
+        if replica[1] not in brokers.unfenced and (replica in cut_off or replica[1] in cluster.cut_off)
     }
     fenced = {replica: log for replica, log in fenced_logs.items() if log.error is None}
     unread = {replica: log for replica, log in fenced_logs.items() if log.error is not None}
@@ -102,7 +102,7 @@ def collect_evidence(
         key = state.key
         answered = sorted(broker for broker in state.replicas if (log := replicas.get((key, broker))) is not None and log.error is None)
         evidence.pairs += [log_comparison.pair_row(key, one, other) for one, other in combinations(answered, 2)]
-        if answered_fenced := {broker for broker in state.replicas if (key, broker) in fenced}:
+        if fenced and (answered_fenced := {broker for broker in state.replicas if (key, broker) in fenced}):
             pairs = combinations(sorted([*answered, *answered_fenced]), 2)
             evidence.fenced_pairs += [log_comparison.pair_row(key, *pair) for pair in pairs if {*pair} & answered_fenced]
     with budget.part():
@@ -171,10 +171,10 @@ def _reread_fenced_leaders(cluster: LogSource, states: Sequence[PartitionState],
 
 
 def check_size(states: Sequence[PartitionState]) -> None:
-    """Raise PartitionError if the evidence of these partitions has too many rows for one run."""
+    """Raise RecoveryError if the evidence of these partitions has too many rows for one run."""
     count = sum(1 + len(state.replicas) * (len(state.replicas) + 1) // 2 for state in states)
     if count > EVIDENCE_ROWS:
-        raise PartitionError(
+        raise RecoveryError(
             f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
             "collected at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
         )

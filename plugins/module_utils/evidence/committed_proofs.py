@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 
 # Of a partition, beside those of healthy snapshots.
 KEPT_PROOFS = MOST_PROOFS - 64

@@ -50,10 +50,6 @@ WATERMARK = {
 Row = dict[str, Any]
 
 
-class _RefusedError(RecoveryError):
-    """A snapshot cannot be used."""
-
-
 @dataclass(frozen=True)
 class _Snapshot:
     """One snapshot: its time (milliseconds since 1970), and the rows of wanted partitions whose leader answered."""
@@ -167,7 +163,7 @@ class _Archive:
     def _usable(self, path: Path) -> _Snapshot:
         header = sealed_jsonl.check(path)
         if header["cluster_id"] != self.cluster_id:
-            raise _RefusedError(f"it is of cluster {header['cluster_id']}, but this cluster is {self.cluster_id}")
+            raise RecoveryError(f"it is of cluster {header['cluster_id']}, but this cluster is {self.cluster_id}")
         rows: dict[TopicPartition, Row] = {}
         marks = 0
         for row in _marks(path):
@@ -176,7 +172,7 @@ class _Archive:
             if self._led(key, row):
                 rows[key] = row
         if not marks:
-            raise _RefusedError("it has no watermarks, so it is not a snapshot of a healthy cluster")
+            raise RecoveryError("it has no watermarks, so it is not a snapshot of a healthy cluster")
         return _Snapshot(header["run_id"], _milliseconds(_collected_at(header)), rows)
 
     def _led(self, key: Any, row: Row) -> bool:
@@ -186,7 +182,7 @@ class _Archive:
         try:
             strict_json.check(row, WATERMARK)
         except ContentError as error:
-            raise _RefusedError(f"a row of it, {error}") from error
+            raise RecoveryError(f"a row of it, {error}") from error
         answered = row["log_end_offset"] is not None and row["high_watermark"] is not None
         return bool(row["topic_id"] == self.wanted[key] and row["leader"] >= 0 <= row["leader_epoch"] and answered)
 
@@ -245,16 +241,16 @@ def _marks(path: Path) -> Iterator[Row]:
             if row.get("kind") == "watermark":
                 yield row
     except OSError as error:
-        raise _RefusedError(f"cannot be read: {error.strerror}") from error
+        raise RecoveryError(f"cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise _RefusedError(f"a row is not valid: {error}") from error
+        raise RecoveryError(f"a row is not valid: {error}") from error
 
 
 def _collected_at(header: Mapping[str, Any]) -> datetime:
     try:
         return timestamps.read(str(header.get("collected_at")))
     except ValueError:
-        raise _RefusedError(
+        raise RecoveryError(
             f"collected_at of the header is not a valid time: {strict_json.shortened(header.get('collected_at'))}"
         ) from None
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -33,8 +34,6 @@ HOUR = 3600
 # The followers whose log end offsets are collected in addition to the leader's.
 NO_FOLLOWERS, OUT_OF_SYNC, ALL_FOLLOWERS = "none", "out_of_sync", "all"
 FOLLOWERS = (NO_FOLLOWERS, OUT_OF_SYNC, ALL_FOLLOWERS)
-# The leader changed between the two requests.
-NEW_LEADER = "FENCED_LEADER_EPOCH"
 
 Ends = Mapping[int, Mapping[TopicPartition, Any]]
 
@@ -132,7 +131,8 @@ def _row(state: PartitionState, config: TopicConfig, led: bool, committed: Ends,
         elif mark.error or end.error:
             row["error"] = mark.error or end.error
         elif mark.partition_leader_epoch != end.partition_leader_epoch:
-            row["error"] = NEW_LEADER
+            # The leader changed between the two requests.
+            row["error"] = kafka_errors.FENCED_LEADER_EPOCH
         else:
             # The epoch of these offsets. The described state may be of an earlier one.
             row |= {

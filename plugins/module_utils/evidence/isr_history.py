@@ -13,8 +13,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Controllers, Entry, MetadataLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records as records
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import (
+    LogRecord,
+    MetadataLog,
+    MetadataLogSource,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -40,9 +44,9 @@ class _Configs:
     topics: dict[str, str] = field(default_factory=dict)
     brokers: dict[str, str] = field(default_factory=dict)
 
-    def set(self, change: records.ConfigChange) -> None:
+    def set(self, change: metadata_records.ConfigChange) -> None:
         """Apply a change of this option."""
-        table = self.topics if change.resource_type == records.TOPIC_RESOURCE else self.brokers
+        table = self.topics if change.resource_type == metadata_records.TOPIC_RESOURCE else self.brokers
         if change.value is None:
             table.pop(change.resource, None)
         else:
@@ -68,14 +72,14 @@ class _Partition:
     replicas: frozenset[int] = frozenset()
     isr: tuple[int, ...] = ()
     eligible: tuple[int, ...] = ()
-    leader: int = records.NO_LEADER
+    leader: int = metadata_records.NO_LEADER
     leader_epoch: int = -1
     changes: list[Row] = field(default_factory=list)
     least_min_isr: int | None = None
     least_version: int | None = None
     bytes: int = 0
 
-    def add(self, entry: Entry, version: int | None, unclean: bool, reassigned: bool) -> int:
+    def add(self, entry: LogRecord, version: int | None, unclean: bool, reassigned: bool) -> int:
         """Record the present state as a change. Older changes are dropped if there is a leader and all of `alive` are in the ISR.
 
         Returns by how many bytes the recorded changes have grown.
@@ -112,7 +116,7 @@ def _least(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else min(one, other)
 
 
-def _least_since(entry: Entry, one: int | None, other: int | None) -> int | None:
+def _least_since(entry: LogRecord, one: int | None, other: int | None) -> int | None:
     """As `_least`, but an entry of a snapshot replaces the value: there all records hold at once, and configs come after partitions."""
     return other if entry.timestamp is None else _least(one, other)
 
@@ -125,20 +129,20 @@ class _Replay:
         self._configs = _Configs()
         self._version: int | None = None
         self._names: dict[str, str] = {}
-        self._pending: list[tuple[Entry, records.Record]] | None = None
+        self._pending: list[tuple[LogRecord, metadata_records.Record]] | None = None
         self._pending_bytes = self._changes_bytes = 0
         self.doubts: deque[tuple[int, str]] = deque(maxlen=DOUBTS_KEPT)
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: LogRecord) -> None:
         """Apply one entry. Records of a transaction (KIP-868) are applied at its end, or never. Raises ClusterError beyond the memory limits."""
         if max(len(self._names), len(self._configs.topics), len(self._pending or ())) > limits.PARTITIONS:
             raise ClusterError(f"it has more than {limits.PARTITIONS} topics, or changes in one transaction, at offset {entry.offset}")
         try:
-            record = records.decode(entry.value)
-        except records.UnknownRecordError as error:
+            record = metadata_records.decode(entry.value)
+        except metadata_records.UnknownRecordError as error:
             self.doubts.append((entry.offset, f"the metadata log has an unknown record at offset {entry.offset} ({error})"))
             return
-        if isinstance(record, records.Transaction):
+        if isinstance(record, metadata_records.TransactionStep):
             self._pending_bytes = 0
             done, self._pending = self._pending or [], [] if record.step == "begin" else None
             for past in done if record.step == "end" else []:
@@ -152,42 +156,42 @@ class _Replay:
         elif record is not None:
             self._apply_record(entry, record)
 
-    def _apply_record(self, entry: Entry, record: records.Record) -> None:
+    def _apply_record(self, entry: LogRecord, record: metadata_records.Record) -> None:
         match record:
-            case records.PartitionState() | records.PartitionChange():
+            case metadata_records.PartitionRegistration() | metadata_records.PartitionChange():
                 partition = self._wanted.get((record.topic_id, record.partition))
-                if partition is not None and isinstance(record, records.PartitionState):
+                if partition is not None and isinstance(record, metadata_records.PartitionRegistration):
                     self._created(entry, partition, record)
-                elif partition is not None and isinstance(record, records.PartitionChange) and partition.known:
+                elif partition is not None and isinstance(record, metadata_records.PartitionChange) and partition.known:
                     self._changed(entry, partition, record)
-            case records.ConfigChange(name=name) if name == MIN_ISR:
+            case metadata_records.ConfigChange(name=name) if name == MIN_ISR:
                 self._configs.set(record)
                 for partition in self._wanted.values():
                     partition.least_min_isr = _least_since(entry, partition.least_min_isr, self._min_isr(partition))
-            case records.FeatureLevel(name=name, level=level) if name == METADATA_VERSION:
+            case metadata_records.FeatureLevel(name=name, level=level) if name == METADATA_VERSION:
                 self._version = level
                 for partition in self._wanted.values():
                     partition.least_version = _least_since(entry, partition.least_version, level)
-            case records.TopicCreated(name=name, topic_id=topic_id):
+            case metadata_records.TopicCreated(name=name, topic_id=topic_id):
                 self._names[topic_id] = name
-            case records.TopicRemoved(topic_id=topic_id):
+            case metadata_records.TopicRemoved(topic_id=topic_id):
                 self._configs.topics.pop(self._names.pop(topic_id, ""), None)
-            case records.EligibleReplicasCleared(topic=topic):
+            case metadata_records.EligibleReplicasCleared(topic=topic):
                 for partition in self._wanted.values():
                     if topic in ("", partition.topic):
                         partition.eligible = ()
 
-    def _created(self, entry: Entry, partition: _Partition, record: records.PartitionState) -> None:
+    def _created(self, entry: LogRecord, partition: _Partition, record: metadata_records.PartitionRegistration) -> None:
         partition.known, partition.replicas = True, frozenset(record.replicas)
         partition.isr, partition.eligible = record.isr, record.eligible_leader_replicas
         partition.leader, partition.leader_epoch = record.leader, record.leader_epoch
         partition.least_min_isr = self._min_isr(partition)
         self._add(entry, partition, record.recovering, record.reassigning)
 
-    def _changed(self, entry: Entry, partition: _Partition, change: records.PartitionChange) -> None:
+    def _changed(self, entry: LogRecord, partition: _Partition, change: metadata_records.PartitionChange) -> None:
         unclean, reassigned = bool(change.recovering), change.reassigning is not None
         if change.leader is not None:
-            elected = change.leader != records.NO_LEADER
+            elected = change.leader != metadata_records.NO_LEADER
             unclean = unclean or (elected and change.leader not in partition.isr and change.leader not in partition.eligible)
             partition.leader, partition.leader_epoch = change.leader, partition.leader_epoch + 1
         if change.replicas is not None:
@@ -198,7 +202,7 @@ class _Replay:
         partition.eligible = partition.eligible if change.eligible_leader_replicas is None else change.eligible_leader_replicas
         self._add(entry, partition, unclean, reassigned)
 
-    def _add(self, entry: Entry, partition: _Partition, unclean: bool, reassigned: bool) -> None:
+    def _add(self, entry: LogRecord, partition: _Partition, unclean: bool, reassigned: bool) -> None:
         self._changes_bytes += partition.add(entry, self._version, unclean, reassigned)
         if self._changes_bytes > limits.CHANGES_BYTES:
             raise ClusterError(f"changes of partitions take more than {limits.CHANGES_BYTES >> 20} MiB at offset {entry.offset}")
@@ -207,7 +211,7 @@ class _Replay:
         return self._configs.in_force(partition.topic, len(partition.replicas))
 
 
-def rows(log: Iterable[Entry], states: Sequence[PartitionState], alive: Collection[int] | None) -> list[Row]:
+def rows(log: Iterable[LogRecord], states: Sequence[PartitionState], alive: Collection[int] | None) -> list[Row]:
     """Replay the metadata log and return one row per partition of `states`.
 
     changes              oldest first: leader, leader epoch, ISR and ELR from then on, whether the leader was elected uncleanly and whether the
@@ -250,7 +254,7 @@ def _row(state: PartitionState, found: _Partition, doubts: Iterable[tuple[int, s
 
 def _end(changes: Sequence[Row]) -> Row:
     """Return `offline_since` and `last_isr`, if the changes show the loss of the last leader."""
-    led = next((place for place in reversed(range(len(changes))) if changes[place]["leader"] != records.NO_LEADER), None)
+    led = next((place for place in reversed(range(len(changes))) if changes[place]["leader"] != metadata_records.NO_LEADER), None)
     if led is None or led + 1 == len(changes):
         return {}
     return {"offline_since": changes[led + 1]["timestamp"], "last_isr": changes[led]["isr"]}
@@ -263,7 +267,7 @@ def unreadable_history_row(key: TopicPartition, doubt: str | None) -> Row:
 
 
 def read_isr_history(
-    controllers: Controllers, states: Sequence[PartitionState], alive: Collection[int] | None, seconds: float
+    controllers: MetadataLogSource, states: Sequence[PartitionState], alive: Collection[int] | None, seconds: float
 ) -> tuple[list[Row], Row]:
     """Read the active controller's metadata log for at most `seconds`.
 

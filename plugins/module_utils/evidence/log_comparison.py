@@ -215,10 +215,11 @@ def _compared(pair: Mapping[str, Any], replicas: Replicas, compacted: bool) -> _
     key = pair["topic"], pair["partition"]
     first, second = pair["broker_a"], pair["broker_b"]
     long, short = replicas[key, first], replicas[key, second]
-    if _length(short) < _length(long):
+    one, other = _length(long), _length(short)
+    if other < one:
         first, second, long, short = second, first, short, long
     if short.empty:
-        return _prefix(None if _length(long) == _length(short) else second, short.log_end_offset or 0)
+        return _prefix(None if one == other else second, short.log_end_offset or 0)
     longer, shorter = _Side(first, long), _Side(second, short)
     end, epoch = shorter.end, shorter.last.epoch
     if longer.start >= end:

@@ -122,6 +122,7 @@ def read_logs(
     fenced: Replicas = {}
     disks = FailedDisks(cluster)
     late = False
+    known_epochs = epochs or {}
     while missing or (once and not fenced):
         if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
             extra = () if fenced else once
@@ -130,20 +131,24 @@ def read_logs(
             fenced |= {replica: answers.pop(replica) for replica in extra}
             # A request that the deadline cuts off does not replace an earlier answer.
             logs |= {
-                replica: fenced_by_epoch(log, (epochs or {}).get(replica[0]))
+                replica: fenced_by_epoch(log, known_epochs.get(replica[0]))
                 for replica, log in answers.items()
                 if log.error != NO_ANSWER or replica not in logs
             }
-        refused = [replica for replica, log in logs.items() if log.error not in (None, DISK_FAILED, STALE_METADATA)]
+        # Nearly all logs were read: only the others are looked at again.
+        unread = {replica: log for replica, log in logs.items() if log.error is not None or log.probe_error is not None}
+        refused = [replica for replica, log in unread.items() if log.error not in (None, DISK_FAILED, STALE_METADATA)]
         for replica in disks.lost(refused):
             logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
         now = time.monotonic()
-        without_disk = _without_disk(cluster, logs)
+        without_disk = _without_disk(cluster, {replica: logs[replica] for replica in unread})
         since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
         for replica in without_disk:
             if replica not in since or now - since[replica] >= SETTLED_SECONDS:
                 logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
-        missing = [replica for replica in missing if _may_pass((log := logs[replica]).error) or _may_pass(log.probe_error)]
+        missing = [
+            replica for replica in missing if replica in unread and (_may_pass((log := logs[replica]).error) or _may_pass(log.probe_error))
+        ]
         # It takes a few more seconds to know whether a broker runs without its disk.
         end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
         if missing and now >= end and not late:
@@ -213,17 +218,18 @@ def _read_once(cluster: LogSource, wanted: Sequence[tuple[TopicPartition, int]])
     heads = cluster.batches(rest, retry_empty=False)
     answers = {broker: (ends.get(broker, {}), {**tails.get(broker, {}), **heads.get(broker, {})}) for broker in work}
     logs: Replicas = {}
-    for key, broker in wanted:
+    for replica in wanted:
+        key, broker = replica
         own_ends, own_batches = answers[broker]
         end, fetched = own_ends.get(key), own_batches.get(key)
         if end is not None and end.error:
-            logs[key, broker] = ReplicaLog(error=end.error)
+            logs[replica] = ReplicaLog(error=end.error)
         elif end is None:
-            logs[key, broker] = ReplicaLog(error=NO_ANSWER)
+            logs[replica] = ReplicaLog(error=NO_ANSWER)
         elif fetched is None or fetched.error:
-            logs[key, broker] = _unprobed(end, NO_ANSWER if fetched is None else fetched.error)
+            logs[replica] = _unprobed(end, NO_ANSWER if fetched is None else fetched.error)
         else:
-            logs[key, broker] = ReplicaLog(
+            logs[replica] = ReplicaLog(
                 None,
                 fetched.log_start_offset,
                 end.log_end_offset,

@@ -71,14 +71,14 @@ _SHAPE = {
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read and check an impact file. Raises OSError if it cannot be read, and ContentError if its content is not that of an impact file."""
+    """Return the checked content of an impact file. Raises OSError if it cannot be read, and ContentError if it is not an impact file."""
     content: dict[str, Any] = strict_json.parse(read_regular(path, follow=False))
     strict_json.check(content, _SHAPE)
     return content
 
 
 def encode_row_per_line(head: Mapping[str, Any], sections: Mapping[str, Sequence[Any]]) -> bytes:
-    """Return `head` followed by `sections` as JSON, with one line per row of a section, so that diff and grep work on it.
+    """Return one JSON object with the keys of `head`, then `sections` (lists of rows by name), as bytes. Each row has one line, for diff and grep.
 
     Rows are not indented further: for a hundred thousand rows that takes ten times as long.
     """

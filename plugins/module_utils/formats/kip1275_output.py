@@ -32,7 +32,8 @@ class OutputFiles(NamedTuple):
 def write(plan: Path, folder: Path) -> OutputFiles:
     """Write `<folder>/<cluster>.json` and `<folder>/<cluster>.held.json` from the plan `<cluster>.json`, one partition per line.
 
-    Raises FileError if a file with different content exists: KIP-1275 creates a new file, and the existing one may have been edited.
+    Raises PlanError if `plan` cannot be used, and FileError if a file cannot be written or exists with different content: KIP-1275 creates a new
+    file, and the existing one may have been edited.
     """
     planned = plan_file.load(plan)
     leaders = [{key: row[key] for key in KEYS} for row in planned["partitions"]]

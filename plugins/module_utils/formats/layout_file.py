@@ -67,7 +67,10 @@ def partition_rows(
     configs: TopicConfigs,
     sizes: Mapping[TopicPartition, Mapping[int, int]],
 ) -> Iterator[dict[str, Any]]:
-    """Return rows of kind partition, in the order of `partitions`. `sizes`: bytes by partition and broker, of the replicas whose brokers answered."""
+    """Return rows of kind partition, in the order of `partitions`. `reassigning`: the partitions with a reassignment under way (KIP-455).
+
+    `sizes`: bytes by partition and broker, of the replicas whose brokers answered.
+    """
     for state in partitions:
         yield {
             "kind": "partition",

@@ -44,12 +44,12 @@ class PlanError(RecoveryError):
 
 
 def canonical(value: Any) -> bytes:
-    """Encode `value` as JSON with sorted keys, no spaces and ASCII only."""
+    """Return `value` as JSON with sorted keys, no spaces and ASCII only. Raises ValueError for NaN and infinity."""
     return _CANONICAL.encode(value).encode()
 
 
 def sha256(plan: Mapping[str, Any]) -> str:
-    """Return the hex digest of the canonical JSON of a plan without its `sha256`."""
+    """Return the sha256 of a plan as hex digits, computed over its `canonical` JSON without the key `sha256`."""
     return hashlib.sha256(canonical({key: value for key, value in plan.items() if key != "sha256"})).hexdigest()
 
 
@@ -66,11 +66,17 @@ class PlanWriter:
         stream.write(b"{\n" + b"".join(b"%s: %s,\n" % (canonical(key), canonical(value)) for key, value in header.items()))
 
     def add(self, section: str, entry: Mapping[str, Any]) -> None:
-        """Write one entry, each of its fields on a line of its own."""
+        """Write one entry to one of SECTIONS, each field on a line of its own. `entry`: the fields of FIELDS; others are left out.
+
+        Raises ValueError if a later section was begun, KeyError if a field is missing.
+        """
         self._put(section, [canonical(entry[name]).decode() for name in FIELDS[section]])
 
     def add_lines(self, section: str, fields: str) -> None:
-        """Write one entry that Spark has encoded. `fields`: the canonical JSON of each field, one per line, in the order of FIELDS."""
+        """Write one entry that is encoded already. `fields`: the canonical JSON of each field, one per line, in the order of FIELDS.
+
+        Raises ValueError if a later section was begun.
+        """
         self._put(section, fields.split("\n"))
 
     def _put(self, section: str, texts: Sequence[str]) -> None:
@@ -82,7 +88,7 @@ class PlanWriter:
         self._counts[section] += 1
 
     def finish(self) -> None:
-        """Close all sections and write the digest."""
+        """Write the sections that are still missing as empty lists, then the sha256. Nothing can be added afterwards."""
         self._advance(None)
         digest = hashlib.sha256()
         for place, key in enumerate(sorted((*self._header, *SECTIONS))):
@@ -114,10 +120,15 @@ class PlanWriter:
 
 @contextmanager
 def open_writer(path: Path, header: Mapping[str, Any]) -> Iterator[PlanWriter]:
-    """Replace the plan at `path` atomically: write `header` (without `version`), then the entries that the caller adds, then the digest."""
+    """Yield a writer of a plan that replaces `path` when the context ends without an error. `header`: the fields above the sections but `version`.
+
+    Raises FileError as `private_files.replacing` does.
+    """
     with replacing(path) as stream, ExitStack() as stack:
         spools = {
-            section: stack.enter_context(tempfile.SpooledTemporaryFile(max_size=_SPOOLED, mode="w+b", dir=str(path.parent)))
+            section: stack.enter_context(
+                tempfile.SpooledTemporaryFile(max_size=_SPOOLED, mode="w+b", buffering=_SPOOLED, dir=str(path.parent))
+            )
             for section in SECTIONS
         }
         writer = PlanWriter(stream, {"version": VERSION, **header}, spools)
@@ -205,7 +216,7 @@ _FORMS = {section: _form(names) for section, names in FIELDS.items()}
 
 
 def load(path: str | Path) -> dict[str, Any]:
-    """Read and check a plan file. A bare KIP-1275 file is returned with its `partitions` alone (no `plan_id`).
+    """Return the checked content of a plan file. A bare KIP-1275 file is returned with its `partitions` alone (no `plan_id`).
 
     Raises PlanError if the file cannot be read, is not JSON (with line and column), has a value of a wrong type or out of range, is of another
     version, does not match its sha256, names a partition twice, or designates a leader that is not a replica.
@@ -218,7 +229,7 @@ def load(path: str | Path) -> dict[str, Any]:
 
 
 def parse(content: bytes, source: str | Path) -> dict[str, Any]:
-    """Check the content of a plan file as `load` does. `source`: the name of the file in errors."""
+    """Return the checked plan that `content` holds. `source`: the name of the file in errors. Raises PlanError as `load` does."""
     try:
         return _checked(strict_json.parse(content))
     except ContentError as error:

@@ -10,14 +10,18 @@ was truncated, edited or is of another kind, and must not be used for a decision
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+with suppress(ImportError):  # optional_imports.py says why
+    import orjson
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError, Name
 
@@ -25,7 +29,6 @@ SCHEMA = 4
 HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
 # Bytes. Much longer than the document of any partition.
 LONGEST_LINE = 1 << 24
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class SnapshotError(RecoveryError):
@@ -33,17 +36,29 @@ class SnapshotError(RecoveryError):
 
 
 def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write header, rows and seal to a temporary file, then rename it to `path`. Returns the number of rows without header and seal."""
+    """Replace `path` with header, rows and seal, whole or not at all. Returns the number of rows without header and seal.
+
+    `header`: has HEADER_FIELDS at least; `kind` and `schema` are added. Raises SnapshotError without orjson, FileError as `private_files.replacing` does.
+    """
+    if import_error("orjson"):
+        raise SnapshotError(f"{path} cannot be written without the Python library orjson: pip install orjson")
     digest = hashlib.sha256()
     count = 0
     with replacing(path) as stream:
         for row in chain([{"kind": "header", "schema": SCHEMA, **header}], rows):
-            line = (_encode(row) + "\n").encode()
+            line = _line(path, row)
             digest.update(line)
             stream.write(line)
             count += 1
-        stream.write((_encode({"kind": "seal", "rows": count, "sha256": digest.hexdigest()}) + "\n").encode())
+        stream.write(_line(path, {"kind": "seal", "rows": count, "sha256": digest.hexdigest()}))
     return count - 1
+
+
+def _line(path: Path, row: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError as error:
+        raise SnapshotError(f"{path} cannot be written, because a broker has sent an impossible value: {error}") from error
 
 
 def check(path: Path) -> dict[str, Any]:
@@ -79,7 +94,7 @@ def check(path: Path) -> dict[str, Any]:
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """Return the header of a file without a check of its seal. Raises SnapshotError if there is no valid header."""
+    """Return the header of a file without a check of its seal. Raises SnapshotError if the file cannot be read or has no valid header."""
     try:
         with opened_regular(path, follow=False) as stream:
             return _header(stream.readline(LONGEST_LINE))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Approvals: which plans are merged into the protected branch, by whom, and may be applied. In doubt a plan is refused; the reason names file and remedy.
+"""Approvals: the plans that are merged into the protected branch and may be applied. In doubt a plan is refused; the reason names file and remedy.
 
 All files in the folder of a recovery are checked, not only the plan: anyone who may push a branch can write all of them, and reviewers read README.md.
 
@@ -84,7 +84,11 @@ class _RefusedError(RecoveryError):
 
 
 class Approvals:
-    """Judges plans against the fetched tip of the protected branch."""
+    """Judges plans against the fetched tip of the protected branch. Copies of plans that may be applied are written below `workdir`.
+
+    An approval is returned as a dict with the fields of Approval. A plan that may not be applied has another `state` than MERGED and its
+    `reason`; no error is raised for it. Raises GitError if the branch cannot be read.
+    """
 
     def __init__(self, repository: Repository, layout: Layout, workdir: Path, rules: Rules) -> None:
         self._repository = repository
@@ -98,7 +102,7 @@ class Approvals:
         self.applied: list[dict[str, Any]] = []
 
     def of_files(self, plans: Mapping[str, Path]) -> list[dict[str, Any]]:
-        """Return an approval for each plan file (by cluster), oldest plan first. A file must equal the merged one."""
+        """Return an approval for each plan file, oldest plan first. `plans`: files by cluster; each must equal the merged one byte for byte."""
         approvals = []
         for cluster, path in plans.items():
             approval = Approval("", cluster, "")
@@ -116,10 +120,10 @@ class Approvals:
         return _oldest_first(approvals)
 
     def merged(self, clusters: Collection[str], run_ids: Sequence[str] = (), since: str = "") -> list[dict[str, Any]]:
-        """Return an approval for each plan on the branch that was not applied yet, oldest plan first.
+        """Return an approval for each plan of these `clusters` on the branch that was not applied yet, oldest plan first.
 
         run_ids  if not empty, only plans of these recoveries, applied ones included
-        since    if not empty, only plans that changed after this commit. Raises GitError if it is not a commit of the branch
+        since    only plans that changed after this commit; empty or all zeros: all. Raises GitError if it is not a commit of the branch
 
         Plans that are left out because they were applied are then in `applied`.
         """

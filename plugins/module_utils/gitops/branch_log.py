@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the commits of the protected branch itself changed. Commits of merged branches do not count: who proposes a recovery writes them."""
+"""Changes by commits of the protected branch itself. Commits of merged branches do not count: those who propose a recovery write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A file after a commit. `age`: how many commits with changes are newer; `content`: id of the content, empty if there is no regular file.
 
     `committer`: name and address; `committed_at`: ISO 8601. The author of the commit could choose both freely.
@@ -24,8 +24,11 @@ class Change:
     committed_at: str
 
 
-def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Change]]:
-    """Return the changes of every file below `folder` on the first-parent line of `tip`, by path, the newest first."""
+def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[FileChange]]:
+    """Return the changes of every file below `folder` on the first-parent line of `tip` (a commit id), by path, the newest first.
+
+    Raises GitError if git fails.
+    """
     # The user's settings must not hide the changes of the first commit.
     arguments = [
         "-c",
@@ -41,14 +44,14 @@ def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Cha
     rows = (
         repository.run(*arguments, "--format=%H%x1f%cI%x1f%cn <%ce>", tip, "--", f"{folder}/").decode(errors="surrogateescape").split("\0")
     )
-    found: dict[str, list[Change]] = {}
+    found: dict[str, list[FileChange]] = {}
     age, commit, tokens = -1, ["", "", ""], iter(rows)
     for token in tokens:
         row = token.lstrip("\n")
         if row.startswith(":"):
             _before, mode, _content, content, _status = row.removeprefix(":").split()
             found.setdefault(next(tokens), []).append(
-                Change(age, commit[0], content if mode in REGULAR else "", redacted_line(commit[2]), redacted_line(commit[1]))
+                FileChange(age, commit[0], content if mode in REGULAR else "", redacted_line(commit[2]), redacted_line(commit[1]))
             )
         elif row:
             age, commit = age + 1, row.split("\x1f", 2)

@@ -26,13 +26,16 @@ GIT_ARGUMENTS: dict[str, Any] = {
 
 
 def files(folder: str, clusters: list[str]) -> dict[str, Path]:
-    """Return the files `<cluster>.json` of a folder that exist, by cluster."""
+    """Return the absolute paths of the files `<cluster>.json` in `folder` that exist, by cluster. A broken link counts as a file."""
     paths = {cluster: Path(folder).expanduser().absolute() / f"{cluster}.json" for cluster in clusters}
     return {cluster: path for cluster, path in paths.items() if path.exists() or path.is_symlink()}
 
 
 def run(module: AnsibleModule, work: Callable[[AnsibleModule, Repository, Layout], dict[str, Any]]) -> None:
-    """Call `work` with the fetched repository, and end the module as `answer` does."""
+    """Fetch the repository that the options name, call `work` with it, and end the module with the result or error, as `run_and_exit` does.
+
+    The scratch repository exists only while `work` runs.
+    """
     params = module.params
     # A local directory is used as a path; anything else is passed to git.
     local = Path(params["repository"]).expanduser()

@@ -43,7 +43,10 @@ ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_rec
 
 @dataclass(frozen=True)
 class Layout:
-    """Paths of a recovery's files in the repository. `directory`: as `check_folder` returned it."""
+    """Paths of a recovery's files in the repository, relative to its top. `directory`: as `check_folder` returned it.
+
+    Methods raise FileError for a run id or cluster that cannot be a file name.
+    """
 
     directory: str
 
@@ -68,7 +71,7 @@ class Layout:
         return f"{self.folder(run_id)}/results/{safe_name('cluster', cluster)}.json"
 
     def files(self, run_id: str, clusters: Iterable[str]) -> set[str]:
-        """Return all paths that the folder of a recovery of these clusters may have."""
+        """Return all paths that the folder of a recovery of these clusters may have: summary, plans, signatures and results."""
         kinds = self.plan, self.signature, self.results
         return {self.summary(run_id), *(kind(run_id, cluster) for cluster in clusters for kind in kinds)}
 
@@ -95,7 +98,7 @@ class Published:
 
     @property
     def changed(self) -> bool:
-        """Return whether any file was (or would be) added."""
+        """Return whether any file was added, or would be in check mode."""
         return bool(self.files)
 
 
@@ -105,7 +108,7 @@ def branch_of(run_id: str) -> str:
 
 
 def summary(plans: Sequence[Mapping[str, Any]], run_id: str) -> bytes:
-    """Return README.md of a recovery. The same plans, in the order of their clusters, give the same bytes on every machine."""
+    """Return the content of README.md of a recovery. `plans`: checked plans, sorted by cluster; the same plans give the same bytes."""
     return pull_request_page.page(plans, run_id, block(APPLY))
 
 
@@ -117,10 +120,11 @@ def propose(
     push: bool = True,
     sign: Callable[[bytes], bytes] | None = None,
 ) -> Published:
-    """Push plans (by cluster), their summary and, if `sign` is given, their signatures to the branch of the recovery.
+    """Push plans (files by cluster), their summary and their signatures to the branch of the recovery. Returns what was pushed.
 
-    `push`: False to make the commit only (check mode). Raises GitError if a plan cannot be used or the repository has other files,
-    PushRejectedError if the remote rejects the branch.
+    `push`: False to make the commit only (check mode). `sign`: returns the signature of a plan's bytes, and raises its own errors; None for no
+    signatures. Raises PlanError or GitError if a plan cannot be used or the repository has other files, PushRejectedError if the remote
+    rejects the branch.
     """
     branch, folder = branch_of(run_id), layout.folder(run_id)
     repository.check_branch(branch)
@@ -158,10 +162,11 @@ def propose(
 def commit_results(
     repository: Repository, layout: Layout, run_id: str, plans: Mapping[str, Path], results: Mapping[str, Path], push: bool = True
 ) -> Published:
-    """Push the results of clusters to the protected branch. `plans`, `results`: files by cluster. `run_id`: used if a plan has none.
+    """Push the results of clusters to the protected branch. Returns what was pushed, and what was left out.
 
-    Results of a run that was interrupted, or that was not allowed to elect, are left out: the plan is still to be applied. Raises
-    GitError if results do not belong to their plan or the branch has others, PushRejectedError if the remote rejects the push.
+    Results of a run that was interrupted, or that was not allowed to elect, are left out: the plan is still to be applied. `plans`, `results`:
+    files by cluster. `run_id`: used if a plan has none. Raises PlanError for a plan that cannot be used, GitError if results do not belong to
+    their plan or the branch has others, PushRejectedError if the remote rejects the push.
     """
     contents, left_out = {}, {}
     applied = {cluster: plan_file.load(plans[cluster]) for cluster in results}

@@ -27,17 +27,23 @@ _VERDICTS = {
 
 
 def commit_introducing(repository: Repository, tip: str, path: str) -> dict[str, str]:
-    """Return the commit that gave the file its content at `tip`, with the keys of `_FIELDS`. Raises GitError if there is none."""
+    """Return the commit that gave the file its content at `tip`: `commit`, `author`, `committer`, `committed_at` (ISO 8601) and `subject`.
+
+    Raises GitError if there is none.
+    """
     return _last(repository, tip, path)
 
 
 def merged_by(repository: Repository, tip: str, path: str) -> dict[str, str]:
-    """Return the commit on the first-parent line of `tip` that did: the merge commit, or the commit that was pushed, squashed or rebased."""
+    """Return the commit on the first-parent line of `tip` that brought the file its content there, with the keys of `commit_introducing`.
+
+    That is the merge commit, or the commit that was pushed, squashed or rebased. Raises GitError if there is none.
+    """
     return _last(repository, tip, path, "--first-parent")
 
 
 def files_changed_since(repository: Repository, since: str, tip: str, folder: str) -> set[str]:
-    """Return the files below `folder` that differ between `since` and `tip`. Raises GitError if `since` is not an ancestor of `tip`."""
+    """Return the paths of files below `folder` that differ between two commits. Raises GitError if `since` is not an ancestor of `tip`."""
     known = repository.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")
     commit = known.stdout.decode(errors="replace").strip()
     if known.returncode or repository.attempt("merge-base", "--is-ancestor", commit, tip).returncode:
@@ -59,7 +65,10 @@ def merge_signers(repository: Repository, path: Path | None, seconds: float) -> 
 
 
 def signature_problem(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
-    """Return the reason why a commit's signature does not count; an empty text if it is good, by a trusted key."""
+    """Return the reason why a commit's signature does not count; an empty text if it is good, by a trusted key.
+
+    `signers`: the ssh keys to trust, None for those of git's own configuration. Raises GitError if git fails.
+    """
     with _trusting(signers) as trust:
         verdict = repository.run(*trust, "log", "-1", "--format=%G?", commit).decode(errors="replace").strip()
         checked = repository.attempt(*trust, "verify-commit", commit)
@@ -70,7 +79,7 @@ def signature_problem(repository: Repository, commit: str, signers: AllowedSigne
 
 
 def signer(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
-    """Return the signer of a commit, as git prints it: principal and key."""
+    """Return the signer of a commit as git prints it: principal and key. It does not check the signature (see `signature_problem`)."""
     with _trusting(signers) as trust:
         return redacted_line(repository.run(*trust, "log", "-1", "--format=%GS (%GK)", commit).decode(errors="replace"))
 

@@ -32,7 +32,10 @@ Row = Mapping[str, Any]
 
 
 def page(plans: Sequence[Plan], run_id: str, apply: Sequence[str]) -> bytes:
-    """Return the summary of one recovery, Markdown in UTF-8. `plans`: in the order of the page; `apply`: lines with the command that applies them."""
+    """Return the summary of one recovery, Markdown in UTF-8. `plans`: checked plans, in the order of the page.
+
+    `apply`: Markdown lines with the command that applies them.
+    """
     elect, held = (sum(len(plan[section]) for plan in plans) for section in ("partitions", "held"))
     lines = [f"# Recovery {code(run_id)}", ""]
     lines += [
@@ -204,7 +207,7 @@ def _bound(loss: Row, side: str) -> str:
 
 
 def _loss(rows: Sequence[Row]) -> str:
-    """The bounds of some partitions in one sentence, as the report says it."""
+    """Return the bounds of the loss of some partitions in one sentence, as the report has it."""
     return phrases.loss(phrases.total([_counts(row["loss"], row["truncated"]) for row in rows]))
 
 

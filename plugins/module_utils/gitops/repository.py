@@ -65,7 +65,7 @@ class Remote:
     allow_plaintext_secrets: bool = False
 
     def check(self) -> None:
-        """Raise GitError if git must not be called with this address."""
+        """Raise GitError if git could read the address as an option, or if it holds a password, which other processes could see."""
         if not self.url or self.url.startswith("-") or not self.url.isprintable():
             raise GitError(f"repository {self.url!r} is not the address of a git repository: name a URL or a path")
         try:
@@ -87,7 +87,10 @@ def redacted_line(text: str) -> str:
 
 
 class Repository:
-    """A bare scratch repository of one remote. `branch`: the protected branch; `tip`: the id of its fetched commit."""
+    """A bare scratch repository of one remote. `branch`: the protected branch, empty for the remote's HEAD; `tip`: the id of its fetched commit.
+
+    The constructor fetches the branch. It and all methods raise GitError if git fails or takes longer than the remote's `timeout`.
+    """
 
     def __init__(self, folder: Path, remote: Remote, branch: str) -> None:
         self._folder = folder
@@ -105,7 +108,7 @@ class Repository:
         self.tip = self.fetch()
 
     def fetch(self) -> str:
-        """Fetch the protected branch again and return its tip. Raises GitError if the remote does not have it."""
+        """Fetch the protected branch again, set `tip` to its commit id and return it. Raises GitError if the remote does not have it."""
         tip = self.fetch_branch(self.branch)
         if tip is None:
             raise GitError(
@@ -116,7 +119,7 @@ class Repository:
         return tip
 
     def fetch_branch(self, branch: str) -> str | None:
-        """Fetch a branch and return its tip, None if the remote does not have it."""
+        """Fetch a branch and return the id of its last commit, None if the remote does not have it."""
         self.check_branch(branch)
         commit = self._advertised(f"refs/heads/{branch}").get(f"refs/heads/{branch}")
         if commit is None:
@@ -164,7 +167,10 @@ class Repository:
         return self.run("commit-tree", tree, "-p", parent, *sign, given=message.encode(), environment=self._author()).decode().strip()
 
     def push(self, commit: str, branch: str) -> list[str]:
-        """Push a commit to a branch, which must be new or an ancestor of it. Return the remote's messages. Raises PushRejectedError."""
+        """Push a commit to a branch, which must be new or an ancestor of it. Returns the remote's messages, one for each line.
+
+        Raises PushRejectedError if the remote cannot be reached, or rejects the push, for example because the branch has moved on.
+        """
         self.check_branch(branch)
         done = self._run("push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", "origin", f"{commit}:refs/heads/{branch}")
         output = done.stderr.decode(errors="replace")
@@ -178,14 +184,17 @@ class Repository:
         ]
 
     def run(self, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
-        """Run a git command and return its output. `given`: its standard input. Raises GitError if it fails."""
+        """Run a git command and return its output. Raises GitError if it fails.
+
+        `given`: its standard input. `environment`: variables in addition to those of this process.
+        """
         done = self._run(*arguments, given=given, environment=environment)
         if done.returncode:
             raise GitError(f"git {_command(('git', *arguments))} failed: {redacted_line(done.stderr.decode(errors='replace'))}")
         return done.stdout
 
     def attempt(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        """Run a git command that may fail, and return its exit code and output."""
+        """Run a git command that may fail, and return its exit code and output. Raises GitError only if git cannot run or takes too long."""
         return self._run(*arguments)
 
     def _rewritten_url(self) -> str:
@@ -273,7 +282,7 @@ def _command(argv: Sequence[str]) -> str:
 
 
 def check_folder(name: str) -> str:
-    """Return a folder of the repository (`a/b`). Raises GitError for a path that leads out of it or could be an option of git."""
+    """Return `name` if it can be a folder of the repository (`a/b`). Raises GitError for a path that leads out of it or could be an option."""
     if not name or not all(SAFE_NAME.fullmatch(part) for part in name.split("/")):
         raise GitError(
             f"directory {name!r} cannot be a folder of the repository: use letters, digits, dots, dashes and underscores, a letter or digit first, "
@@ -284,6 +293,9 @@ def check_folder(name: str) -> str:
 
 @contextmanager
 def scratch(remote: Remote, branch: str, within: str | None = None) -> Iterator[Repository]:
-    """Yield a scratch repository with the protected branch fetched; it is removed when the context ends. `within`: folder for it."""
+    """Yield a scratch repository with the protected branch fetched; it is removed when the context ends. Raises GitError if it cannot be fetched.
+
+    `within`: the folder for it, None for the system's folder of temporary files.
+    """
     with tempfile.TemporaryDirectory(prefix="kafka-recovery-git-", dir=within) as folder:
         yield Repository(Path(folder), remote, branch)

@@ -32,9 +32,10 @@ PRIVATE, MAX_HEADER_BYTES = b"PRIVATE KEY-----", 100
 
 
 def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str, Path | None], path: str | None) -> Iterator[str]:
-    """Yield a sentence for each requirement of PROPOSE or APPLY (`use`) that is not met.
+    """Yield a sentence with the remedy for each requirement of PROPOSE or APPLY (`use`) that is not met. Raises nothing for them.
 
-    `values`, `paths`: those of VALUES and PATHS that are set; `path`: $PATH, None for that of the process.
+    `values`, `paths`: the variables of VALUES and PATHS that are set, by name without `kafka_recovery_`. `path`: $PATH, None for that of the
+    process.
     """
     url = values.get("git_repository")
     if not url:

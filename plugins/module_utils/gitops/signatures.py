@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signatures of plans, made and verified by `ssh-keygen -Y`: `<cluster>.json.sig` signs `<cluster>.json` beside it.
+"""Signatures of plans, made and verified by `ssh-keygen -Y`: `<cluster>.json.sig` signs `<cluster>.json` in the same folder.
 
 A signature covers every byte of the plan, including plan id, cluster and run id. It is valid for NAMESPACE only: signatures that the same key made
 for git, for files or for a later version of plans do not count.
@@ -41,9 +41,9 @@ class SignatureError(RecoveryError):
 
 
 def sign(content: bytes, key: Path, seconds: float) -> bytes:
-    """Return the signature of a plan. Raises SignatureError if the key cannot sign.
+    """Return the content of the signature file of a plan (`content`: its bytes). Raises SignatureError if the key cannot sign.
 
-    `key`: a private key without a passphrase, or a public key whose private half an agent holds. `seconds`: time limit.
+    `key`: a private ssh key without a passphrase, or a public key whose private half an agent holds. `seconds`: time limit of ssh-keygen.
     """
     with tempfile.TemporaryDirectory(prefix="kafka-recovery-sign-") as folder:
         plan = Path(folder, "plan")
@@ -81,7 +81,10 @@ class AllowedSigners:
             )
 
     def signer(self, content: bytes, signature: bytes) -> str:
-        """Return the signer of a plan, as `principal (fingerprint)`. Raises SignatureError if no key that is valid now signed it."""
+        """Return the signer of a plan, as `principal (fingerprint)`. `content`: the plan's bytes; `signature`: those of its signature file.
+
+        Raises SignatureError if none of the keys that are valid now signed it for NAMESPACE.
+        """
         if len(signature) > MAX_SIGNATURE_BYTES:
             raise SignatureError(f"it has {len(signature)} bytes, larger than any signature")
         with self.private_copy() as signers:

@@ -32,14 +32,20 @@ def refusal(url: str) -> str | None:
 
 
 def settings(url: str) -> list[str]:
-    """Return the arguments of git for an address that is not refused. They also cover push addresses and redirects, which only git knows."""
+    """Return the arguments of git by which it sends nothing unencrypted to another machine. `url`: an address that `refusal` accepts.
+
+    They also cover push addresses and redirects, which only git knows.
+    """
     if _on_loopback(url):
         return ["-c", "http.followRedirects=false", "-c", "http.proxy="]
     return [part for scheme in SCHEMES for part in ("-c", f"protocol.{scheme}.allow=never")]
 
 
 def environment(given: Mapping[str, str], url: str) -> dict[str, str]:
-    """Return the environment of git for such an address: GIT_ALLOW_PROTOCOL, which overrides `settings`, allows no more than these do."""
+    """Return the environment of git for an address that `refusal` accepts. `given`: the environment of this process.
+
+    GIT_ALLOW_PROTOCOL overrides `settings`, so it is limited to what these allow.
+    """
     allowed = given.get("GIT_ALLOW_PROTOCOL")
     if allowed is None or _on_loopback(url):
         return dict(given)

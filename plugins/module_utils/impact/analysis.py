@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 
@@ -35,7 +35,7 @@ class Divergence(NamedTuple):
     certain: bool
 
 
-def divergence(offset: int, epoch: int, before: RecoveredPartition, log: Log, predates: bool) -> Divergence | None:
+def divergence(offset: int, epoch: int, before: RecoveredPartition, log: LeaderLog, predates: bool) -> Divergence | None:
     """Return where the log diverges from what a group has read that committed `offset` with `epoch` (-1: none), or None if it does not.
 
     `predates`: the same offset had been committed before the election.
@@ -57,7 +57,7 @@ def divergence(offset: int, epoch: int, before: RecoveredPartition, log: Log, pr
     return Divergence(before.committed_below, False)
 
 
-def _without_epoch(offset: int, before: RecoveredPartition, log: Log, predates: bool) -> Divergence | None:
+def _without_epoch(offset: int, before: RecoveredPartition, log: LeaderLog, predates: bool) -> Divergence | None:
     end, ended = log.log_end_offset or 0, log.end_at_election(before)
     if offset > end:
         return Divergence(end if ended is None else min(end, ended), ended is not None)
@@ -70,7 +70,7 @@ def _without_epoch(offset: int, before: RecoveredPartition, log: Log, predates: 
 def group_rows(
     committed: Iterable[tuple[str, TopicPartition, int, int]],
     recovered: Mapping[TopicPartition, RecoveredPartition],
-    logs: Mapping[TopicPartition, Log],
+    logs: Mapping[TopicPartition, LeaderLog],
     groups: Mapping[str, Group],
     committed_before: Mapping[tuple[str, TopicPartition], int],
     tools: Tools,
@@ -109,7 +109,7 @@ def group_rows(
         }
 
 
-def _explanation(reason: str, offset: int, reset_to: int | None, log: Log, certain: bool) -> str:
+def _explanation(reason: str, offset: int, reset_to: int | None, log: LeaderLog, certain: bool) -> str:
     if reason == BEYOND_LOG_END:
         doubt = "" if certain else "; where the log ended at the election is not known, so records written since may be skipped too"
         return (

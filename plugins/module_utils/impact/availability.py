@@ -9,14 +9,14 @@ from collections.abc import Collection
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 
 def partition_row(
-    before: RecoveredPartition, state: PartitionState | None, log: Log, config: TopicConfig, unfenced: Collection[int]
+    before: RecoveredPartition, state: PartitionState | None, log: LeaderLog, config: TopicConfig, unfenced: Collection[int]
 ) -> dict[str, Any]:
     """Return a row on whether a recovered partition is readable and writable.
 
@@ -41,7 +41,7 @@ def partition_row(
     }
 
 
-def _readable(log: Log) -> tuple[bool, str]:
+def _readable(log: LeaderLog) -> tuple[bool, str]:
     start, mark = log.log_start_offset, log.high_watermark
     if log.error not in (None, NO_ANSWER):
         return False, f"it cannot be read: {log.error}"

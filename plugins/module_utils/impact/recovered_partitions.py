@@ -26,12 +26,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import encode_row_per_line
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 
 # A clean leader from the ELR has all records. The last known leader, after an unclean shutdown, may lack the end of its log. Both are checked.
-RECOVERED = (ELECTED, CLEAN_LEADER)
 # The key of the results that has the impact on consumers and producers.
 IMPACT = "impact"
 # Results that are read at most to find a run that elected.
@@ -44,12 +43,8 @@ _RESULTS = {
 }
 
 
-class RecoveredError(RecoveryError):
-    """The files of a run cannot be used. The message names the file and the remedy."""
-
-
 @dataclass(frozen=True)
-class Run:
+class RecoveredRun:
     """The recovered partitions of a run.
 
     committed_before  offsets that groups had committed while the partitions were offline, by group and partition (see `with_evidence`)
@@ -63,17 +58,17 @@ class Run:
     digest: str = field(default="", compare=False)
 
 
-def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> Run:
+def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> RecoveredRun:
     """Read results and plan of a run. `plan`: a plan file to use in the place of the run's own.
 
-    Raises RecoveredError if the results are missing, damaged, or of another cluster than `cluster_id`, or if the plan is not the one of the results.
+    Raises RecoveryError if the results are missing, damaged, or of another cluster than `cluster_id`, or if the plan is not the one of the results.
     Without a plan, after elections by hand, there are no fork offsets and epochs.
     """
     safe_name("cluster", cluster)
     safe_name("run_id", run_id)
     results = _results(workdir, _results_path(workdir, cluster, run_id))
     if results["cluster_id"] != cluster_id:
-        raise RecoveredError(
+        raise RecoveryError(
             f"the results of run {run_id} are of the cluster {results['cluster_id']}, but bootstrap_servers leads to {cluster_id}; "
             "give each cluster its own name"
         )
@@ -81,10 +76,10 @@ def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path |
     entries = _entries(workdir, plan or workdir / "plans" / run_id / f"{cluster}.json", results["plan_id"], warnings)
     found = [row for row in results["partitions"] if _gives_a_leader(row, entries)]
     partitions = [_recovered(row, entries.get((row["topic"], row["partition"]))) for row in found]
-    return Run({part.key: part for part in partitions}, warnings=tuple(warnings), digest=_digest(results))
+    return RecoveredRun({part.key: part for part in partitions}, warnings=tuple(warnings), digest=_digest(results))
 
 
-def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> Run:
+def with_evidence(run: RecoveredRun, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> RecoveredRun:
     """Return `run` with high watermarks and committed offsets of its landing file. A file that cannot be used is a warning.
 
     Only runs with committed offsets need it: a landing file is several times as large as the other files.
@@ -102,15 +97,15 @@ def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id
     return replace(run, partitions=partitions, committed_before=before, warnings=(*run.warnings, *warnings))
 
 
-def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapping[str, Any]) -> None:
+def note_impact(workdir: Path, cluster: str, run_id: str, run: RecoveredRun, impact: Mapping[str, Any]) -> None:
     """Write `impact` into the results that `run` was read from, in the place of an earlier one. The rest of the results is not changed.
 
-    Raises RecoveredError if the results have changed since: an election was repeated with this run id, and the impact must be read again.
+    Raises RecoveryError if the results have changed since: an election was repeated with this run id, and the impact must be read again.
     """
     path = _results_path(workdir, cluster, run_id)
     results = _results(workdir, path)
     if _digest(results) != run.digest:
-        raise RecoveredError(f"{path} has been replaced by an election with the same run_id; run again when that has ended")
+        raise RecoveryError(f"{path} has been replaced by an election with the same run_id; run again when that has ended")
     rows = results.pop("partitions")
     write_private(path, encode_row_per_line({**results, IMPACT: impact}, {"partitions": rows}))
 
@@ -131,13 +126,13 @@ def _results(workdir: Path, path: Path) -> dict[str, Any]:
         cluster, run_id = path.stem, path.parent.name
         newest = _newest_run(workdir, cluster)
         runs = f"the newest one with results of {cluster} is {newest}" if newest else f"no run has elected in {cluster}"
-        raise RecoveredError(
+        raise RecoveryError(
             f"{workdir} has no results of run {run_id} for the cluster {cluster}; name a run that elected with kafka_recovery_run_id (run_id); {runs}"
         ) from error
     except OSError as error:
-        raise RecoveredError(f"{path} cannot be read: {error.strerror}") from error
+        raise RecoveryError(f"{path} cannot be read: {error.strerror}") from error
     except ContentError as error:
-        raise RecoveredError(f"{path}: {error}; it was not written by kafka_designated_election") from error
+        raise RecoveryError(f"{path}: {error}; it was not written by kafka_designated_election") from error
 
 
 def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
@@ -162,7 +157,7 @@ def _newest_run(workdir: Path, cluster: str) -> str:
         with suppress(OSError, ContentError, RecoveryError):
             results = _parsed(workdir, path)
             # A repeated run finds its partitions online.
-            if any(row["outcome"] in (*RECOVERED, ALREADY_ONLINE) for row in results["partitions"]):
+            if any(row["outcome"] in (*GIVEN_A_LEADER, Outcome.ALREADY_ONLINE) for row in results["partitions"]):
                 runs.append((str(results.get("finished_at", "")), path.parent.name))
     return max(runs, default=("", ""))[1]
 
@@ -176,15 +171,15 @@ def _entries(workdir: Path, path: Path, plan_id: str | None, warnings: list[str]
     try:
         plan = plan_file.load(path)
     except plan_file.PlanError as error:
-        raise RecoveredError(f"{error}; name the plan that these results were made with in option plan") from error
+        raise RecoveryError(f"{error}; name the plan that these results were made with in option plan") from error
     if plan.get("plan_id") != plan_id:
-        raise RecoveredError(f"{path} is not the plan that these results were made with ({plan_id}); name that one in option plan")
+        raise RecoveryError(f"{path} is not the plan that these results were made with ({plan_id}); name that one in option plan")
     return {(row["topic"], row["partition"]): row for row in plan["partitions"]}
 
 
 def _gives_a_leader(row: Mapping[str, Any], entries: Mapping[TopicPartition, Any]) -> bool:
     """Return whether the run gave the partition a leader. A planned partition that was online had been elected when the run was started before."""
-    return row["outcome"] in RECOVERED or (row["outcome"] == ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
+    return row["outcome"] in GIVEN_A_LEADER or (row["outcome"] == Outcome.ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
 
 
 def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> RecoveredPartition:
@@ -207,7 +202,7 @@ def _evidence(
     check_inside(workdir, path)
     header = sealed_jsonl.check(path)
     if header["cluster_id"] != cluster_id:
-        raise RecoveredError(f"it was collected from cluster {header['cluster_id']}")
+        raise RecoveryError(f"it was collected from cluster {header['cluster_id']}")
     marks: dict[tuple[TopicPartition, int], int] = {}
     before: dict[tuple[str, TopicPartition], int] = {}
     damaged = []
@@ -224,9 +219,9 @@ def _documents(path: Path) -> Iterator[PartitionEvidence]:
     try:
         lines = read_regular(path, follow=False).splitlines()[1:-1]
     except OSError as error:
-        raise RecoveredError(f"cannot be read: {error}") from error
+        raise RecoveryError(f"cannot be read: {error}") from error
     for line in lines:
         try:
             yield decode(line)
         except DocumentError as error:
-            raise RecoveredError(f"it holds {error}") from error
+            raise RecoveryError(f"it holds {error}") from error

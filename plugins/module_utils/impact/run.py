@@ -23,8 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis, availability, recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import consumers, kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -36,15 +36,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.pre
 Rows = list[dict[str, Any]]
 
 
-class CanaryError(RecoveryError):
-    """No canary can be written. The message names the topic and the remedy."""
-
-
 class ConsumerImpact:
     """The impact of a run on consumers and producers. The constructor checks that files can be written. `warnings` are for the operator."""
 
     def __init__(
-        self, cluster: ConsumerAdmin, name: str, run: Run, run_id: str, workdir: Path, connection: Connection, check_mode: bool = False
+        self,
+        cluster: ConsumerAdmin,
+        name: str,
+        run: RecoveredRun,
+        run_id: str,
+        workdir: Path,
+        connection: Connection,
+        check_mode: bool = False,
     ) -> None:
         self._cluster = cluster
         self._header = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "observed_at": utc_now()}
@@ -80,7 +83,7 @@ class ConsumerImpact:
         if problem := configs.problem():
             self.warnings.append(problem)
         self._rows["partitions"] = [
-            availability.partition_row(part, states[key], logs.get(key, consumers.Log()), configs.of(key[0]), unfenced)
+            availability.partition_row(part, states[key], logs.get(key, consumers.LeaderLog()), configs.of(key[0]), unfenced)
             for key, part in before.items()
         ]
         offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools))
@@ -138,19 +141,21 @@ class ConsumerImpact:
     def write_canaries(self, topic: str, check_mode: bool) -> None:
         """Write one record to each partition of `topic` and fetch it back. In check mode only list the partitions.
 
-        Raises CanaryError if the topic is internal or does not exist.
+        Raises RecoveryError if the topic is internal or does not exist.
         """
         if topic.startswith("__"):
-            raise CanaryError(f"canary_topic {topic} is Kafka's own: name a topic that was made for canaries")
+            raise RecoveryError(f"canary_topic {topic} is Kafka's own: name a topic that was made for canaries")
         states = self._cluster.partitions_of(topic)
         if not states:
-            raise CanaryError(f"there is no canary_topic {topic} (or no DESCRIBE permission on it): create it, a partition for each broker")
+            raise RecoveryError(
+                f"there is no canary_topic {topic} (or no DESCRIBE permission on it): create it, a partition for each broker"
+            )
         unfenced = self._cluster.unfenced()
         leaders = {key: states[key].leader for key in sorted(states) if has_live_leader(states[key], unfenced)}
         written: Mapping[TopicPartition, Mapping[str, Any]] = {}
         if not check_mode:
             written = self._cluster.write_canaries(leaders, json.dumps(self._header))
-        unled: dict[str, Any] = {"offset": None, "error": "LEADER_NOT_AVAILABLE", "read_back": False}
+        unled: dict[str, Any] = {"offset": None, "error": kafka_errors.LEADER_NOT_AVAILABLE, "read_back": False}
         unwritten: dict[str, Any] = {"offset": None, "error": None, "read_back": False}
         self._rows["canaries"] = [
             {"topic": topic, "partition": key[1], **(written.get(key, unwritten) if key in leaders else unled)} for key in sorted(states)

@@ -95,7 +95,11 @@ class MissingAcl(NamedTuple):
 
 
 def missing(permissions: Permissions, stages: Collection[str], cluster_name: str = "kafka-cluster") -> list[MissingAcl]:
-    """Return the ACLs to add for these stages, without those that another ACL of the result implies, unless only the implied one is required."""
+    """Return the ACLs to add for these stages, each once. Operations on which brokers gave no answer do not count as missing (see `unknown`).
+
+    An ACL that another ACL of the result implies is left out, unless it is required and the other is not. `cluster_name`: Kafka's name of the
+    resource CLUSTER.
+    """
     once: dict[tuple[str, str, str], MissingAcl] = {}
     for row in (row for need in _needs(stages) for row in _missing(need, permissions, cluster_name)):
         acl = row.need.resource_type, row.name, row.need.operation
@@ -148,10 +152,10 @@ def unknown(permissions: Permissions, stages: Collection[str]) -> list[Need]:
 
 
 def remedy(row: MissingAcl, principal: str | None, servers: str, secured: bool, commands: Commands | None = None) -> str:
-    """Return the kafka-acls.sh command that adds a missing ACL. `principal`: the client's name on the brokers, None: a placeholder.
+    """Return the kafka-acls.sh command line that adds a missing ACL. `principal`: the client's name on the brokers, None: a placeholder.
 
     `servers`: all bootstrap servers, since some may be lost. `secured`: the administrator needs a client configuration. `commands`: keeps the
-    script for names that cannot be shown; without it, a placeholder stands for such a name.
+    script for names that cannot be shown; without it, the command has a placeholder for such a name.
     """
     login = ["--command-config", "ADMIN.properties"] if secured else []
     argv = ["kafka-acls.sh", *option("--bootstrap-server", servers), *login, "--add"]

@@ -55,5 +55,5 @@ def state_rows(
 
 
 def fetches(broker_id: int, silence: Mapping[int, float]) -> bool:
-    """Return whether a broker fetches the metadata log now. `silence`: as in `state_rows`."""
+    """Return whether a broker has fetched the metadata log in the last FETCHING_WITHIN seconds. `silence`: as in `state_rows`."""
     return silence.get(broker_id, FETCHING_WITHIN) < FETCHING_WITHIN

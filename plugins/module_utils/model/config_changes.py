@@ -31,7 +31,7 @@ class Setting(NamedTuple):
     source: str
 
 
-class Change(NamedTuple):
+class ConfigOperation(NamedTuple):
     """One change of one config. `operation`: SET, DELETE, or for lists APPEND and SUBTRACT, which the controller does atomically.
 
     `value` is None for DELETE.
@@ -56,9 +56,9 @@ class Refusal(NamedTuple):
 Settings = dict[str, Setting]  # by name of the config
 
 
-def by_resource(changes: Iterable[Change]) -> dict[Resource, list[Change]]:
-    """Return changes by resource, in the order given."""
-    grouped: dict[Resource, list[Change]] = {}
+def by_resource(changes: Iterable[ConfigOperation]) -> dict[Resource, list[ConfigOperation]]:
+    """Return changes grouped by resource. Resources, and the changes of each, keep the order given."""
+    grouped: dict[Resource, list[ConfigOperation]] = {}
     for change in changes:
         grouped.setdefault(change.resource, []).append(change)
     return grouped

@@ -24,7 +24,7 @@ class EpochEnd(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Log:
+class LeaderLog:
     """The log of a partition's leader. `error` (Kafka's name): why it cannot be read; unknown offsets are None.
 
     `read_back`: offsets at which a consumer's fetch got records. `epoch_ends`: by requested leader epoch.
@@ -39,13 +39,13 @@ class Log:
     epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
 
     def end_at_election(self, before: RecoveredPartition) -> int | None:
-        """Return the log end offset when the new leader took over, None if it is not known."""
+        """Return the log end offset when the new leader took over, None if it is not known. `before`: the partition with its former epoch."""
         at = None if before.leader_epoch is None else self.epoch_ends.get(before.leader_epoch)
         return None if at is None else at.end_offset
 
 
 class Producer(NamedTuple):
-    """A producer as a partition's leader describes it. `start_offset`: of its open transaction, -1: none. `last_timestamp`: ms since 1970."""
+    """A producer as a partition's leader describes it (KIP-664). `start_offset`: of its open transaction, -1: none. `last_timestamp`: ms since 1970."""
 
     producer_id: int
     producer_epoch: int
@@ -54,7 +54,7 @@ class Producer(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """A transaction as its coordinator describes it. `timeout` in ms, `started_at` in ms since 1970 (-1: it is not under way)."""
+    """A transaction as its coordinator describes it (KIP-664). `timeout` in ms, `started_at` in ms since 1970 (-1: it is not under way)."""
 
     transactional_id: str
     state: str

@@ -5,6 +5,29 @@
 
 from __future__ import annotations
 
-ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
-DESIGNATED_BY_HAND = "named"  # stands in the field `evidence`, in results, too
-OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """The outcome of one partition, worst first. The words are part of results files and history tables."""
+
+    FAILED = "failed"
+    STALE = "stale"
+    HELD = "held"
+    CLEAN_LEADER = "clean_leader"
+    ELECTED = "elected"
+    ALREADY_ONLINE = "already_online"
+
+
+# As reports show them.
+LABELS = {
+    Outcome.FAILED: "failed",
+    Outcome.STALE: "stale, the cluster had moved on",
+    Outcome.HELD: "held back",
+    Outcome.CLEAN_LEADER: "came back clean",
+    Outcome.ELECTED: "elected",
+    Outcome.ALREADY_ONLINE: "online already",
+}
+GIVEN_A_LEADER = (Outcome.ELECTED, Outcome.CLEAN_LEADER)  # by this recovery, or by the controller meanwhile
+WITHOUT_LEADER = (Outcome.FAILED, Outcome.STALE, Outcome.HELD)
+DESIGNATED_BY_HAND = "named"  # a value of the field `evidence`, in results, too

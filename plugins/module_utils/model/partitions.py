@@ -26,10 +26,6 @@ SHOWN = 5  # partitions that a warning names
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
-class PartitionError(RecoveryError):
-    """The selected partitions are not valid; the text names the option or file, the partition and the remedy."""
-
-
 @dataclass(frozen=True)
 class PartitionState:
     """One partition as DescribeTopicPartitions shows it. Broker ids in lists keep Kafka's order.
@@ -52,7 +48,7 @@ class PartitionState:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,12 +68,12 @@ class PartitionState:
 
 
 def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
-    """Return whether a partition is online. Offline means "no live leader", because ISR and ELR differ between versions of Kafka."""
+    """Return whether a partition has a leader that is not fenced. ISR and ELR do not count: they differ between versions of Kafka."""
     return state.leader >= 0 and state.leader in unfenced
 
 
 def without_live_leader(known: Mapping[TopicPartition, PartitionState], unfenced: Collection[int]) -> list[PartitionState]:
-    """Return the offline partitions among `known`, in the order of recovery. A leader that is fenced is not a live one."""
+    """Return the partitions among `known` without a live leader, in recovery order. `unfenced`: broker ids; a fenced leader is not a live one."""
     return [known[key] for key in sorted(known, key=in_recovery_order) if not has_live_leader(known[key], unfenced)]
 
 
@@ -96,7 +92,10 @@ def keys_of(groups: Iterable[Iterable[TopicPartition]]) -> dict[TopicPartition, 
 def only(
     wanted: Mapping[TopicPartition, TopicPartition], rows: Iterable[tuple[TopicPartition, T]] | Mapping[TopicPartition, T]
 ) -> dict[TopicPartition, T]:
-    """Return the last row about each partition of `wanted` (see `keys_of`). A broken broker can name others, or one twice."""
+    """Return the last row about each partition of `wanted`, by the key object of `wanted` (see `keys_of`). Other partitions are left out.
+
+    A broken broker can name partitions that were not requested, or one twice.
+    """
     pairs = rows.items() if isinstance(rows, Mapping) else rows
     return {wanted[key]: row for key, row in pairs if key in wanted}
 
@@ -107,11 +106,11 @@ def in_recovery_order(key: TopicPartition) -> tuple[int, str, int]:
 
 
 def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: str | None) -> list[TopicPartition] | None:
-    """Return the partitions of the options `partitions` or `partitions_file`, or None if neither is set (the default of the module).
+    """Return the partitions of the options `partitions` or `partitions_file` in recovery order, or None if neither is set.
 
     The file has KIP-1275's form, `{"partitions": [{"topic": "foo", "partitions": [0, 3]}]}`, or KIP-460's,
-    `{"partitions": [{"topic": "foo", "partition": 1}]}`. PartitionError for a duplicate partition, invalid JSON (with line and column)
-    and wrong shapes.
+    `{"partitions": [{"topic": "foo", "partition": 1}]}`. Raises RecoveryError for an empty list, a duplicate
+    partition, a file that cannot be read, invalid JSON (with line and column) and wrong shapes.
     """
     if partitions_file is not None:
         keys = _from_file(Path(partitions_file).expanduser())
@@ -119,7 +118,7 @@ def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: s
     elif partitions is not None:
         if not partitions:
             # A list that a template made empty must not mean "everything".
-            raise PartitionError("option partitions is empty: list some partitions, or omit the option to select its default")
+            raise RecoveryError("option partitions is empty: list some partitions, or omit the option to select its default")
         keys = [_one(entry, "partitions") for entry in partitions]
         source = "option partitions"
     else:
@@ -127,7 +126,7 @@ def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: s
     seen: set[TopicPartition] = set()
     for key in keys:
         if key in seen:
-            raise PartitionError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
+            raise RecoveryError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
         seen.add(key)
     return sorted(keys, key=in_recovery_order)
 
@@ -141,22 +140,20 @@ def _from_file(path: Path) -> list[TopicPartition]:
     try:
         document = strict_json.parse(read_regular(path))
     except OSError as error:
-        raise PartitionError(
-            f"partitions_file {path} cannot be read: {error.strerror}; name a JSON file that this user may read"
-        ) from error
+        raise RecoveryError(f"partitions_file {path} cannot be read: {error.strerror}; name a JSON file that this user may read") from error
     except strict_json.ContentError as error:
-        raise PartitionError(f"partitions_file {path}: {error}") from error
+        raise RecoveryError(f"partitions_file {path}: {error}") from error
     entries = document.get("partitions") if isinstance(document, dict) else None
     if not isinstance(entries, list) or not entries:
-        raise PartitionError(f'partitions_file {path}: expected {{"partitions": [{{"topic": "foo", "partitions": [0, 3]}}, …]}}')
+        raise RecoveryError(f'partitions_file {path}: expected {{"partitions": [{{"topic": "foo", "partitions": [0, 3]}}, …]}}')
     found: list[TopicPartition] = []
     for number, entry in enumerate(entries, start=1):
         where = f"partitions_file {path}, entry {number}"
         if isinstance(entry, dict) and "partition" in entry and "partitions" in entry:
-            raise PartitionError(f"{where}: names both partition (KIP-460's form) and partitions (KIP-1275's); remove one of them")
+            raise RecoveryError(f"{where}: names both partition (KIP-460's form) and partitions (KIP-1275's); remove one of them")
         if isinstance(entry, dict) and isinstance(entry.get("partitions"), list):
             if not entry["partitions"]:
-                raise PartitionError(f"{where}: its list of partitions is empty")
+                raise RecoveryError(f"{where}: its list of partitions is empty")
             found += _all(entry.get("topic"), entry["partitions"], where)
         else:
             found.append(_one(entry, where))
@@ -181,7 +178,7 @@ def _one(entry: Any, where: str) -> TopicPartition:
         or isinstance(partition, bool)
         or not can_be_partition(topic, partition)
     ):
-        raise PartitionError(
+        raise RecoveryError(
             f"{where}: each entry needs a topic (letters, digits, dots, dashes, underscores) and a partition number that is not negative, "
             f"got {strict_json.shortened(entry)}"
         )
@@ -196,7 +193,7 @@ def not_in_cluster(wanted: Iterable[TopicPartition], known: Mapping[TopicPartiti
 def known_of(
     wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]
 ) -> tuple[list[PartitionState], list[TopicPartition]]:
-    """Return the states of those partitions of `wanted` that the cluster has, and the other partitions. PartitionError if it has none.
+    """Return the states of those partitions of `wanted` that the cluster has, and the other partitions. Raises RecoveryError if it has none.
 
     Best effort (KIP-1275): a deleted topic does not prevent the recovery of the others.
     """
@@ -207,14 +204,14 @@ def known_of(
 
 
 def absence(absent: Sequence[TopicPartition]) -> str:
-    """Return the warning about selected partitions that the cluster does not have."""
+    """Return a warning that names the first SHOWN of the selected partitions that the cluster does not have, and counts the others."""
     names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:SHOWN])
     more = f" and {len(absent) - SHOWN} more" if len(absent) > SHOWN else ""
     return f"requested partitions are left out, {names}{more}: {NOT_IN_CLUSTER}"
 
 
 def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[PartitionState]:
-    """Return the states of `wanted`, in the order given. PartitionError names every partition that the cluster does not have."""
+    """Return the states of `wanted`, in the order given. Raises RecoveryError, which names all others, if the cluster lacks one."""
     wanted = list(wanted)
     if missing := not_in_cluster(wanted, known):
         topics = {topic for topic, _partition in known}
@@ -222,5 +219,5 @@ def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, 
         unknown_partitions = [f"{topic}-{partition}" for topic, partition in missing if topic in topics]
         parts = [f"no topic {', '.join(unknown_topics)} (or no DESCRIBE permission on it)"] if unknown_topics else []
         parts += [f"no partition {', '.join(unknown_partitions)}"] if unknown_partitions else []
-        raise PartitionError(f"the cluster has {' and '.join(parts)}; correct the requested partitions")
+        raise RecoveryError(f"the cluster has {' and '.join(parts)}; correct the requested partitions")
     return [known[key] for key in wanted]

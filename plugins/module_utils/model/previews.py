@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 def one_of_each_kind_first(rows: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """Return the rows in the order given, but the first row of each kind first, so that a short preview shows every kind."""
+    """Return all rows, the first row of each kind first, so that a short preview shows every kind. Otherwise they keep the order given.
+
+    `kind`: returns the kind of a row.
+    """
     firsts: dict[Hashable, int] = {}
     for place, row in enumerate(rows):
         firsts.setdefault(kind(row), place)
@@ -23,5 +26,5 @@ def one_of_each_kind_first(rows: Sequence[T], kind: Callable[[T], Hashable]) -> 
 
 
 def some_names(keys: Sequence[TopicPartition]) -> str:
-    """Return the names of the first five partitions, as one text."""
+    """Return the names (`topic-partition`) of the first five partitions as one text, with an ellipsis if there are more."""
     return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")

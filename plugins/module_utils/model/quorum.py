@@ -60,7 +60,7 @@ class Quorum(NamedTuple):
         """Return the seconds since each node last fetched the metadata log, by the active controller's clock. Nodes that never did are absent."""
         silent: dict[int, float] = {}
         for replica in (*self.voters, *self.observers):
-            # A broker that is a controller, too, is a voter. One id can stand here more than once, with different directory ids: the latest
+            # A broker that is a controller, too, is a voter. One id can be here more than once, with different directory ids: the latest
             # fetch counts.
             if (seconds := replica.seconds_since_fetch) is not None:
                 silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
@@ -68,7 +68,10 @@ class Quorum(NamedTuple):
 
 
 def read(answer: Any) -> Quorum:
-    """Build from a DescribeQuorum answer without errors. Times count from the newest timestamp in it, which is the leader's current time."""
+    """Return the quorum from a DescribeQuorum response that reports no error.
+
+    Times are seconds before the newest timestamp in the response, which is the leader's current time. A lag counts from the leader's log end.
+    """
     row = answer.topics[0].partitions[0]
     replicas = [*row.current_voters, *row.observers]
     now = max((stamp for replica in replicas for stamp in (replica.last_fetch_timestamp, replica.last_caught_up_timestamp)), default=-1)
@@ -109,9 +112,10 @@ def _directory(value: uuid.UUID | None) -> str | None:
 
 
 def behind(voter: Replica, leader_id: int) -> str | None:
-    """Return a text that says how far a voter (or an observer) is behind, None if it follows closely. The leader is never behind.
+    """Return how far a voter or an observer is behind, as a part of a sentence; None if it follows closely. The leader is never behind.
 
-    Neither lag alone shows that, because the leader writes all the time, nor time alone, because it may write nothing.
+    It is behind after BEHIND_AFTER seconds without a fetch, or if it lags and last caught up before that. Lag alone does not show that, because
+    the leader writes all the time.
     """
     if voter.replica_id == leader_id:
         return None

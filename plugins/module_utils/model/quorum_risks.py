@@ -41,7 +41,9 @@ class QuorumNodes(NamedTuple):
 
 
 def assess(quorum: Quorum | None, around: QuorumNodes) -> dict[str, Any]:
-    """Return `pre_vote_supported` and `pre_vote_reason`, `timeouts` (seconds), `kraft_version`, and the sentences `risks` and `unknown`.
+    """Return the keys `pre_vote_supported`, `pre_vote_reason`, `timeouts` (rows by node, in seconds), `kraft_version`, `risks`, `unknown`.
+
+    `risks` and `unknown` are sentences. Risks: no pre-vote (KIP-996), timeouts below Kafka's defaults, a voter with a new disk (KIP-853).
 
     `quorum` is None if no leader describes it. A quorum of one voter has no elections, so it has no risks.
     """

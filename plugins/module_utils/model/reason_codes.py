@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reason codes: why a partition has its outcome, for programs (docs/reason-codes.md). The sentence with a code is for people, and is never parsed.
 
-The codes of held partitions that come from a decision are those of `decision.remedies.REASONS`. Pure.
+The codes of held partitions that come from a decision are those of `decision.held_reasons.REASONS`. Pure.
 """
 
 from __future__ import annotations
@@ -112,5 +112,5 @@ _OF_KAFKA = {
 
 
 def of_kafka(error: str) -> ReasonCode:
-    """Return the code of an election that Kafka refused with this error (Kafka's name)."""
+    """Return the reason code of a partition whose election Kafka refused. `error`: Kafka's name. KAFKA_ERROR for an error without its own code."""
     return _OF_KAFKA.get(error, ReasonCode.KAFKA_ERROR)

@@ -18,10 +18,10 @@ class OngoingReassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas after the reassignment."""
+        """Return the replicas after the reassignment."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
     @property
     def original(self) -> tuple[int, ...]:
-        """The replicas before the reassignment, perhaps in another order: Kafka does not keep their order."""
+        """Return the replicas before the reassignment, perhaps in another order: Kafka does not keep their order."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)

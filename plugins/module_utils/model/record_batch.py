@@ -41,7 +41,7 @@ class LastBatch(NamedTuple):
 
 
 def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
-    """Return the header of the first batch in `records`, None if there is none or its format is older than v2."""
+    """Return the header of the first batch in `records`, None if `records` is shorter than a header or its format is older than v2."""
     if not records or len(records) < _HEADER.size:
         return None
     base_offset, _length, epoch, magic, crc, attributes, last_delta, _, max_timestamp, _, _, _, count = _HEADER.unpack_from(records)
@@ -53,7 +53,10 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
 
 
 def whole_batches(data: bytes | memoryview) -> int:
-    """Return how many of these bytes are whole batches. ValueError for a format older than v2, or a batch larger than METADATA_BATCH_BYTES."""
+    """Return the length in bytes of the whole batches at the start of `data`.
+
+    Raises ValueError for a format older than v2, and for a batch larger than METADATA_BATCH_BYTES or smaller than its header.
+    """
     at = 0
     while at + _HEADER.size <= len(data):
         _base_offset, length, _epoch, magic = _HEADER.unpack_from(data, at)[:4]

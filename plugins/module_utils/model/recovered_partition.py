@@ -39,5 +39,5 @@ class RecoveredPartition:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
-NOT_HOSTED, STORAGE_ERROR = "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
+NOT_HOSTED, STORAGE_ERROR = kafka_errors.NOT_LEADER_OR_FOLLOWER, kafka_errors.KAFKA_STORAGE_ERROR
 
 
 class ReplicaLog(NamedTuple):
@@ -31,12 +32,12 @@ class ReplicaLog(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether the log has no records."""
+        """Return whether the log has no records. False if its end is not known."""
         return self.log_end_offset is not None and self.log_end_offset in (0, self.log_start_offset)
 
     @property
     def last_written_epoch(self) -> int | None:
-        """Leader epoch of the last batch (KIP-966's LastWrittenLeaderEpoch)."""
+        """Return the leader epoch of the last batch (KIP-966's LastWrittenLeaderEpoch): -1 for an empty log, None if not known."""
         if self.last_batch is not None:
             return self.last_batch.epoch
         return -1 if self.empty else None

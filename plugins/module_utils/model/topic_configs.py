@@ -17,16 +17,12 @@ from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 
 MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
 NAMES = (MIN_ISR, UNCLEAN, CLEANUP)
 # Values that Kafka accepts; Kafka 4.2 and newer accept an empty list, too (KIP-1161). A broker can send 32 kB of any text for every topic.
 _POLICY = re.compile("(?:(?:compact|delete)(?: ?, ?(?:compact|delete))?)?")
-UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"  # deleted since its partitions were described
-
-
-class TopicConfigError(RecoveryError):
-    """Topic configs cannot be read; the text names a topic and the remedy."""
 
 
 class TopicConfig(NamedTuple):
@@ -37,12 +33,12 @@ class TopicConfig(NamedTuple):
     cleanup_policy: str | None = None
 
     def effective_min_isr(self, replicas: int) -> int | None:
-        """Return min.insync.replicas for a partition with so many replicas: at most their number (KIP-966). None if not known."""
+        """Return min.insync.replicas, but at most the number of `replicas` of the partition (KIP-966). None if it is not known."""
         return None if self.min_insync_replicas is None else min(self.min_insync_replicas, replicas)
 
     @property
     def is_compacted(self) -> bool:
-        """Whether compaction may have removed records between others. False if the policy is not known."""
+        """Return whether compaction may have removed records between others. False if the policy is not known."""
         return self.cleanup_policy is not None and "compact" in self.cleanup_policy
 
 
@@ -59,11 +55,11 @@ class TopicConfigs:
 
     @property
     def compacted(self) -> set[str]:
-        """Topics that are known to be compacted."""
+        """Return the topics that are known to be compacted."""
         return {topic for topic, config in self.found.items() if config.is_compacted}
 
     def problem(self) -> str | None:
-        """Return which configs could not be read, and the remedy. None if all were read."""
+        """Return a sentence with the first topic whose configs could not be read and the remedy. None if all were read."""
         if not self.refused:
             return None
         topic, others = min(self.refused), len(self.refused) - 1
@@ -73,10 +69,10 @@ class TopicConfigs:
         )
 
     def require_complete(self) -> TopicConfigs:
-        """Return self. TopicConfigError if the configs of a topic could not be read."""
+        """Return self. Raises RecoveryError if the configs of a topic could not be read."""
         problem = self.problem()
         if problem is not None:
-            raise TopicConfigError(problem)
+            raise RecoveryError(problem)
         return self
 
 
@@ -97,5 +93,9 @@ def merge(parts: Iterable[TopicConfigs], topics: Collection[str]) -> TopicConfig
     refused: dict[str, str] = {}
     for part in parts:
         found |= {wanted[topic]: config for topic, config in part.found.items() if topic in wanted}
-        refused |= {wanted[topic]: error for topic, error in part.refused.items() if topic in wanted and error != UNKNOWN_TOPIC}
+        refused |= {
+            wanted[topic]: error
+            for topic, error in part.refused.items()
+            if topic in wanted and error != kafka_errors.UNKNOWN_TOPIC_OR_PARTITION
+        }
     return TopicConfigs(found, refused)

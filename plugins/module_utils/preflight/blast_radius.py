@@ -29,12 +29,8 @@ SILENCE_SECONDS = 9.0
 WATCH_SECONDS = 3.0
 
 
-class BlastRadiusError(RecoveryError):
-    """A recovery exceeds a limit, or a broker that is named as lost shows life; the text names the option and the number."""
-
-
 @dataclass(frozen=True)
-class Limits:
+class BlastRadiusLimits:
     """Limits of one recovery of one cluster. `lost_brokers`: ids of brokers that the operator names as permanently lost."""
 
     max_partitions: int = MAX_PARTITIONS
@@ -42,8 +38,8 @@ class Limits:
     lost_brokers: tuple[int, ...] = ()
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Limits:
-        """Build from module parameters (see `argument_spec`)."""
+    def from_params(cls, params: Mapping[str, Any]) -> BlastRadiusLimits:
+        """Return the limits that module parameters name (see `argument_spec`)."""
         return cls(params["max_partitions"], params["max_offline_brokers"], tuple(params["lost_brokers"]))
 
 
@@ -66,8 +62,8 @@ class BrokerLiveness(NamedTuple):
     epoch: int | None
 
 
-def limit_violations(partitions: int, offline: Collection[int], limits: Limits, cluster: str | None) -> list[str]:
-    """Return a sentence for each limit that an election of so many `partitions`, with the brokers `offline`, exceeds.
+def limit_violations(partitions: int, offline: Collection[int], limits: BlastRadiusLimits, cluster: str | None) -> list[str]:
+    """Return a sentence for each limit that an election of so many `partitions` exceeds. `offline`: ids of all brokers that are not unfenced.
 
     `cluster`: its name in the inventory, None if no playbook sets these limits. The remedy then names the module's option.
     """
@@ -91,7 +87,10 @@ def _setting(option: str, number: int, cluster: str | None) -> str:
 
 
 def signs_of_life(broker: BrokerLiveness) -> list[str]:
-    """Return the reasons why a broker cannot count as lost; empty if it shows no life."""
+    """Return the reasons why a broker cannot count as lost, as parts of a sentence; empty if it shows no life.
+
+    Silence counts after SILENCE_SECONDS, and only if the quorum kept its leader during the watch.
+    """
     signs = []
     if not broker.known:
         return ["it is not a broker of this cluster: neither registered nor in a replica set"]
@@ -107,7 +106,7 @@ def signs_of_life(broker: BrokerLiveness) -> list[str]:
 
 
 def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[int]) -> list[str]:
-    """Return a sentence for each broker in `lost` that shows life, and for each broker without life that is not in `lost`.
+    """Return a sentence for each broker in `lost` (ids) that shows life, and for each broker without life that is not in `lost`.
 
     The list must be complete: a broker that is offline and not on it is expected back with its records. A broker that shows life
     need not be named: partitions that it could lead without loss wait for it.
@@ -165,20 +164,33 @@ def watch_brokers(cluster: BrokerSource, lost: Collection[int], mentioned: Colle
 
 
 def check(
-    cluster: BrokerSource, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
+    cluster: BrokerSource,
+    name: str | None,
+    replicas: Collection[int],
+    entries: int,
+    predicted: Callable[[], int],
+    limits: BlastRadiusLimits,
 ) -> None:
-    """Raise BlastRadiusError if an election exceeds the limits, or if a lost broker shows life. Parameters: see `find_violations`."""
+    """Raise RecoveryError if an election exceeds the limits, or if the lost brokers are not exactly those without life.
+
+    Parameters and other errors are those of `find_violations`.
+    """
     raise_if_any(find_violations(cluster, name, replicas, entries, predicted, limits))
 
 
 def raise_if_any(reasons: Sequence[str]) -> None:
-    """Raise BlastRadiusError with these reasons, if there are any."""
+    """Raise RecoveryError with these reasons (of `find_violations`), if there are any."""
     if reasons:
-        raise BlastRadiusError(f"nothing was elected: {'; '.join(reasons)}")
+        raise RecoveryError(f"nothing was elected: {'; '.join(reasons)}")
 
 
 def find_violations(
-    cluster: BrokerSource, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
+    cluster: BrokerSource,
+    name: str | None,
+    replicas: Collection[int],
+    entries: int,
+    predicted: Callable[[], int],
+    limits: BlastRadiusLimits,
 ) -> list[str]:
     """Return a sentence for each limit that an election exceeds, and for each mismatch of `limits.lost_brokers`.
 
@@ -186,6 +198,7 @@ def find_violations(
     replicas   ids of the brokers of the partitions to elect
     entries    how many partitions are to be elected
     predicted  counts them again. Some may be online by now, so it is called before a limit counts as exceeded
+    Takes WATCH_SECONDS if brokers are named as lost. Raises ClusterError if the cluster does not answer.
     """
     if not entries:
         return []
@@ -202,7 +215,7 @@ def _ids(brokers: Iterable[int]) -> str:
 
 
 def argument_spec() -> dict[str, Any]:
-    """Return the argument spec of the options that `Limits.from_params` reads."""
+    """Return the argument spec of the options that `BlastRadiusLimits.from_params` reads."""
     return {
         "max_partitions": {"type": "int", "default": MAX_PARTITIONS},
         "max_offline_brokers": {"type": "int", "default": MAX_OFFLINE_BROKERS},
@@ -211,7 +224,7 @@ def argument_spec() -> dict[str, Any]:
 
 
 def rows(brokers: Sequence[BrokerLiveness], lost: Collection[int]) -> list[dict[str, Any]]:
-    """Return the rows of the brokers in `lost`, as `kafka_lost_broker_info` returns them."""
+    """Return a row for each of the brokers in `lost` (ids): `broker_id`, `address`, `silent_seconds` and the sentences `signs_of_life`."""
     return [
         {
             "broker_id": broker.broker_id,

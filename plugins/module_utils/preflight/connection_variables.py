@@ -26,9 +26,10 @@ HIDDEN = "hidden"
 
 
 def connection_problems(cluster: str, variables: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each connection variable that cannot be used.
+    """Return a sentence for each connection variable that cannot be used. `cluster`: its name in the inventory.
 
-    `variables`: the variables of CONNECTION_ARGUMENTS that are set, with their prefix kafka_. Of a secret only its presence is checked.
+    `variables`: the variables of CONNECTION_ARGUMENTS that are set, with their prefix kafka_. Environment variables (KAFKA_...) fill in others,
+    as for modules. Of a secret only its presence is checked, and of a file only a path that is absolute.
     """
     given = {option: os.environ[variable] for option in CONNECTION_ARGUMENTS if (variable := f"KAFKA_{option.upper()}") in os.environ}
     given |= {name.removeprefix("kafka_"): value for name, value in variables.items()}

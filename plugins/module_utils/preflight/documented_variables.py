@@ -29,7 +29,7 @@ FOR_USERS = ("playbooks/examples", "extensions/eda")
 
 @cache
 def role_options(root: Path = ROOT) -> dict[str, dict[str, Any]]:
-    """Return the specification (type, choices, default) of every variable that roles document, by name."""
+    """Return the specification (type, choices, default) of every variable that roles document, by name. `root`: folder of the collection."""
     found: dict[str, dict[str, Any]] = {}
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # CSafeLoader is quicker, and not available everywhere
     for path in sorted(root.glob("roles/*/meta/argument_specs.yml")):
@@ -42,7 +42,7 @@ def role_options(root: Path = ROOT) -> dict[str, dict[str, Any]]:
 
 @cache
 def names(root: Path = ROOT) -> VariableNames:
-    """Return the names of all variables of this collection."""
+    """Return the names of all variables of this collection. `root`: folder of the collection."""
     options = frozenset(role_options(root))
     connection = frozenset(f"kafka_{option}" for option in CONNECTION_ARGUMENTS)
     for_users = _mentioned(root, FOR_USERS)

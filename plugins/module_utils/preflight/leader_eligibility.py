@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What KIP-966 makes of a partition as it stands: whether it can be written, whom the controller elects by itself, and what such a leader is worth.
+"""What KIP-966 means for a partition now: whether it is writable, which broker the controller elects by itself, what that leader may lack.
 
 Pure: no I/O, no Kafka client. The explanations of plans are in `decision/explain.py`.
 """
@@ -37,9 +37,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
     TopicConfigs,
 )
 
-# States of which only min.insync.replicas can tell.
+# States that only min.insync.replicas can show.
 NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
-# Of a leader that came back: how it was elected, and what that is worth.
+# How a leader that came back was elected, and which records it may lack.
 _BY_ITSELF = "the controller elected it by itself:"
 _WHICH = "(the metadata log says which: kafka_controller_bootstrap_servers)"
 _IF_CLEAN = "from the ELR, without loss, if its shutdown was clean; else"
@@ -67,10 +67,10 @@ class Featured(Protocol):
 
 
 def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | None:
-    """Return whether the cluster keeps eligible leader replicas. None if that is not known, or makes no difference to these partitions.
+    """Return whether the cluster keeps eligible leader replicas (KIP-966). None if that is not known, or makes no difference to `states`.
 
-    It does to those with a last known leader, who stays on record after the feature was switched off and is not elected any more, and to those with
-    a member in the ISR, whose last one stays there after an unclean shutdown only without the feature. A leader may be that member.
+    It makes a difference to a partition with a last known leader: it stays on record after the feature was switched off, but is no longer
+    elected. It also does to one with a member in the ISR: the last one stays there after an unclean shutdown only without the feature.
     """
     if not any(state.last_known_elr or state.isr for state in states):
         return None
@@ -78,7 +78,7 @@ def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | Non
 
 
 class Standing(Protocol):
-    """Whom a partition without a leader keeps as candidates, in Kafka's own names."""
+    """The candidates that a partition without a leader keeps, in Kafka's own names."""
 
     @property
     def replicas(self) -> tuple[int, ...]: ...
@@ -93,10 +93,10 @@ class Standing(Protocol):
 def select(
     state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], configs: TopicConfigs, elr: bool | None = None
 ) -> list[PartitionState]:
-    """Return the partitions in the `state` that `kafka_partition_info` offers, in the order given.
+    """Return the partitions in `state`, one of the states of `kafka_partition_info`, in the order given.
 
-    `configs`: of these topics, for the states in NEEDS_MIN_ISR. Where min.insync.replicas is not known no partition is under it.
-    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
+    `unfenced`: broker ids. `configs`: of these topics, for the states in NEEDS_MIN_ISR; an unknown min.insync.replicas counts as 1.
+    `elr`: whether the cluster keeps eligible leader replicas, None if that is not known.
     """
     chosen = []
     for partition in partitions:
@@ -117,21 +117,24 @@ def select(
 
 
 def elected_on_return(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None) -> list[int]:
-    """Return the brokers that the controller may elect by itself if one of them comes back and no other does. Empty for a partition with a live leader."""
+    """Return the ids of brokers that the controller may elect by itself if one of them comes back and no other does, in assignment order.
+
+    Empty for a partition with a live leader. A broker whose log directory has failed is left out. `elr`: as for `select`.
+    """
     if has_live_leader(state, unfenced):
         return []
     return [each.broker for each in _candidates(state, config, elr) if not _disk_failed(each.broker, state, unfenced)]
 
 
 def _disk_failed(broker: int, state: PartitionState, unfenced: Collection[int]) -> bool:
-    """Whether the broker is alive, and the log directory of its replica is offline (KIP-858)."""
+    """Return whether the broker is unfenced, and the log directory of its replica is offline (KIP-858)."""
     return broker in unfenced and broker in state.offline_replicas
 
 
 def partition_row(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None = None) -> dict[str, Any]:
-    """Return one row of `kafka_partition_info`: the state, the two configs (None where they are not known) and an explanation of what follows from them.
+    """Return one row of `kafka_partition_info`: the state, two configs (None if not known), `elected_on_return` and an `explanation`.
 
-    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
+    `unfenced`: broker ids. `elr`: as for `select`.
     """
     return {
         **state.as_dict(),
@@ -194,7 +197,7 @@ def _candidates(state: PartitionState, config: TopicConfig, elr: bool | None) ->
 
 
 def _election(candidates: Sequence[_Candidate], kind: Why) -> str:
-    """Say that the controller elects the first of these brokers that is unfenced, or may elect it."""
+    """Return a part of a sentence: the controller elects, or may elect, the first of these brokers that is unfenced."""
     unknown = next((each.doubt for each in candidates if each.doubt is not None), None)
     chosen = f"the controller {elects(unknown)} {_first([each.broker for each in candidates])} unfenced"
     if kind == Why.LAST_KNOWN_LEADER:
@@ -205,9 +208,10 @@ def _election(candidates: Sequence[_Candidate], kind: Why) -> str:
 
 
 def own_choice(leader: int, before: Standing, now: PartitionState, survivors: Collection[int], elr: bool | None) -> Reason | None:
-    """Return what it is worth that `leader` was elected from this standing. None if the controller elects it by an unclean election only.
+    """Return why the controller elected `leader`, and which records it may lack. None if it elects it by an unclean election only.
 
-    survivors  the brokers that were alive when the standing was read
+    before     the partition without a leader; `now`: the same partition with the leader
+    survivors  ids of the brokers that were alive when `before` was read
     elr        whether the cluster keeps eligible leader replicas, None if that is not known
 
     A broker that registers after an unclean shutdown leaves the ELR. It may be elected all the same: as the last known leader, or by an unclean
@@ -228,7 +232,7 @@ def own_choice(leader: int, before: Standing, now: PartitionState, survivors: Co
 
 
 def _worth(clean: Collection[Why], unclean: Collection[Why], isr: Collection[int], elr: bool | None) -> Reason:
-    """Return the code and the worth of a leader from why it may have been elected, after a clean shutdown and after an unclean one."""
+    """Return the code, and a sentence on what the leader may lack. `clean`, `unclean`: why it may have been elected after such a shutdown."""
     if Why.ELR in unclean:
         return Reason(ReasonCode.ELECTED_FROM_FORMER_ELR, _FORMER_ELR)
     if Why.ELR in clean:
@@ -244,17 +248,20 @@ def _worth(clean: Collection[Why], unclean: Collection[Why], isr: Collection[int
 
 
 def came_back(leader: int, worth: str) -> str:
-    """Return the sentence about a leader that was elected after its return."""
+    """Return the sentence about a leader that was elected after its return. `worth`: its second half, how it was elected and what it may lack."""
     return f"broker {leader} came back and {worth}"
 
 
 def already_leads(leader: int, sentence: str) -> str:
-    """Return the sentence about a leader that was there before the run elected one."""
+    """Return the sentence about a leader that was there before the run elected one. `sentence`: how it was elected, as in `Reason`."""
     return f"broker {leader} leads it: {sentence}"
 
 
 def other_electors(unclean: bool | None) -> str:
-    """Who may have elected a leader that is neither the controller's first choice nor ours."""
+    """Return, as a part of a sentence, what may have elected a leader that neither the controller's rules nor this run explains.
+
+    `unclean`: the topic's unclean.leader.election.enable, None if it is not known.
+    """
     if unclean:
         return f"the controller by itself ({UNCLEAN} is true: any live replica, without a look at its log), or another run"
     return "another run, or kafka-leader-election.sh"

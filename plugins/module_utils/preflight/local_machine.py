@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks what a play needs of this machine: libraries in the right versions, Java, a workdir, files that it reads. Changes nothing."""
+"""Checks what a play needs on this machine: libraries in the right versions, Java, a workdir, files that it reads. Changes nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented_variables import ROOT
 
-SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy", "spark"})
-OFFLINE_ROLES = frozenset({"report", "spark"})
+SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy"})
+OFFLINE_ROLES = frozenset({"report"})
 WORKDIR_ROLES = SPARK_ROLES | {"elect", "propose", "respond", "snapshot", "verify", "watch"}
 # Which roles cannot do without a library of requirements.txt. One that is not here can be missing until it is used.
 NEEDED_BY = {
     "pyspark": SPARK_ROLES,
     "pandas": SPARK_ROLES,
     "psutil": SPARK_ROLES,
+    "orjson": frozenset({"restore_redundancy", "snapshot", "watch"}),
     "prettytable": frozenset({"snapshot"}),
     "itables": frozenset({"report"}),
     "prometheus-client": frozenset({"report"}),
@@ -33,12 +34,15 @@ NEEDED_BY = {
 
 
 def asks_brokers(roles: Collection[str]) -> bool:
-    """Return whether a play with these roles sends requests to a cluster."""
+    """Return whether a play with these roles sends requests to a cluster. True for a play without roles of this collection."""
     return not roles or not OFFLINE_ROLES.issuperset(roles)
 
 
 def library_problems(roles: Collection[str], root: Path = ROOT) -> Iterator[str]:
-    """Yield a sentence for each library that these roles need and that is missing, or whose version requirements.txt excludes."""
+    """Yield a sentence for each library that these roles need and that is missing, or whose version requirements.txt excludes.
+
+    `root`: folder of the collection. The dependencies of a library count, too. Nothing is imported, only metadata is read.
+    """
     from packaging.requirements import Requirement  # Ansible itself needs it
 
     file = root / "requirements.txt"
@@ -79,18 +83,18 @@ def _requires(library: str) -> list[str]:
 
 
 def java_needed(roles: Collection[str], spark_remote: object) -> bool:
-    """Return whether Spark starts on this machine, which is the default."""
-    return not SPARK_ROLES.isdisjoint(roles) and spark_remote in (None, "", "auto")
+    """Return whether a play with these roles starts Spark on this machine. `spark_remote`: kafka_recovery_spark_remote, empty by default."""
+    return not SPARK_ROLES.isdisjoint(roles) and spark_remote in (None, "")
 
 
 def java_problems(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence if there is no Java for Spark."""
+    """Yield a sentence if there is no Java for Spark. `environment`: that of the process that starts Spark."""
     if problem := java_problem(environment):
         yield problem.replace("spark_remote", "kafka_recovery_spark_remote")
 
 
 def workdir_problems(workdir: Path) -> Iterator[str]:
-    """Yield a sentence if a workdir cannot be used or created."""
+    """Yield a sentence if a workdir cannot be used or created. Creates nothing; a temporary file shows whether it is writable."""
     try:
         if workdir.is_symlink() or workdir.exists():
             check_directory(workdir)
@@ -119,9 +123,9 @@ def partitions_file_problems(path: Path) -> Iterator[str]:
 
 
 def plan_dir_problems(given: object, path: Path | None, clusters: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each reason why plans cannot be read from a directory.
+    """Yield a sentence for each reason why the plans of `clusters` cannot be read from a directory. One plan is enough.
 
-    `given`: the variable as it is set. `path`: the directory that it resolves to, None if it is not set.
+    `given`: kafka_recovery_plan_dir as it is set. `path`: the directory that it resolves to, None if it is not set.
     """
     name = "kafka_recovery_plan_dir"
     if path is None:

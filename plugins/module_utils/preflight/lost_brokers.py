@@ -23,7 +23,8 @@ class LostBrokersError(RecoveryError):
 def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrokers:
     """Return the ids as integers: a sorted list, or a sorted list for each cluster of a mapping.
 
-    `clusters`: the names that a mapping may have, None for any. `option`: its name in errors. Raises LostBrokersError.
+    `clusters`: the names that a mapping may have, None for any. `option`: its name in errors. Raises LostBrokersError for a value that is not
+    a list of broker ids or such a mapping, and for an unknown cluster.
     """
     if not isinstance(value, Mapping):
         return _ids(value, option)
@@ -45,7 +46,10 @@ def _nearest(cluster: str, clusters: Collection[str]) -> list[str]:
 
 
 def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int] | None:
-    """Return the lost brokers of one of the inventory's `clusters`: empty if none is lost, None if the value does not mention the cluster."""
+    """Return the lost brokers of one of the inventory's `clusters`: empty if none is lost, None if the value does not mention the cluster.
+
+    Raises LostBrokersError as `parse` does.
+    """
     if value in ("", None):
         return None
     found = parse(value, clusters, VARIABLE)

@@ -37,7 +37,7 @@ def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
 
 
 def summarize(described: quorum.Quorum) -> dict[str, Any]:
-    """Return one answer of the quorum's leader with the keys that `write` reads. A single observation cannot show an election."""
+    """Return one description of the quorum as the dict that `write` takes. Its verdict is never CHURNING: that takes two observations."""
     return {
         "verdict": quorum_stability.judge([quorum_stability.QuorumObservation(0.0, described)]).verdict,
         "leader_id": described.leader_id,

@@ -22,10 +22,6 @@ CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "m
 POLL_SECONDS = 0.25
 
 
-class QuorumUnstableError(RecoveryError):
-    """The metadata quorum is not stable, so nothing can be elected safely."""
-
-
 class QuorumObservation(NamedTuple):
     """One observation of the quorum, `seconds` after the watch began. `quorum` is None if no leader answered; `problem` is the reason."""
 
@@ -34,7 +30,7 @@ class QuorumObservation(NamedTuple):
     problem: str | None = None
 
 
-class Verdict(NamedTuple):
+class Stability(NamedTuple):
     """`verdict`: CALM, CHURNING, NO_LEADER or MAJORITY_BEHIND. `reasons`: sentences; with CALM, the voters that are behind."""
 
     verdict: str
@@ -51,7 +47,7 @@ def watch(cluster: QuorumSource, window: float) -> list[QuorumObservation]:
     """Describe the quorum repeatedly for `window` seconds, the last time at their end. Returns the observations, oldest first.
 
     One observation is enough if there is one voter: it holds no elections. A request without an answer takes the cluster's request
-    timeout; none is sent after the window. Raises Refused if this client may not describe the quorum.
+    timeout; none is sent after the window. Raises QuorumAccessError if this client may not describe the quorum.
     """
     began = time.monotonic()
     observations: list[QuorumObservation] = []
@@ -85,7 +81,7 @@ def resume_watch(cluster: QuorumSource, before: Mapping[str, Any], window: float
     """Continue a watch that began with an earlier observation, until it has lasted `window` seconds.
 
     `before`: the keys `leader_id`, `leader_epoch`, `looked_at` and, to compare voters, `voters` of an earlier `report`. Epochs only
-    grow: if the last observation has the same epoch, there was no other leader in between. Raises Refused as `watch` does.
+    grow: if the last observation has the same epoch, there was no other leader in between. Raises QuorumAccessError as `watch` does.
     """
     voters = tuple(Replica(**row) for row in before.get("voters") or ())
     began = QuorumObservation(0.0, Quorum(before["leader_id"], before["leader_epoch"], -1, voters, ()))
@@ -97,7 +93,7 @@ def resume_watch(cluster: QuorumSource, before: Mapping[str, Any], window: float
     ]
 
 
-def judge(observations: Sequence[QuorumObservation]) -> Verdict:
+def judge(observations: Sequence[QuorumObservation]) -> Stability:
     """Return the verdict over some observations, oldest first. In doubt it is not CALM.
 
     A missing answer between two observations of the same epoch does no harm: epochs only grow, so there was no other leader.
@@ -107,31 +103,31 @@ def judge(observations: Sequence[QuorumObservation]) -> Verdict:
     last = observations[-1] if observations else QuorumObservation(0.0, None, "the quorum was not described")
     if last.quorum is None:
         lost = [f"it was {_leader(answered[-1])}, {last.seconds - answered[-1].seconds:.1f} s earlier"] if answered else []
-        return Verdict(NO_LEADER, [f"no leader of the metadata quorum answers: {last.problem}", *lost, *moves])
+        return Stability(NO_LEADER, [f"no leader of the metadata quorum answers: {last.problem}", *lost, *moves])
     if moves:
-        return Verdict(CHURNING, moves)
+        return Stability(CHURNING, moves)
     voters = last.quorum.voters
     reasons = [f"voter {voter.replica_id} {reason}" for voter in voters if (reason := behind(voter, last.quorum.leader_id)) is not None]
     if 2 * (len(voters) - len(reasons)) <= len(voters):
-        return Verdict(MAJORITY_BEHIND, [f"{len(reasons)} of {len(voters)} voters are behind", *reasons])
-    return Verdict(CALM, reasons)
+        return Stability(MAJORITY_BEHIND, [f"{len(reasons)} of {len(voters)} voters are behind", *reasons])
+    return Stability(CALM, reasons)
 
 
 def require_stable_quorum(cluster: QuorumSource, before: Mapping[str, Any], window: float) -> None:
-    """Raise QuorumUnstableError unless the quorum has stayed stable since the observation `before`; see `resume_watch`."""
+    """Raise RecoveryError unless the quorum has stayed stable since the observation `before`. Parameters and other errors: `resume_watch`."""
     observations = resume_watch(cluster, before, window)
     verdict = judge(observations)
     if verdict.verdict != CALM:
         seen = f"seen in {observations[-1].seconds:.1f} s: {'; '.join(verdict.reasons)}"
-        raise QuorumUnstableError(
+        raise RecoveryError(
             f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; fix the controllers, then run again"
         )
 
 
 def report(observations: Sequence[QuorumObservation], controllers: Sequence[Mapping[str, Any]], looked_at: float) -> dict[str, Any]:
-    """Return the result of `kafka_quorum_info` for these observations and `Controllers.rows`, without `model.quorum_risks.assess`.
+    """Return the result of `kafka_quorum_info` for these observations, oldest first, without the keys of `model.quorum_risks.assess`.
 
-    `looked_at`: time.monotonic() after the last observation.
+    `controllers`: as `Controllers.rows` returned them, empty if none is named. `looked_at`: time.monotonic() after the last observation.
     """
     verdict = judge(observations)
     last = observations[-1].quorum
@@ -152,13 +148,13 @@ def report(observations: Sequence[QuorumObservation], controllers: Sequence[Mapp
 
 
 def _controller_reasons(controllers: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each controller that was asked directly, for a quorum whose leader does not answer brokers."""
+    """Return a sentence for each controller that got a direct request, for a quorum whose leader does not answer brokers."""
     states = {True: "leads the quorum, but brokers get no answer from it", False: "answers, and does not lead the quorum"}
     return [f"controller {row['address']} {states.get(row['active']) or row['error']}" for row in controllers]
 
 
 def history(observations: Iterable[QuorumObservation]) -> list[dict[str, Any]]:
-    """Return the first observation and each one that differs from the one before: `seconds`, `leader_id`, `leader_epoch` (null: no answer)."""
+    """Return the first observation and each one that differs from the one before: `seconds`, `leader_id`, `leader_epoch` (None: no answer)."""
     rows: list[dict[str, Any]] = []
     for observation in observations:
         leader, epoch = _place(observation)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads what a recovery must know of a cluster first: permissions, the metadata quorum, partitions and brokers. Changes nothing.
+"""Reads what a recovery must first know about a cluster: permissions, the metadata quorum, partitions and brokers. Changes nothing.
 
 Each has the form that a module of its own returns (`kafka_permission_info`, `kafka_quorum_info`, `kafka_partition_info`).
 """
@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.sasl import MECHANISMS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE, elr_is_on
@@ -51,7 +52,7 @@ class Found(NamedTuple):
 
 
 def stage_arguments() -> dict[str, Any]:
-    """Return the argument spec of the option `stages`."""
+    """Return the argument spec of the option `stages`: the stages of `acls.NEEDS` that an operator names."""
     stages = [acls.GATHER, acls.REASSIGN, acls.THROTTLE]
     return {"stages": {"type": "list", "elements": "str", "choices": stages, "default": [acls.GATHER]}}
 
@@ -64,6 +65,7 @@ def permissions(
     params    options of `kafka_permission_info`. Redundancy is planned for all topics, so the stages that move and throttle need
               permissions on topics outside of `wanted`, too
     commands  keeps the scripts of remedies whose names cannot be shown
+    Raises ClusterError if no broker answers, BackendError if the cluster does not offer the backend that `params` name.
     """
     stages = list(params["stages"])
     if acls.GATHER in stages and params["controller_bootstrap_servers"]:
@@ -86,7 +88,8 @@ def permissions(
 def _row(row: acls.MissingAcl, params: Mapping[str, Any], commands: Commands | None) -> dict[str, Any]:
     secured = params["security_protocol"] != "PLAINTEXT"
     # The brokers' own rules map a certificate or a token to a principal.
-    principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
+    mechanism = MECHANISMS.get(params["sasl_mechanism"])
+    principal = params["sasl_username"] if mechanism and mechanism.names_principal else None
     servers = ",".join(params["bootstrap_servers"])
     return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, servers, secured, commands)}
 
@@ -94,7 +97,7 @@ def _row(row: acls.MissingAcl, params: Mapping[str, Any], commands: Commands | N
 def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:
     """Watch the metadata quorum for `window` seconds. Returns the result of `kafka_quorum_info`, with controllers if they are named.
 
-    Raises Refused if this client may not describe the quorum.
+    Raises QuorumAccessError if this client may not describe the quorum.
     """
     observations = quorum_stability.watch(cluster, window)
     looked_at = time.monotonic()
@@ -116,8 +119,9 @@ def partitions(
 ) -> Found:
     """Return the partitions in `state` (of `wanted`, None: of all) and the brokers, as `kafka_partition_info` does.
 
+    state    a state of `kafka_partition_info`; for those in NEEDS_MIN_ISR, RecoveryError is raised if topic configs cannot be read
     limit    how many partitions are returned at most, 0 for RETURNED_PARTITIONS
-    unknown  partitions of `wanted` that the cluster does not have: FAIL raises PartitionError for any, SOME if all are unknown,
+    unknown  partitions of `wanted` that the cluster does not have: FAIL raises RecoveryError for any, SOME if all are unknown,
              SKIP never
     """
     known = cluster.partitions(wanted)

@@ -46,12 +46,12 @@ def run_options(
     directory: Path,
     set_variables: Collection[str] = (),
 ) -> list[str]:
-    """Return the options to repeat, in the order of the command line.
+    """Return the arguments that a later command must repeat, in the order of the command line. Variables in OF_ONE_RUN are left out.
 
     extra_variables  the argument of each `-e`: a text `@file`, or its variables
     vault            the arguments `vault_ids`, `vault_password_files` and `ask_vault_pass` of ansible-playbook
     shown            names of variables whose values are not secret
-    directory        where the command was run
+    directory        current directory of the command, for relative paths
     set_variables    names of variables that have a value in some cluster. Those that name partitions get the placeholder in SET_ALREADY,
                      unless this command line sets them
     """

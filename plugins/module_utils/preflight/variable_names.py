@@ -31,7 +31,7 @@ class VariableNames(NamedTuple):
 
 
 def misspelled_variables(names: VariableNames, given: Collection[str], on_command_line: Collection[str] = ()) -> list[str]:
-    """Return a sentence for each name in `given` that looks like a variable of this collection and is not one, with the nearest name.
+    """Return a sentence for each name in `given` that looks like a variable of this collection and is not one, with the nearest name of `names`.
 
     `on_command_line`: the names of `given` that `-e` sets. They override what a role sets, so they must not be internal variables of
     roles. A misspelled one is reported even if the inventory sets the right name, which may belong to another cluster.

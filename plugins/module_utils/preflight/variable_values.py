@@ -40,7 +40,10 @@ SINGLE = {
 
 
 def value_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each of `values` that its specification does not allow. `specs`: specifications by name, as in an argument spec."""
+    """Return a sentence for each of `values` (by name) that its specification or its range does not allow. A secret's value is not shown.
+
+    `specs`: specifications by name, as in an argument spec. Values without one are not checked. Ranges are those of `numeric_options`.
+    """
     return [text for name in sorted(values) if name in specs for text in _problems(name, specs[name], values[name])]
 
 
@@ -107,7 +110,7 @@ def _wrong_entry(entry: Mapping[str, Any], value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as one line of at most SHOWN characters."""
+    """Return a value as one line of at most SHOWN characters, with control characters escaped."""
     text = printable(str(value))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import NOT_IN_PROGRESS, Move
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 # Partitions per request. A second request waits until brokers have created the replicas of the first, which takes longer the more there are.
 BATCH = 2000
@@ -46,7 +47,10 @@ class Cancellation(NamedTuple):
 
 
 def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancellation:
-    """Cancel these moves (KIP-455), then restore the order of their replicas. A move that has ended already is not a problem."""
+    """Cancel these moves (KIP-455), then restore the order of their replicas. A move that has ended already is not a problem.
+
+    Waits at most SETTLED_SECONDS for brokers to learn of it. Raises nothing if the cluster fails: the result has the errors.
+    """
     problems: dict[TopicPartition, Answer] = {}
     ended: list[TopicPartition] = []
     for batch in chunks(moves, BATCH):
@@ -57,9 +61,9 @@ def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancel
             continue
         for key in batch:
             answer = answers.get(key, (None, "it is missing from the controller's response; run again"))
-            if key not in answers or answer[0] not in (None, NOT_IN_PROGRESS):
+            if key not in answers or answer[0] not in (None, kafka_errors.NO_REASSIGNMENT_IN_PROGRESS):
                 problems[key] = answer
-            elif answer[0] == NOT_IN_PROGRESS:
+            elif answer[0] == kafka_errors.NO_REASSIGNMENT_IN_PROGRESS:
                 ended.append(key)
     arrived: set[TopicPartition] = set()
     try:

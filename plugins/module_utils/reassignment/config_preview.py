@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     SET,
     SUBTRACT,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Setting,
@@ -40,7 +40,7 @@ class Configurable(HasLogDirs, Protocol):
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
-    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
+    def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
     def unreachable_rows(self) -> list[dict[str, Any]]: ...
 
 
@@ -60,19 +60,22 @@ class ConfigPreview:
         self.unreachable_rows = cluster.unreachable_rows
 
     def unfenced(self) -> set[int]:
-        """Return the brokers that were alive at the first call."""
+        """Return the ids of the brokers that were unfenced at the first call."""
         if self._unfenced is None:
             self._unfenced = self._cluster.unfenced()
         return set(self._unfenced)
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
-        """Return configs by broker, as the cluster's own method does."""
+        """Return dynamic configs by broker id, with the changes that were accepted. A broker that does not answer is absent."""
         if unknown := set(ids) - self._brokers.keys():
             self._brokers |= self._cluster.broker_configs(unknown, names)
         return {broker: dict(self._brokers[broker]) for broker in ids if broker in self._brokers}
 
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
-        """Return configs by topic, as the cluster's own method does."""
+        """Return configs by topic, with the changes that were accepted. A topic that does not exist is absent.
+
+        Raises ClusterError if the configs of all topics that were read so far exceed `limits.CONFIGS_BYTES`.
+        """
         if unknown := set(topics) - self._topics.keys():
             found = self._cluster.topic_configs_of(unknown, names)
             for topic, settings in found.items():
@@ -80,8 +83,11 @@ class ConfigPreview:
             self._topics |= found
         return {topic: dict(self._topics[topic]) for topic in topics if topic in self._topics}
 
-    def alter_configs(self, changes: Iterable[Change], validate_only: bool = True) -> dict[Resource, Refusal | None]:
-        """Validate the changes on the cluster, and keep those that it would accept. Returns None or the refusal, by resource."""
+    def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = True) -> dict[Resource, Refusal | None]:
+        """Validate the changes on the cluster, and show those that it would accept in later reads. Nothing on the cluster changes.
+
+        Returns the refusal of each resource, None if there is none; a broker that does not answer is absent. `validate_only` has no effect.
+        """
         wanted = list(changes)
         # Removing an accepted change needs no other permission, so it is not validated: a run of many moves needs half the requests.
         undone = {change.resource for change in wanted if change.operation in (DELETE, SUBTRACT)} & self._accepted
@@ -93,7 +99,7 @@ class ConfigPreview:
                 self._remember(change)
         return answers
 
-    def _remember(self, change: Change) -> None:
+    def _remember(self, change: ConfigOperation) -> None:
         kind, name = change.resource
         settings = self._topics.get(name) if kind == TOPIC else self._brokers.get(int(name))
         if settings is None:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation
@@ -28,14 +29,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Cancellable,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import Measurable, ProgressTracker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import CANCELLED, REASSIGNED, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import CANCELLED, REASSIGNED, MoveResult
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
-    IN_PROGRESS,
     MOVING,
-    NOT_AVAILABLE,
     SUBMIT,
-    UNKNOWN,
     Move,
     Verdict,
     leader_problem,
@@ -45,7 +43,6 @@ POLL_MIN_SECONDS, POLL_MAX_SECONDS = 0.05, 1.0  # seconds between polls
 MEASURE_SECONDS = 3.0  # between two measurements of progress
 INBOUND_SECONDS = 1.0  # for so long the growth of the leaders' logs is measured
 FRESH_SECONDS = 1.0  # for so long a read state of partitions counts as current
-TIMED_OUT = "REQUEST_TIMED_OUT"
 
 
 class Movable(Measurable, Cancellable, Protocol):
@@ -109,7 +106,7 @@ class ReassignmentExecutor:
         self._live: set[int] = set()  # brokers that were alive at any time since the throttle was set
         self._inbound: dict[TopicPartition, float] = {}  # bytes per second that producers write to partitions
         self._read_at = self._answered_at = self._measured_at = time.monotonic()
-        self.results: dict[TopicPartition, Result] = {}
+        self.results: dict[TopicPartition, MoveResult] = {}
         self.changed = False
         self.warnings: list[str] = []
 
@@ -118,7 +115,8 @@ class ReassignmentExecutor:
     def run(self, stop_signal: Callable[[], str | None] = lambda: None) -> str | None:
         """Move all partitions and wait for them. Returns the sentence why the run ended early, None if every move has ended.
 
-        `stop_signal`: returns the name of a signal that was received, None before that.
+        `stop_signal`: returns the name of a signal that was received, None before that. A RecoveryError ends the run, too; its text is then
+        in the sentence.
         """
         began, pause = time.monotonic(), POLL_MIN_SECONDS
         try:
@@ -146,7 +144,7 @@ class ReassignmentExecutor:
         return None
 
     def submit_only(self, stop_signal: Callable[[], str | None] = lambda: None) -> str | None:
-        """Submit all moves at once and wait until they are under way or have ended. Returns and parameter: as for `run`."""
+        """Submit all moves in batches, then wait until each is under way or has ended. Result and parameter are those of `run`."""
         try:
             while self._queue:
                 if signal := stop_signal():
@@ -155,7 +153,7 @@ class ReassignmentExecutor:
             while self._under_way:
                 ongoing = self._cluster.reassignments()
                 for key in [key for key, move in self._under_way.items() if key in ongoing and ongoing[key].target == move.target]:
-                    self.results[key] = Result.of(self._under_way.pop(key), MOVING)
+                    self.results[key] = MoveResult.of(self._under_way.pop(key), MOVING)
                 self._settle_ended(ongoing)
                 time.sleep(POLL_MIN_SECONDS if self._under_way else 0)
         except RecoveryError as error:
@@ -163,11 +161,11 @@ class ReassignmentExecutor:
         return None
 
     def cancel(self) -> None:
-        """Cancel the reassignments whose verdict is CANCEL."""
+        """Cancel the reassignments whose verdict is CANCEL (KIP-455). `results` has the errors; a move that has arrived already is REASSIGNED."""
         self.changed = bool(self._to_cancel)
         for key, problem in self._cancelled(self._to_cancel).items():
             move = self._to_cancel[key]
-            self.results[key] = Result.of(move, CANCELLED) if problem is None else Result.of(move, FAILED, *problem)
+            self.results[key] = MoveResult.of(move, CANCELLED) if problem is None else MoveResult.of(move, Outcome.FAILED, *problem)
 
     def _prepare(self) -> None:
         """Measure how much there is to copy and, with a throttle, the write rates, which may exceed it."""
@@ -213,7 +211,7 @@ class ReassignmentExecutor:
             self._doubts |= dict.fromkeys(batch, str(error))
         refused = [key for key in batch if key in answers and answers[key][0] is not None]
         for key in refused:
-            self.results[key] = Result.of(batch.pop(key), FAILED, *answers[key])
+            self.results[key] = MoveResult.of(batch.pop(key), Outcome.FAILED, *answers[key])
         self._under_way |= batch
         self._release(refused)
 
@@ -229,17 +227,24 @@ class ReassignmentExecutor:
                 self.results[key] = problem
         return valid
 
-    def _problem(self, move: Move, state: PartitionState | None, unfenced: Collection[int]) -> Result | None:
+    def _problem(self, move: Move, state: PartitionState | None, unfenced: Collection[int]) -> MoveResult | None:
         before = self._states.get(move.key)
         if state is None or (before is not None and state.topic_id != before.topic_id):
-            return Result.of(move, STALE, UNKNOWN, "the topic was deleted or created again meanwhile")
+            return MoveResult.of(
+                move, Outcome.STALE, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, "the topic was deleted or created again meanwhile"
+            )
         if state.replicas != move.current:
-            return Result(*move.key, STALE, state.replicas, move.target, None, "its replicas have changed meanwhile; run again")
+            return MoveResult(*move.key, Outcome.STALE, state.replicas, move.target, None, "its replicas have changed meanwhile; run again")
         dead = [broker for broker in move.adding if broker not in unfenced]
         if dead:
-            return Result.of(move, FAILED, NOT_AVAILABLE, f"broker {dead[0]} was fenced meanwhile; start it, or name another one")
+            return MoveResult.of(
+                move,
+                Outcome.FAILED,
+                kafka_errors.BROKER_NOT_AVAILABLE,
+                f"broker {dead[0]} was fenced meanwhile; start it, or name another one",
+            )
         if problem := leader_problem(move, state, unfenced):
-            return Result.of(move, FAILED, *problem)
+            return MoveResult.of(move, Outcome.FAILED, *problem)
         return None
 
     def _read(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
@@ -287,23 +292,23 @@ class ReassignmentExecutor:
             self._tracker.on_arrived(arrived)
         self._release(done)
 
-    def _result_of(self, move: Move, state: PartitionState | None, other: OngoingReassignment | None, since: float) -> Result | None:
+    def _result_of(self, move: Move, state: PartitionState | None, other: OngoingReassignment | None, since: float) -> MoveResult | None:
         """Return the result of a move that has not been listed for `since` seconds, None if brokers may not have learned of its end yet.
 
         `other`: another reassignment of the partition that is under way, None if there is none.
         """
         if other is not None:
             why = f"another process moves it to {list(other.target)}; wait until that has ended, then run again"
-            return Result.of(move, FAILED, IN_PROGRESS, why)
+            return MoveResult.of(move, Outcome.FAILED, kafka_errors.REASSIGNMENT_IN_PROGRESS, why)
         settled = since >= SETTLED_SECONDS
         if state is not None and state.replicas == move.target and (settled or {*move.adding} <= {*state.isr}):
-            return Result.of(move, REASSIGNED)
+            return MoveResult.of(move, REASSIGNED)
         if not settled:
             return None
         if state is None:
-            return Result.of(move, STALE, UNKNOWN, "the topic was deleted meanwhile")
+            return MoveResult.of(move, Outcome.STALE, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, "the topic was deleted meanwhile")
         why = self._doubts.get(move.key) or "another process has cancelled or replaced the move"
-        return Result(*move.key, FAILED, state.replicas, move.target, None, f"{why}; run again")
+        return MoveResult(*move.key, Outcome.FAILED, state.replicas, move.target, None, f"{why}; run again")
 
     def _measure(self, at_once: bool = False) -> None:
         if time.monotonic() - self._measured_at < MEASURE_SECONDS and not at_once:
@@ -330,7 +335,9 @@ class ReassignmentExecutor:
         for move, how in self._abandon(self._limits.throttled):
             dead = [broker for broker in move.adding if broker not in unfenced]
             why = f", broker {dead[0]} is fenced: start it, or name another one" if dead else ""
-            self.results[move.key] = Result.of(move, FAILED, TIMED_OUT, f"nothing was copied for {seconds:.0f} s{why}; {how}")
+            self.results[move.key] = MoveResult.of(
+                move, Outcome.FAILED, kafka_errors.REQUEST_TIMED_OUT, f"nothing was copied for {seconds:.0f} s{why}; {how}"
+            )
         self._tracker.reset_stall_timer()
 
     # --- ending early --------------------------------------------------------------------------------------------
@@ -339,13 +346,13 @@ class ReassignmentExecutor:
         """End the run: submit nothing more, and abandon the moves under way. Returns a sentence with `why`, counts, and how to continue."""
         waiting = len(self._queue)
         for move in self._queue:
-            self.results[move.key] = Result.of(move, HELD, message=f"{why}, before it was submitted; run again to continue")
+            self.results[move.key] = MoveResult.of(move, Outcome.HELD, message=f"{why}, before it was submitted; run again to continue")
         self._queue.clear()
         with suppress(RecoveryError):
             self._settle_ended(self._cluster.reassignments())
         abandoned = self._abandon(cancel)
         for move, how in abandoned:
-            self.results[move.key] = Result.of(move, HELD if cancel else MOVING, message=f"{why}; {how}")
+            self.results[move.key] = MoveResult.of(move, Outcome.HELD if cancel else MOVING, message=f"{why}; {how}")
         done = sum(1 for result in self.results.values() if result.outcome == REASSIGNED)
         return (
             f"{why}: {done} of {self._total} partitions have their new replicas, {len(abandoned)} moves under way were "
@@ -372,5 +379,5 @@ class ReassignmentExecutor:
         """Cancel moves. Returns the error of each, None if it was cancelled. Moves that have ended meanwhile are absent, and get their result."""
         cancelled = cancellation.cancel(self._cluster, moves)
         self.warnings += [cancelled.warning] if cancelled.warning else []
-        self.results |= {key: Result.of(moves[key], REASSIGNED) for key in cancelled.arrived}
+        self.results |= {key: MoveResult.of(moves[key], REASSIGNED) for key in cancelled.arrived}
         return {key: cancelled.problems.get(key) for key in moves if key not in cancelled.arrived}

@@ -36,7 +36,10 @@ class HasLogDirs(Protocol):
 
 
 def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
-    """Return the bytes of each partition's log on its leader. A partition is absent if it has no leader or the leader does not answer."""
+    """Return the size in bytes of each partition's log on its leader (by `states`). A partition without a leader that answers is absent.
+
+    Raises ClusterError if the answers exceed the memory that the client may use.
+    """
     leaders = {key: states[key].leader for key in keys if key in states and states[key].leader >= 0}
     found = cluster.log_dirs(set(leaders.values()), sorted(leaders)) if leaders else {}
     return {key: found[leader].sizes[key] for key, leader in leaders.items() if leader in found and key in found[leader].sizes}
@@ -45,9 +48,9 @@ def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], stat
 def measure_write_rates(
     cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float
 ) -> dict[TopicPartition, float]:
-    """Return the bytes per second that producers write to each partition, measured for so many seconds.
+    """Return the bytes per second that producers write to each partition, measured for `seconds`.
 
-    A partition is absent if its leader does not answer. Raises RecoveryError if no broker answers.
+    A partition is absent if its leader does not answer. Errors are those of `sizes_on_leaders`.
     """
     before, began = sizes_on_leaders(cluster, keys, states), time.monotonic()
     time.sleep(seconds)

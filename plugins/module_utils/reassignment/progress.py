@@ -40,7 +40,7 @@ class ReplicaProgress(NamedTuple):
 class Measurements:
     """Answers of brokers: `sizes` (bytes) and `ends` (log end offsets) of replicas, by broker and partition. Unknown replicas are absent.
 
-    `silent`: whether brokers were asked and none of them had an answer.
+    `silent`: whether brokers got requests and none of them answered.
     """
 
     sizes: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
@@ -54,7 +54,10 @@ def statuses(
     registered: Collection[int],
     measured: Measurements,
 ) -> list[ReplicaProgress]:
-    """Return the status of these replicas (brokers by partition), in the given order. `registered`: all brokers of the cluster, alive or not."""
+    """Return the progress of `replicas` (broker ids by partition), in the order given.
+
+    `states`: of all partitions that exist; `registered`: ids of all brokers, fenced ones included.
+    """
     topics = {topic for topic, _partition in states}
     return [_status(key, broker, states.get(key), topics, registered, measured) for key, brokers in replicas.items() for broker in brokers]
 
@@ -104,7 +107,10 @@ class Meter:
         self.copied = 0
 
     def note(self, now: float, sizes: Mapping[Replica, int]) -> bool:
-        """Record the sizes (bytes) of replicas that are copied, or have just arrived. Returns whether any has grown."""
+        """Record the sizes (bytes) of replicas that are copied, or have just arrived. Returns whether any has grown.
+
+        `now`: seconds of the monotonic clock. The first size of a replica counts as copied only after `start_empty`.
+        """
         before = self.copied
         for replica, size in sizes.items():
             # A log that shrinks was truncated or deleted by retention.
@@ -122,14 +128,14 @@ class Meter:
 
     @property
     def rate(self) -> float | None:
-        """Return the bytes per second over the window, None until there are two points in time."""
+        """Return the copied bytes per second over the window, None until `note` was called at two points in time."""
         if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
             return None
         return (self._seen[-1][1] - self._seen[0][1]) / (self._seen[-1][0] - self._seen[0][0])
 
 
 def seconds_left(bytes_left: int | None, rate: float | None) -> float | None:
-    """Return the estimated seconds until so many bytes are copied, None if the bytes or the rate are unknown, or the rate is 0."""
+    """Return the estimated seconds until `bytes_left` are copied, None if they or the rate (bytes per second) are unknown, or the rate is 0."""
     if bytes_left == 0:
         return 0.0
     return None if bytes_left is None or not rate else bytes_left / rate

@@ -38,7 +38,7 @@ class ProgressFile:
         self._replace(progress.line(self._head["cluster"], summary), ended=False)
 
     def end(self, message: str) -> None:
-        """Write that the run has ended. `message`: how."""
+        """Write the last progress with `ended` true. `message`: a sentence on how the run ended."""
         self._replace(f"{self._head['cluster']}: {message}", ended=True)
 
     def _replace(self, line: str, ended: bool) -> None:
@@ -53,7 +53,7 @@ def path_of(workdir: str, cluster: str) -> Path:
 
 
 def line_of(path: Path, run_id: str) -> str | None:
-    """Return the line of this run's progress file, None if there is no file or it belongs to another run."""
+    """Return the line of this run's progress file, None if there is no file, it cannot be read, or it belongs to another run."""
     try:
         content = strict_json.parse(read_regular(path, follow=False))
         strict_json.check(content, {"run_id": str, "line": str})

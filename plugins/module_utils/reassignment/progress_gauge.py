@@ -39,7 +39,8 @@ def measure(
 ) -> progress.Measurements:
     """Return size and log end of the replicas that are not in sync, and of their leaders, from the brokers that are alive.
 
-    `replicas`: brokers by partition. Raises RecoveryError if no broker answers.
+    `replicas`: broker ids by partition. A broker that does not answer is absent; the result is `silent` if none answers. Raises ClusterError if
+    the answers exceed the memory that the client may use.
     """
     work: dict[int, list[TopicPartition]] = {}
     for key, brokers in replicas.items():
@@ -70,7 +71,7 @@ class ProgressTracker:
         self._prepared = self._moved_on = time.monotonic()
 
     def prepare(self, keys: Collection[TopicPartition], states: States) -> None:
-        """Read the sizes of these partitions' logs on their leaders."""
+        """Read the sizes of these partitions' logs on their leaders: what there is to copy, and the start of `write_rates`."""
         self._prepared = time.monotonic()
         with contextlib.suppress(RecoveryError):
             self._sizes |= sizes_on_leaders(self._cluster, keys, states)
@@ -94,7 +95,7 @@ class ProgressTracker:
         self._meter.note(self._moved_on, full)
 
     def seconds_stalled(self) -> float | None:
-        """Return the seconds since anything was copied, None if no broker answers, so that a stall cannot be known."""
+        """Return the seconds since anything was copied, None if no broker has answered a measurement yet, so that a stall cannot be known."""
         return None if self._behind is None else time.monotonic() - self._moved_on
 
     def reset_stall_timer(self) -> None:
@@ -104,7 +105,10 @@ class ProgressTracker:
     def read(
         self, under_way: Mapping[TopicPartition, Move], waiting: Collection[Move], states: States, partitions: int, in_sync: int
     ) -> dict[str, Any]:
-        """Measure the moves under way and return `progress.summary` of all `partitions`, of which `in_sync` have arrived."""
+        """Measure the moves `under_way` and return `progress.summary` of all moves. `waiting`: moves that are not submitted yet.
+
+        `partitions`: the number of all moves, of which `in_sync` have arrived.
+        """
         with contextlib.suppress(RecoveryError):  # the last measurements are returned again
             self._seen = self._rows({key: move.adding for key, move in under_way.items()}, states)
         waiting_bytes = progress.known_sum(self._sizes[move.key] * len(move.adding) for move in waiting if move.key in self._sizes)

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
-    FORBIDDEN,
     MOVING,
     REFUSED,
     SUBMIT,
@@ -26,13 +26,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 
 REASSIGNED, CANCELLED = "reassigned", "cancelled"
-OUTCOMES = (FAILED, STALE, HELD, MOVING, CANCELLED, REASSIGNED, UNCHANGED)  # worst first
+OUTCOMES = (Outcome.FAILED, Outcome.STALE, Outcome.HELD, MOVING, CANCELLED, REASSIGNED, UNCHANGED)  # worst first
 NOT_BEGUN = "nothing was submitted, because other partitions were refused"
 GRANT = "this client may not move replicas; grant ALTER on the cluster"
 
 
 @dataclass(frozen=True)
-class Result:
+class MoveResult:
     """The result of one partition. `replicas`: those that it has (moving: that it had), None if unknown; `error`: Kafka's name."""
 
     topic: str
@@ -45,12 +45,12 @@ class Result:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
     @classmethod
-    def of(cls, move: Move, outcome: str, error: str | None = None, message: str | None = None) -> Result:
-        """Return the result of a move with this outcome."""
+    def of(cls, move: Move, outcome: str, error: str | None = None, message: str | None = None) -> MoveResult:
+        """Return the result of a move with this outcome: with the target replicas if it has arrived, else with the current ones."""
         arrived = outcome in (REASSIGNED, UNCHANGED)
         return cls(*move.key, outcome, move.target if arrived else move.current, move.target, error, message)
 
@@ -59,8 +59,8 @@ class Result:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-def predict_results(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = True) -> dict[TopicPartition, Result]:
-    """Return the predicted result of each partition.
+def predict_results(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = True) -> dict[TopicPartition, MoveResult]:
+    """Return the predicted result of each partition. If one partition is refused, moves and cancellations of the others are held.
 
     `wait`: whether the task waits until the replicas are in sync. `may_alter`: False if ALTER on the cluster is not granted.
     """
@@ -77,21 +77,22 @@ def predict_results(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = T
         move = verdict.move
         if verdict.action == REFUSED or move is None:
             current, target = (move.current, move.target) if move else (None, None)
-            result = Result(*verdict.key, FAILED, current, target, verdict.error, verdict.message)
+            result = MoveResult(*verdict.key, Outcome.FAILED, current, target, verdict.error, verdict.message)
         elif verdict.action in (SUBMIT, CANCEL) and not may_alter:
-            result = Result.of(move, FAILED, FORBIDDEN, GRANT)
+            result = MoveResult.of(move, Outcome.FAILED, kafka_errors.CLUSTER_AUTHORIZATION_FAILED, GRANT)
         elif verdict.action in (SUBMIT, CANCEL) and refused:
-            result = Result.of(move, HELD, message=NOT_BEGUN)
+            result = MoveResult.of(move, Outcome.HELD, message=NOT_BEGUN)
         else:
-            result = Result.of(move, outcomes[verdict.action])
+            result = MoveResult.of(move, outcomes[verdict.action])
         found[verdict.key] = result
     return found
 
 
-def report(results: Collection[Result], changed: bool, preview: int, stopped: str | None = None) -> dict[str, Any]:
-    """Return the result of a module: `failed` if a partition has failed, is stale, or the run was stopped.
+def report(results: Collection[MoveResult], changed: bool, preview: int, stopped: str | None = None) -> dict[str, Any]:
+    """Return `changed`, `summary` (counts by outcome), `errors` (counts by Kafka's name) and `results` (rows, worst first) of a module.
 
-    `preview`: maximum of rows in `results`. `stopped`: the sentence why the run ended early, None if it did not.
+    `failed` and `msg` are set if a partition has failed or is stale, or if the run was stopped. `preview`: maximum of rows. `stopped`: the
+    sentence why the run ended early, None if it did not.
     """
     ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
     ordered = one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error))
@@ -102,7 +103,7 @@ def report(results: Collection[Result], changed: bool, preview: int, stopped: st
         "errors": dict(sorted(Counter(result.error for result in ordered if result.error).items())),
         "results": [result.as_dict() for result in ordered[:preview]],
     }
-    bad = [result for result in ordered if result.outcome in (FAILED, STALE)]
+    bad = [result for result in ordered if result.outcome in (Outcome.FAILED, Outcome.STALE)]
     parts = [stopped] if stopped else []
     if bad:
         first = bad[0]
@@ -115,8 +116,8 @@ def report(results: Collection[Result], changed: bool, preview: int, stopped: st
     return found
 
 
-def diff(verdicts: Iterable[Verdict], results: Mapping[TopicPartition, Result]) -> dict[str, str]:
-    """Return the replicas of each partition that changes, before and after."""
+def diff(verdicts: Iterable[Verdict], results: Mapping[TopicPartition, MoveResult]) -> dict[str, str]:
+    """Return Ansible's diff: `before` and `after`, each with one line for each partition whose replicas change."""
     before, after = [], []
     for verdict in verdicts:
         move, outcome = verdict.move, results[verdict.key].outcome

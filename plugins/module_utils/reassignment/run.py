@@ -16,7 +16,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import results, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
@@ -39,7 +39,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     REFUSED,
     SUBMIT,
     Brokers,
-    ReassignmentError,
     Verdict,
     Wanted,
 )
@@ -48,15 +47,18 @@ FOLDER, SUFFIX = "reassignments", ".before.json"
 
 
 def check_options(params: Mapping[str, Any]) -> None:
-    """Raise ReassignmentError for an option that is not valid, or a file that cannot be used. Sends no request."""
+    """Raise RecoveryError for an option that is not valid, or a file that cannot be used. Sends no request.
+
+    `params`: the options of kafka_partition_reassignment.
+    """
     named = validate.wanted(params["partitions"], params["reassignment_file"])
     if params["state"] == "present":
         validate.with_replicas(named)
     rate = params["throttle"]
     if rate is not None and (problem := model.rate_problem("throttle", rate)):
-        raise ReassignmentError(problem)
+        raise RecoveryError(problem)
     if rate is not None and params["state"] == "present" and not params["wait"]:
-        raise ReassignmentError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle instead")
+        raise RecoveryError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle instead")
 
 
 class ReassignmentTask:
@@ -69,7 +71,7 @@ class ReassignmentTask:
         self._cluster, self._workdir, self._params, self._wanted = cluster, workdir, params, wanted
         self._states: dict[TopicPartition, PartitionState] = {}
         self._verdicts: list[Verdict] = []
-        self._results: dict[TopicPartition, results.Result] = {}
+        self._results: dict[TopicPartition, results.MoveResult] = {}
         self._changed = False
         self._stopped: str | None = None
         self._progress: dict[str, Any] | None = None
@@ -83,7 +85,10 @@ class ReassignmentTask:
         return any(verdict.action == REFUSED for verdict in self._verdicts)
 
     def judge(self) -> None:
-        """Decide what to do with each partition, and predict its result. Raises ReassignmentError."""
+        """Read the cluster, decide what to do with each partition, and predict its result.
+
+        Raises RecoveryError if partitions have no replicas or the file of an earlier run cannot be used, and if the cluster does not answer.
+        """
         cluster, params, ongoing = self._cluster, self._params, self._cluster.reassignments()
         if params["state"] == "present":
             targets = validate.with_replicas(self._wanted)
@@ -97,12 +102,15 @@ class ReassignmentTask:
         self._results = results.predict_results(self._verdicts, params["wait"])
 
     def predict(self) -> None:
-        """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Raises ThrottleError, FileError."""
+        """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Changes nothing.
+
+        Raises ThrottleError for a throttle that cannot be set or that Kafka refuses, RecoveryError if another run is active, FileError.
+        """
         operations = self._cluster.permissions(()).cluster
         may_alter = operations is None or "ALTER" in operations
         self._results = results.predict_results(self._verdicts, self._params["wait"], may_alter)
         to_do = [verdict for verdict in self._verdicts if verdict.action in (SUBMIT, CANCEL)]
-        self._changed = any(self._results[verdict.key].outcome not in (FAILED, HELD) for verdict in to_do)
+        self._changed = any(self._results[verdict.key].outcome not in (Outcome.FAILED, Outcome.HELD) for verdict in to_do)
         if operations is None and to_do:
             self.warnings.append("the cluster does not report whether this client may ALTER it, which moving replicas needs")
         if self.refused:
@@ -148,7 +156,10 @@ class ReassignmentTask:
         return model.shortfalls(copying, rates, written)
 
     def move(self, stop_signal: Callable[[], str | None]) -> None:
-        """Submit the moves and, with the option `wait`, wait for them. `stop_signal`: as for `ReassignmentExecutor.run`."""
+        """Submit the moves and, with the option `wait`, wait for them. `stop_signal`: as for `ReassignmentExecutor.run`.
+
+        Raises, before any move is submitted, the errors of `predict` for the throttle and the workdir. Later errors are in the result.
+        """
         params, rate = self._params, self._params["throttle"]
         if rate is not None:
             # A throttle that Kafka refuses for the last moves must fail before the first ones are submitted.
@@ -165,7 +176,10 @@ class ReassignmentTask:
         progress_file.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
 
     def cancel(self) -> None:
-        """Cancel the moves that are under way, then remove the throttle that a killed run has left on them."""
+        """Cancel the moves that are under way, then remove the throttle that a killed run has left on them.
+
+        Errors of moves are in the result. Raises RecoveryError if the journal cannot be used.
+        """
         executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, ExecutionLimits())
         executor.cancel()
         with Throttle(self._cluster, self._journal(), None, self._params["run_id"]) as throttle:
@@ -202,7 +216,11 @@ class ReassignmentTask:
     # --- the result of the module ---------------------------------------------------------------------------------
 
     def report(self, with_diff: bool) -> dict[str, Any]:
-        """Return the result of kafka_partition_reassignment, with a diff if `with_diff`."""
+        """Return the result of kafka_partition_reassignment: the keys of `results.report` and some more.
+
+        These are `left_over_throttle` (counts), `progress` (as `progress.summary`, None if not measured), `previous_assignment` (path of the
+        original replicas, or None), `unreachable_brokers` and, if `with_diff`, `diff`.
+        """
         found = results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
         found |= {
             "changed": self._changed or bool(self._removed_throttles),

@@ -53,7 +53,10 @@ class PartitionStatus(NamedTuple):
 def partition_status(
     key: TopicPartition, target: tuple[int, ...] | None, state: PartitionState | None, under_way: OngoingReassignment | None
 ) -> PartitionStatus:
-    """Compare a partition with its target replicas (None: the target of its reassignment, else its replicas). Pure."""
+    """Return the status of one partition. Pure.
+
+    `target`: the requested replicas, None for those of its reassignment, else its present ones. `state`: None if there is no such partition.
+    """
     if state is None:
         return PartitionStatus(*key, UNKNOWN, (), target or (), (), ())
     wanted = target if target is not None else under_way.target if under_way else state.replicas
@@ -75,7 +78,10 @@ class Status(NamedTuple):
     rate: float | None
 
     def report(self, preview: int) -> dict[str, Any]:
-        """Return the result of `kafka_partition_reassignment_info`. `preview`: maximum of rows of each list."""
+        """Return `summary` (partitions by state), `progress` (as `progress.summary`), and the rows of `partitions` and `replicas`.
+
+        Rows come worst first, but each state before the second row of another. `preview`: maximum of rows of each list.
+        """
         counts = Counter(row.state for row in self.partitions)
         behind = {(row.topic, row.partition) for row in self.replicas if row.status != progress.IN_SYNC}
         in_sync = sum(1 for row in self.partitions if (row.topic, row.partition) not in behind and row.state != UNKNOWN)
@@ -96,7 +102,7 @@ def _plain(row: PartitionStatus) -> dict[str, Any]:
 def read_status(cluster: ReassignmentAdmin, wanted: Wanted | None, window: float = 0.0) -> Status:
     """Read the status of the partitions in `wanted` (None: of all that are moving).
 
-    `window`: seconds between two measurements, for the copy rate; 0 for one measurement and no rate.
+    `window`: seconds between two measurements, for the copy rate; 0 for one measurement and no rate. Raises RecoveryError if no broker answers.
     """
     ongoing = cluster.reassignments()
     targets: Wanted = dict.fromkeys(sorted(ongoing, key=in_recovery_order)) if wanted is None else wanted
@@ -133,7 +139,10 @@ def _followers(
 
 
 def write_layout(cluster: ReassignmentAdmin, workdir: Path, name: str, run_id: str) -> tuple[Path, list[str]]:
-    """Write the layout file of the whole cluster, see `formats.layout_file`. Returns its path, and warnings."""
+    """Write the layout file of the whole cluster, see `formats.layout_file`. Returns its path, and warnings on sizes and configs that are unknown.
+
+    `name`: of the cluster in the inventory. Raises RecoveryError if no broker answers, FileError if the file cannot be written.
+    """
     path = work_file(workdir, layout_file.FOLDER, name, run_id, layout_file.SUFFIX)
     collected_at = utc_now()
     states = sorted(cluster.partitions().values(), key=lambda state: in_recovery_order(state.key))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -32,21 +33,6 @@ ANY_LOG_DIR = "any"
 # Actions of a verdict.
 UNCHANGED, SUBMIT, MOVING, CANCEL, REFUSED = "unchanged", "submit", "moving", "cancel", "refused"
 
-# KIP-179's table of errors, by their present names in Kafka.
-FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
-UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"  # the KIP: INVALID_TOPIC_EXCEPTION, and INVALID_REPLICA_ASSIGNMENT for a partition
-INVALID_REPLICAS = "INVALID_REPLICA_ASSIGNMENT"  # the KIP: UNKNOWN_MEMBER_ID for a broker
-INVALID_FACTOR = "INVALID_REPLICATION_FACTOR"  # KIP-860
-IN_PROGRESS = "REASSIGNMENT_IN_PROGRESS"  # the KIP: PARTITION_REASSIGNMENT_IN_PROGRESS
-NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"  # KIP-455
-# Kafka accepts moves with these two problems, and the reassignment then never ends.
-NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
-NO_LEADER = "LEADER_NOT_AVAILABLE"
-
-
-class ReassignmentError(RecoveryError):
-    """The requested replicas are not valid; the text names the option or file, the partition and the remedy."""
-
 
 @dataclass(frozen=True)
 class Move:
@@ -59,7 +45,7 @@ class Move:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
     @property
@@ -86,7 +72,7 @@ class Verdict:
 
     @property
     def key(self) -> TopicPartition:
-        """(topic, partition)."""
+        """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
 
@@ -99,7 +85,7 @@ class Brokers(NamedTuple):
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Brokers:
-        """Return the brokers among a cluster's nodes."""
+        """Return the ids of a cluster's nodes, as `registered` returns them."""
         found = list(nodes)
         unfenced = frozenset(node.broker_id for node in found if not node.fenced)
         return cls(frozenset(node.broker_id for node in found), unfenced, all(node.fenced is not None for node in found))
@@ -122,10 +108,10 @@ Wanted: TypeAlias = "dict[TopicPartition, tuple[int, ...] | None]"
 
 
 def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: str | None) -> Wanted | None:
-    """Return the desired replicas by partition, as the options `partitions` or `reassignment_file` name them; None where neither is given.
+    """Return the requested replicas by partition in recovery order, from the option `partitions` or `reassignment_file`; None if neither is set.
 
     The file holds the JSON of kafka-reassign-partitions, `{"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}`;
-    other fields are ignored. Entries without replicas have None. Raises ReassignmentError for a file that cannot be read, another
+    other fields are ignored. Entries without replicas have None. Raises RecoveryError for a file that cannot be read, another
     version, log directories other than "any", and a partition that is named twice (KIP-179: INVALID_REQUEST).
     """
     if reassignment_file is not None:
@@ -137,23 +123,23 @@ def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: st
         return None
     if not rows:
         # A list that a template made empty must not mean "everything".
-        raise ReassignmentError(f"{source} names no partition: name some")
+        raise RecoveryError(f"{source} names no partition: name some")
     found: Wanted = {}
     for number, row in enumerate(rows, start=1):
         key, replicas = _entry(row, f"{source}, entry {number}")
         if key in found:
-            raise ReassignmentError(f"{source}: INVALID_REQUEST: {key[0]}-{key[1]} is named twice; name each partition once")
+            raise RecoveryError(f"{source}: INVALID_REQUEST: {key[0]}-{key[1]} is named twice; name each partition once")
         found[key] = replicas
     return dict(sorted(found.items(), key=lambda item: in_recovery_order(item[0])))
 
 
 def with_replicas(found: Wanted | None) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the same with replicas for each partition. Raises ReassignmentError if an entry has none."""
+    """Return what `wanted` returned if every partition has replicas. Raises RecoveryError if one has none, or if `found` is None."""
     if found is None:
-        raise ReassignmentError("state present needs the option partitions, or reassignment_file")
+        raise RecoveryError("state present needs the option partitions, or reassignment_file")
     without_replicas = [f"{topic}-{partition}" for (topic, partition), replicas in found.items() if replicas is None]
     if without_replicas:
-        raise ReassignmentError(f"no replicas are named for {_some(without_replicas)}; name their brokers, the preferred leader first")
+        raise RecoveryError(f"no replicas are named for {_some(without_replicas)}; name their brokers, the preferred leader first")
     return {key: replicas or () for key, replicas in found.items()}
 
 
@@ -162,13 +148,13 @@ def _rows_of(path: Path, source: str) -> list[Any]:
         document = strict_json.parse(read_regular(path))
         strict_json.check(document, {"version": int, "partitions": [dict]})
     except OSError as error:
-        raise ReassignmentError(f"{source} cannot be read: {error.strerror}") from error
+        raise RecoveryError(f"{source} cannot be read: {error.strerror}") from error
     except strict_json.ContentError as error:
-        raise ReassignmentError(
+        raise RecoveryError(
             f'{source}: {error}; the form is {{"version":1,"partitions":[{{"topic":"foo","partition":1,"replicas":[1,2,3]}}]}}'
         ) from error
     if document["version"] != FILE_VERSION:
-        raise ReassignmentError(f"{source} has version {document['version']}, but only version {FILE_VERSION} is supported")
+        raise RecoveryError(f"{source} has version {document['version']}, but only version {FILE_VERSION} is supported")
     rows: list[Any] = document["partitions"]
     return rows
 
@@ -176,12 +162,12 @@ def _rows_of(path: Path, source: str) -> list[Any]:
 def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
     topic, partition, replicas = row.get("topic"), row.get("partition"), row.get("replicas")
     if not isinstance(topic, str) or not strict_json.is_whole(partition) or not can_be_partition(topic, partition):
-        raise ReassignmentError(
+        raise RecoveryError(
             f"{where}: needs a topic (letters, digits, dots, dashes, underscores) and a partition number that is not negative, "
             f"got {strict_json.shortened(dict(row))}"
         )
     if any(directory != ANY_LOG_DIR for directory in row.get("log_dirs") or ()):
-        raise ReassignmentError(
+        raise RecoveryError(
             f'{where}: {topic}-{partition} names log directories; leave log_dirs out (or all "any") and move replicas between the '
             "directories of a broker with kafka-reassign-partitions.sh"
         )
@@ -190,9 +176,7 @@ def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[in
     if not isinstance(replicas, list) or any(
         not strict_json.is_whole(broker) or not 0 <= broker <= strict_json.BROKER.high for broker in replicas
     ):
-        raise ReassignmentError(
-            f"{where}: the replicas of {topic}-{partition} are not a list of broker ids: {strict_json.shortened(replicas)}"
-        )
+        raise RecoveryError(f"{where}: the replicas of {topic}-{partition} are not a list of broker ids: {strict_json.shortened(replicas)}")
     return (topic, partition), tuple(replicas)
 
 
@@ -223,7 +207,7 @@ def _judged(
 ) -> Verdict:
     state = states.get(key)
     if state is None:
-        return Verdict(*key, REFUSED, error=UNKNOWN, message=unknown(key, topics))
+        return Verdict(*key, REFUSED, error=kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, message=unknown(key, topics))
     move = Move(*key, under_way.original if under_way else state.replicas, target)
     if under_way is None and target == state.replicas:
         return Verdict(*key, UNCHANGED, move)
@@ -232,13 +216,13 @@ def _judged(
         if under_way.target == target:
             return Verdict(*key, MOVING, move)
         problem = (
-            IN_PROGRESS,
+            kafka_errors.REASSIGNMENT_IN_PROGRESS,
             f"it is already moving from {list(under_way.original)} to {list(under_way.target)}; wait for that, or cancel it first "
             "(state: cancelled)",
         )
     if problem is None and len(target) != len(move.current) and not factor_may_change:
         problem = (
-            INVALID_FACTOR,
+            kafka_errors.INVALID_REPLICATION_FACTOR,
             f"{len(move.current)} replicas would become {len(target)}; set allow_replication_factor_change, or name {len(move.current)}",
         )
     if problem is None and under_way is None:
@@ -259,25 +243,35 @@ def replicas_problem(move: Move, brokers: Brokers) -> tuple[str, str] | None:
     """Return Kafka's error and a message if a partition cannot have these replicas, None if it can. Does not check its leader."""
     target = move.target
     if not target:
-        return INVALID_REPLICAS, "its list of replicas is empty; name at least one broker"
+        return kafka_errors.INVALID_REPLICA_ASSIGNMENT, "its list of replicas is empty; name at least one broker"
     twice = sorted({broker for broker in target if target.count(broker) > 1})
     if twice:
-        return INVALID_REPLICAS, f"{_ids(twice)} is in {list(target)} more than once; name each broker once"
+        return kafka_errors.INVALID_REPLICA_ASSIGNMENT, f"{_ids(twice)} is in {list(target)} more than once; name each broker once"
     # If the cluster does not list fenced brokers, a broker that has a replica already counts as registered.
     known = brokers.registered if brokers.complete else brokers.registered.union(move.current)
     unregistered = [broker for broker in target if broker not in known]
     if unregistered:
-        return INVALID_REPLICAS, f"{_ids(unregistered)} of {list(target)} is not registered in this cluster; name others, or start it first"
+        return (
+            kafka_errors.INVALID_REPLICA_ASSIGNMENT,
+            f"{_ids(unregistered)} of {list(target)} is not registered in this cluster; name others, or start it first",
+        )
+    # Kafka accepts a move to a broker that is not alive, or without a leader to copy from; the reassignment then never ends.
     dead = [broker for broker in move.adding if broker not in brokers.unfenced]
     if dead:
-        return NOT_AVAILABLE, f"{_ids(dead)} is not alive (fenced) and could not copy the partition; start it, or name another broker"
+        return (
+            kafka_errors.BROKER_NOT_AVAILABLE,
+            f"{_ids(dead)} is not alive (fenced) and could not copy the partition; start it, or name another broker",
+        )
     return None
 
 
 def leader_problem(move: Move, state: PartitionState, unfenced: Collection[int]) -> tuple[str, str] | None:
-    """Return Kafka's error and a message if a partition has no live leader to copy from, None if it has one or nothing must be copied."""
+    """Return Kafka's error and a message if a partition has no live leader to copy from, None if it has one or nothing must be copied.
+
+    `unfenced`: broker ids. Kafka accepts such a reassignment, and it never ends.
+    """
     if move.adding and state.leader not in unfenced:
-        return NO_LEADER, f"it has no live leader that {_ids(move.adding)} could copy from; recover it first"
+        return kafka_errors.LEADER_NOT_AVAILABLE, f"it has no live leader that {_ids(move.adding)} could copy from; recover it first"
     return None
 
 
@@ -286,7 +280,10 @@ def judge_cancellations(
     states: Mapping[TopicPartition, PartitionState],
     ongoing: Mapping[TopicPartition, OngoingReassignment],
 ) -> list[Verdict]:
-    """Return a verdict for each partition (None: all that are moving) whose reassignment is to be cancelled: CANCEL, UNCHANGED, or REFUSED."""
+    """Return a verdict for each partition whose reassignment is to be cancelled: CANCEL, UNCHANGED (it does not move), or REFUSED.
+
+    `keys`: the partitions, None for all that are moving. `states`, `ongoing`: the partitions of the cluster and their reassignments.
+    """
     topics = {topic for topic, _partition in states}
     chosen = sorted(ongoing, key=in_recovery_order) if keys is None else keys
     verdicts = []
@@ -296,7 +293,7 @@ def judge_cancellations(
         elif key in states:
             verdicts.append(Verdict(*key, UNCHANGED, Move(*key, states[key].replicas, states[key].replicas)))
         else:
-            verdicts.append(Verdict(*key, REFUSED, error=UNKNOWN, message=unknown(key, topics)))
+            verdicts.append(Verdict(*key, REFUSED, error=kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, message=unknown(key, topics)))
     return verdicts
 
 
@@ -316,7 +313,7 @@ def restore_orders(verdicts: Iterable[Verdict], before: Mapping[TopicPartition, 
 
 
 def as_file(assignments: Mapping[TopicPartition, Sequence[int]]) -> bytes:
-    """Return the JSON of kafka-reassign-partitions (version 1) for these replicas, one partition a line."""
+    """Return the JSON of kafka-reassign-partitions (version 1) for these replicas (broker ids by partition), one partition on each line."""
     rows = [
         json.dumps({"topic": topic, "partition": partition, "replicas": list(replicas)}, separators=(",", ":"))
         for (topic, partition), replicas in sorted(assignments.items(), key=lambda item: in_recovery_order(item[0]))

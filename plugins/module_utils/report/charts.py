@@ -1,89 +1,34 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Charts as inline SVG, drawn by pygal. Their colours come from the page's style sheet, for light and dark mode. They have no scripts."""
+"""The charts of the report page: which rows they show, and how they are labelled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from xml.etree import ElementTree as ET
 
 with suppress(ImportError):  # common.optional_imports names what is missing
-    import pygal
+    from markupsafe import Markup
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
-
-# A chart with more bars cannot be read. The table beside it has all rows.
-MOST_BARS = 20
-_LONGEST_LABEL = 32
-_BAR, _FRAME = 30, 46
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page_context, svg
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import OUTCOME_LABELS, SHOWN_FIRST
 
 
-def _svg(chart: Any, label: str, classes: Sequence[str]) -> str:
-    """Return the chart without pygal's styles, scripts and comments. `classes`: one per series, for the style sheet."""
-    root = chart.render_tree()
-    for parent in list(root.iter()):
-        parent.attrib.pop("id", None)  # several charts share a page
-        for child in list(parent):
-            if not isinstance(child.tag, str) or child.tag in ("style", "script", "title") or "overlay" in (child.get("class") or ""):
-                parent.remove(child)
-            elif child.tag == "desc" and child.get("class") == "value":
-                # Browsers show a title as a tooltip, without a script.
-                child.tag = "title"
-            elif child.tag == "desc":
-                parent.remove(child)
-        for number, name in enumerate(classes):
-            own = (parent.get("class") or "").split()
-            if f"color-{number}" in own or f"serie-{number}" in own:
-                parent.set("class", " ".join([*own, f"of-{name}"]))
-    root.set("role", "img")
-    root.set("aria-label", printable(label))
-    text: str = ET.tostring(root, encoding="unicode")
-    return text
-
-
-def _settings(height: int) -> dict[str, Any]:
+def charts(doc: Mapping[str, Any]) -> dict[str, Any]:
+    """Return each chart of the page as SVG, and its legend (column → label), from the report's document."""
+    clusters = [{"cluster": row["cluster"], **row["outcomes"]} for row in doc["clusters"] if row["partitions"]]
+    outcomes = {key: OUTCOME_LABELS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
+    kinds: Sequence[Mapping[str, Any]] = [
+        {**row, "risk": page_context.RISK_TITLES.get(row["risk"], row["risk"])} for row in page_context.kinds(doc)
+    ]
+    lines = {"offline": "offline", "one_failure": "one failure from offline"}
     return {
-        "js": [],
-        "css": [],
-        "no_prefix": True,
-        "disable_xml_declaration": True,
-        "width": 860,
-        "height": height,
-        "margin": 8,
-        "show_legend": False,  # the page has a legend as text
-        "show_x_guides": False,
-        "truncate_label": _LONGEST_LABEL,
-        "value_formatter": lambda value: f"{value:,.0f}",
-        "max_scale": 6,
+        "outcomes": Markup(svg.bars(clusters, "cluster", outcomes, "Partitions by outcome, one bar per cluster")),
+        "outcome_legend": outcomes,
+        "risks": Markup(svg.bars(kinds, "risk", {"partitions": "partitions"}, "Partitions by risk")),
+        "risk_legend": {"partitions": "partitions in the newest snapshots"},
+        "trend": Markup(svg.days(doc["trend"], lines, "Partitions offline and one failure from offline, day by day")),
+        "trend_legend": lines,
     }
-
-
-def bars(rows: Sequence[Mapping[str, Any]], name: str, series: Mapping[str, str], label: str) -> str:
-    """Return horizontal stacked bars, one per row, or an empty text without rows. `name`: key of a row's name; `series`: titles by key of a number.
-
-    The parts have the classes `of-<key>`.
-    """
-    shown = list(reversed(rows[:MOST_BARS]))
-    present = {key: title for key, title in series.items() if any(row[key] for row in shown)}
-    if not present:
-        return ""
-    chart = pygal.HorizontalStackedBar(**_settings(_FRAME + _BAR * len(shown)))
-    chart.x_labels = [printable(str(row[name])) for row in shown]
-    for key, title in present.items():
-        chart.add(title, [row[key] for row in shown])
-    return _svg(chart, label, list(present))
-
-
-def days(rows: Sequence[Mapping[str, Any]], series: Mapping[str, str], label: str) -> str:
-    """Return lines over the days (`date`), or an empty text for fewer than two days. `series`: titles by key of a number."""
-    if len(rows) < 2:
-        return ""
-    chart = pygal.Line(show_minor_x_labels=False, show_dots=len(rows) <= 40, include_x_axis=True, **_settings(240))
-    chart.x_labels = [row["date"] for row in rows]
-    chart.x_labels_major = [row["date"] for row in rows[:: max(1, len(rows) // 6)]]
-    for key, title in series.items():
-        chart.add(title, [row[key] for row in rows])
-    return _svg(chart, label, list(series))

@@ -12,7 +12,8 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, count, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, FOLDER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import GIVEN_A_LEADER, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import WITHOUT_LEADER
 
 Row = dict[str, Any]
 Rows = list[Row]

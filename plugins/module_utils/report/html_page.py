@@ -10,7 +10,7 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,38 +21,35 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from markupsafe import Markup
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable_tree
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_LABELS, capital, number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, page_context, page_tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.document import LIMITS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_script import SCRIPT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_style import STYLE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_template import TEMPLATE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import SHOWN_FIRST, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, page_context, page_files, page_tables, svg
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
+    OUTCOME_LABELS,
+    SHOWN_FIRST,
+    WITHOUT_LEADER,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.scope import LIMITS
 
 STEPS_SHOWN = 12
 # The last statement of the bundle, `export{… vh as default …}`, has the internal name of DataTables.
 _EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
 
 
-class BundleError(RecoveryError):
-    """The library itables has no usable DataTables."""
-
-
 @cache
 def datatables() -> str:
-    """Return DataTables as statements of a module script that define `DataTable`. Raises BundleError if the library itables is missing or has changed."""
+    """Return DataTables as statements of a module script that define `DataTable`. Raises RecoveryError if the library itables is missing or has changed."""
     found = importlib.util.find_spec("itables")
     folders = found.submodule_search_locations if found else None
     path = Path(next(iter(folders)), "html", "dt_bundle.js") if folders else None
     if path is None or not path.is_file():
-        raise BundleError("the Python library itables is missing, which the tables of the page need: pip install 'itables>=2.9,<2.10'")
+        raise RecoveryError("the Python library itables is missing, which the tables of the page need: pip install 'itables>=2.9,<2.10'")
     # In a script of HTML this sign, which regular expressions of DataTables have, would start a comment that hides the end of the script.
     source = path.read_text(encoding="utf-8").replace("<!--", "<\\!--")
     exports = list(_EXPORTS.finditer(source))
     inside = re.search(r"([\w$]+) as default\b", exports[-1][1]) if exports else None
     if inside is None or "</script" in source.lower():
-        raise BundleError(f"{path} is not a supported version of DataTables: pip install 'itables>=2.9,<2.10'")
+        raise RecoveryError(f"{path} is not a supported version of DataTables: pip install 'itables>=2.9,<2.10'")
     return f"{source[: exports[-1].start()]}\nconst DataTable = {inside[1]};\n{source[exports[-1].end() :]}\n"
 
 
@@ -62,45 +59,28 @@ def embedded(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def page(document: Mapping[str, Any]) -> str:
-    """Return the page of a document (see `document.collect`)."""
+def page(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """Return the page of a document (see `document.collect`). `files`: the files of `page_files` by name."""
     # Without control characters, which could hide text, reverse it or start a new line.
     doc = printable_tree(document)
-    script = datatables() + SCRIPT
+    script = f"{datatables()}\n{files[page_files.SCRIPT]}"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(loader=jinja2.DictLoader(files), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(grouped=number, spaced=spaced, capitalised=capital, signed=page_context.signed)
     environment.globals.update(cut=page_context.cut, risk_titles=page_context.RISK_TITLES)
     data = {"tables": page_tables.tables(doc), "outcomes": OUTCOME_LABELS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
-    return environment.from_string(TEMPLATE).render(
+    return environment.get_template(page_files.TEMPLATE).render(
         doc=doc,
         policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
-        style=Markup(STYLE),
+        style=Markup("\n" + "".join(files[name] for name in page_files.STYLES)),
         script=Markup(script),
         data=embedded(data),
         outcomes=OUTCOME_LABELS,
-        charts=_charts(doc),
-        most_bars=charts.MOST_BARS,
+        charts=charts.charts(doc),
+        most_bars=svg.MOST_BARS,
         steps_shown=STEPS_SHOWN,
         snapshot_command=Playbooks(doc["inventory"]).line("snapshot"),
         topics_limit=LIMITS["topics"],
         listed_on_paper=sum(1 for row in doc["partitions"] if row["outcome"] in WITHOUT_LEADER),
         **page_context.context(doc),
     )
-
-
-def _charts(doc: Mapping[str, Any]) -> dict[str, Any]:
-    clusters = [{"cluster": row["cluster"], **row["outcomes"]} for row in doc["clusters"] if row["partitions"]]
-    outcomes = {key: OUTCOME_LABELS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
-    kinds: Sequence[Mapping[str, Any]] = [
-        {**row, "risk": page_context.RISK_TITLES.get(row["risk"], row["risk"])} for row in page_context.kinds(doc)
-    ]
-    lines = {"offline": "offline", "one_failure": "one failure from offline"}
-    return {
-        "outcomes": Markup(charts.bars(clusters, "cluster", outcomes, "Partitions by outcome, one bar per cluster")),
-        "outcome_legend": outcomes,
-        "risks": Markup(charts.bars(kinds, "risk", {"partitions": "partitions"}, "Partitions by risk")),
-        "risk_legend": {"partitions": "partitions in the newest snapshots"},
-        "trend": Markup(charts.days(doc["trend"], lines, "Partitions offline and one failure from offline, day by day")),
-        "trend_legend": lines,
-    }

@@ -21,7 +21,7 @@ try:
 except ImportError:  # common.optional_imports names what is missing
     Collector = object  # type: ignore[misc, assignment]
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import CALM
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
@@ -30,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.ri
 
 PREFIX = "kafka_recovery"
 # Planned, or tried without success: the next run of the plan elects a leader for them.
-UNDER_RECOVERY = (PLANNED, FAILED, STALE)
+UNDER_RECOVERY = (PLANNED, Outcome.FAILED, Outcome.STALE)
 Sample = tuple[Sequence[str], float]
 
 

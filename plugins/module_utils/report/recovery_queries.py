@@ -16,15 +16,8 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import (
-    ALREADY_ONLINE,
-    CLEAN_LEADER,
-    ELECTED,
-    FAILED,
-    HELD,
-    OUTCOMES,
-    STALE,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import outcomes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import capped_sum, false_if_null
 
@@ -33,12 +26,11 @@ Read = Callable[[str], "DataFrame"]
 # A partition of a plan that has not been applied. In reports only.
 PLANNED = "planned"
 # The order in which partitions are shown, worst first.
-SHOWN_FIRST = (FAILED, STALE, HELD, PLANNED, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
-WITHOUT_LEADER = (FAILED, STALE, HELD, PLANNED)
+WITHOUT_LEADER = (*outcomes.WITHOUT_LEADER, PLANNED)
+SHOWN_FIRST = (*WITHOUT_LEADER, *(outcome for outcome in Outcome if outcome not in WITHOUT_LEADER))
+OUTCOME_LABELS = outcomes.LABELS | {PLANNED: "planned, not elected"}
 # Modes of a run: a recovery may have elected, a plan and a dry run have not.
 RECOVERED, PLAN_ONLY, DRY_RUN = "recovery", "plan", "dry_run"
-# Outcomes of partitions that got a leader, from this recovery or meanwhile from the controller.
-GIVEN_A_LEADER = (ELECTED, CLEAN_LEADER)
 # States of transactions, the most urgent first.
 TRANSACTIONS_FIRST = ("hanging", "records_lost", "in_doubt", "open")
 # loss.lower_bound_from of a bound from a consumer group's committed offset.
@@ -60,7 +52,7 @@ def recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
 
 def runs(audit: DataFrame, limit: int) -> DataFrame:
     """Return the newest `limit` runs, newest first: times, mode, clusters, partitions by outcome, and remarks, over all clusters."""
-    counts = [F.coalesce(F.sum(F.col("outcomes")[outcome]), F.lit(0)).alias(outcome) for outcome in OUTCOMES]
+    counts = [F.coalesce(F.sum(F.col("outcomes")[outcome]), F.lit(0)).alias(outcome) for outcome in Outcome]
     return (
         audit.groupBy("run_id")
         .agg(
@@ -91,7 +83,7 @@ def of_runs(table: DataFrame, run_ids: Sequence[str], dates: Sequence[object], c
 def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None) -> DataFrame:
     """Return one row per partition of these runs, from the last of them that has it: result, plan and loss joined.
 
-    `word`: the reason code; `detail`: the plan's explanation, else the reason in the result; `told_at`: the time of result or plan. Loss bounds are
+    `word`: the reason code; `detail`: the plan's explanation, else the reason in the result; `reported_at`: the time of result or plan. Loss bounds are
     null if they are not known.
     """
     own = [*KEY, "run_id"]
@@ -106,7 +98,9 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
         *(F.col(name).alias(f"result_{name}") for name in ("designated_leader", "evidence", "reason_code", "reason")),
     )
     loss = of_runs(read("loss"), run_ids, dates, clusters).drop("leader", "date")
-    planned = F.when(F.col("section") == "partitions", PLANNED).when(F.col("section") == "held", HELD).otherwise(ALREADY_ONLINE)
+    planned = (
+        F.when(F.col("section") == "partitions", PLANNED).when(F.col("section") == "held", Outcome.HELD).otherwise(Outcome.ALREADY_ONLINE)
+    )
     joined = (
         result.join(plan, own, "full")
         .join(loss, own, "left")
@@ -120,13 +114,13 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
             F.coalesce("explanation", "result_reason", F.lit("")).alias("detail"),
             "result_reason",
             "strategy",
-            F.coalesce("finished_at", "planned_at").alias("told_at"),
+            F.coalesce("finished_at", "planned_at").alias("reported_at"),
             *("lower_bound", "lower_bound_from", "upper_bound", "upper_bound_from", "estimate", "estimate_from", "gaps"),
             "truncated_records",
             "truncated_unknown",
         )
     )
-    newest = Window.partitionBy(*KEY).orderBy(F.desc("told_at"), F.desc("run_id"))
+    newest = Window.partitionBy(*KEY).orderBy(F.desc("reported_at"), F.desc("run_id"))
     return joined.withColumn("place", F.row_number().over(newest)).where("place = 1").drop("place")
 
 
@@ -188,7 +182,7 @@ def offline_since(read: Read, rows: DataFrame, clusters: Sequence[str] | None) -
         *KEY, F.col("planned_at").alias("at"), (F.col("section") != "online").alias("offline")
     )
     ended = of_clusters(read("result"), clusters).select(
-        *KEY, F.col("finished_at").alias("at"), F.col("outcome").isin(HELD, STALE, FAILED).alias("offline")
+        *KEY, F.col("finished_at").alias("at"), F.col("outcome").isin(Outcome.HELD, Outcome.STALE, Outcome.FAILED).alias("offline")
     )
     seen = planned.unionByName(ended).join(still, KEY, "semi")
     last_online = F.max(F.when(~F.col("offline"), F.col("at"))).over(Window.partitionBy(*KEY))
@@ -217,9 +211,9 @@ def reported_until(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
 
 def offline_later(rows: DataFrame, until: DataFrame) -> DataFrame:
     """Return per cluster the number of rows of `partitions` without a leader that are newer than `reported_until`, and their last time (`seen_at`)."""
-    newer = rows.join(F.broadcast(until), "cluster", "left").where("until IS NULL OR told_at > until")
+    newer = rows.join(F.broadcast(until), "cluster", "left").where("until IS NULL OR reported_at > until")
     offline = newer.where(F.col("outcome").isin(*WITHOUT_LEADER))
-    return offline.groupBy("cluster").agg(F.count("*").alias("partitions"), F.max("told_at").alias("seen_at")).orderBy("cluster")
+    return offline.groupBy("cluster").agg(F.count("*").alias("partitions"), F.max("reported_at").alias("seen_at")).orderBy("cluster")
 
 
 def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
@@ -229,7 +223,7 @@ def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
     """
     own = [*KEY, "run_id", "date"]
     strategies = of_clusters(read("plan"), clusters).select(*own, "strategy")
-    elected = of_clusters(read("result"), clusters).where(F.col("outcome") == ELECTED)
+    elected = of_clusters(read("result"), clusters).where(F.col("outcome") == Outcome.ELECTED)
     return (
         elected.join(strategies, own, "left")
         .groupBy("cluster", F.coalesce("strategy", F.lit("")).alias("strategy"), F.coalesce("evidence", F.lit("")).alias("evidence"))
@@ -243,8 +237,8 @@ def given_leaders(rows: DataFrame) -> DataFrame:
 
     A designated partition that was online had been elected when the run was started before.
     """
-    before = (F.col("outcome") == ALREADY_ONLINE) & F.col("designated_leader").isNotNull()
-    given = rows.where(F.col("outcome").isin(*GIVEN_A_LEADER) | before)
+    before = (F.col("outcome") == Outcome.ALREADY_ONLINE) & F.col("designated_leader").isNotNull()
+    given = rows.where(F.col("outcome").isin(*outcomes.GIVEN_A_LEADER) | before)
     return given.groupBy("run_id", "cluster").agg(F.count("*").alias("partitions")).orderBy("run_id", "cluster")
 
 

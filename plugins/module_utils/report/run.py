@@ -17,8 +17,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import compaction, ingest, input_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import textfile_metrics as textfiles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    document,
+    page_files,
+    prometheus_file,
+    risk_section,
+    scope,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.html_page import STEPS_SHOWN, datatables, page
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
@@ -38,13 +43,14 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
     names = None if clusters is None else [safe_name("clusters", name) for name in clusters]
     commands = Commands(workdir)
     playbooks = Playbooks.from_params(params, commands)
-    wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now, playbooks)
+    wanted = scope.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now, playbooks)
     paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}", make=not check_mode) for kind in ("html", "json")}
     textfile = Path(params["textfile"]).expanduser().absolute() if params["textfile"] else None
     # Checked before minutes of work.
     datatables()
+    files = page_files.passed_or_installed(params[page_files.OPTION])
     if textfile:
-        textfiles.check(textfile)
+        prometheus_file.check(textfile)
     size = sum(source.bytes for run in input_files.find(workdir).values() for source in run.values())
     with session(**where, input_bytes=min(size, MOST_INPUT)) as spark:
         store, ingested = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
@@ -55,14 +61,14 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
             compaction.compact(store.catalog, now.date())
         content = document.collect(lambda table: store.read(table, names), wanted)
         if params["what_if_brokers"]:
-            content["what_if"] = document.what_if(spark, wanted, content, params["what_if_brokers"])
-    html, text = page(content).encode(), json.dumps(content, indent=1).encode() + b"\n"
+            content["what_if"] = risk_section.what_if(spark, wanted, content, params["what_if_brokers"])
+    html, text = page(content, files).encode(), json.dumps(content, indent=1).encode() + b"\n"
     commands.write()
     if not check_mode:
         write_private(paths["html"], html)
         write_private(paths["json"], text)
         if textfile:
-            textfiles.write(textfile, content)
+            prometheus_file.write(textfile, content)
     steps = [{key: row[name] for key, name in _STEP.items()} for row in [*content["held"], *content["others_offline"]]]
     result = {
         "headline": {key: printable(text) for key, text in content["headline"].items()},

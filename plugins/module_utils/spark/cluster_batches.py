@@ -45,10 +45,6 @@ Entries = Callable[[list[str], Keep], "DataFrame | Sequence[Row]"]
 T = TypeVar("T")
 
 
-class NoSnapshotError(RecoveryError):
-    """The run has no directory of sealed files."""
-
-
 class BrokenFileError(RecoveryError):
     """A file with a valid seal has invalid rows and cannot be used."""
 
@@ -115,14 +111,14 @@ class RunFiles:
 def find_run_files(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
     """Check the files of `<workdir>/<folder>/<run_id>`. `clusters`: the expected names; None expects every file except those of `others`.
 
-    A file is quarantined if it is missing, has no valid seal, is of another cluster or run, or was not expected. Raises NoSnapshotError if
+    A file is quarantined if it is missing, has no valid seal, is of another cluster or run, or was not expected. Raises RecoveryError if
     the directory does not exist.
     """
     folder = workdir / kind.folder / safe_name("run_id", run_id)
     check_inside(workdir, folder / "any")
     if not folder.is_dir():
         evidence, module = kind.collect
-        raise NoSnapshotError(f"{folder} is not a directory: collect the {evidence} of run {run_id} first ({module})")
+        raise RecoveryError(f"{folder} is not a directory: collect the {evidence} of run {run_id} first ({module})")
     present = {path.stem for path in folder.glob(f"*{SUFFIX}")} - set(others)
     expected = present if clusters is None else {safe_name("clusters", name) for name in clusters}
     run_files = RunFiles(run_id)

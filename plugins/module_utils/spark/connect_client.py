@@ -9,9 +9,8 @@ import gc
 import os
 import socket
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -20,17 +19,12 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 if TYPE_CHECKING:
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import loopback, socket_users
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import AUTO
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # The error that it raises says what failed.
 warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CONNECT_SECONDS = 10.0
 HEALTH = "/grpc.health.v1.Health/Check"
 # About ten seconds in total: enough for a connection that breaks. A server that has ended is not awaited.
@@ -38,52 +32,27 @@ RETRIES = 6
 RETRY_MILLISECONDS = 4000
 
 
-def own_server(workdir: Path | None, remote: str | None, warn: Callable[[str], None]) -> Server | None:
-    """Return the server that kafka_recovery_spark runs for this workdir, if `remote` is AUTO or its address; else None.
-
-    Waits for a server that is starting. If AUTO cannot use the server in the end, `warn` gets the reason.
-    """
-    if workdir is None or not remote or (found := server_state.running(workdir)) is None:
-        return None
-    if import_error("psutil"):
-        raise SparkError(
-            "psutil is needed to check that the Spark server of the workdir is the one that listens on its port: install psutil"
-        )
-    if remote != AUTO:
-        target = urlsplit(remote)
-        return found if target.hostname in LOOPBACK and target.port == found.port and server_state.is_here(found) else None
-    server = server_state.awaited(workdir)
-    if server and loopback.listener(server.pid, server.port):
-        return server
-    where = "ended before it answered" if server is None else f"does not listen on its port {server.port} any more"
-    where = where if server_state.is_here(found) else f"runs on {found.host}, not here"
-    warn(f"the Spark server of {workdir} {where} (see {server_state.Folder(workdir).log}): this step starts a Spark of its own")
-    return None
-
-
 def need_tls(remote: str) -> None:
-    """Raise SparkError if secrets would be sent to that server in plain text."""
+    """Raise RecoveryError if secrets would be sent to that server in plain text."""
     if "use_ssl=true" not in remote.lower().split(";")[1:]:
-        raise SparkError(
+        raise RecoveryError(
             f"spark_secret_conf would be sent to {remote.partition(';')[0]} in plain text: use TLS (;use_ssl=true), or set it on that server"
         )
 
 
-def connect(remote: str, conf: Mapping[str, str], server: Server | None = None, workdir: Path | None = None) -> SparkSession:
-    """Return a session on a Spark Connect server, which needs no Java here. `server`: the one of `workdir`, if `remote` is its address.
+def connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    """Return a session on a Spark Connect server, which needs no Java here.
 
-    Raises SparkError if the server does not answer, does not speak the protocol, or refuses a setting of `conf`.
+    Raises RecoveryError if the server does not answer, does not speak the protocol, or refuses a setting of `conf`.
     """
-    if server is None:
-        reach(remote, "sc", 15002, "spark_remote")
+    reach(remote, "sc", 15002, "spark_remote")
     try:
         _import_client()
-        builder = _channel(remote, server, workdir)
-        if server is None:
-            _check_protocol(builder)
+        builder = _channel(remote)
+        _check_protocol(builder)
         spark = _client(builder)
     except ImportError as error:
-        raise SparkError(f"spark_remote needs more libraries ({error}); install pyspark[connect]") from error
+        raise RecoveryError(f"spark_remote needs more libraries ({error}); install pyspark[connect]") from error
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     # Spark's default policy tries for ten minutes.
@@ -105,14 +74,12 @@ def _configure(spark: SparkSession, conf: Mapping[str, str]) -> None:
             spark.conf.set(name, value)
 
 
-def _channel(remote: str, server: Server | None, workdir: Path | None) -> DefaultChannelBuilder:
+def _channel(remote: str) -> DefaultChannelBuilder:
     """Return a channel builder. Without TLS nothing proves which process listens on this machine, so the owner of the port is checked."""
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_channel import LoopbackChannel, ServerChannel
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_channel import LoopbackChannel
 
-    if server and workdir:
-        return ServerChannel(remote, server, server_state.token(workdir))
     builder = DefaultChannelBuilder(remote)
     address = None if builder.use_ssl else socket_users.loopback_address(builder.host.strip("[]"))
     return LoopbackChannel(remote, address) if address else builder
@@ -139,7 +106,7 @@ def _import_client() -> None:
 
 
 def _check_protocol(builder: DefaultChannelBuilder) -> None:
-    """Raise SparkError if the server does not speak gRPC. Spark's client would try for minutes.
+    """Raise RecoveryError if the server does not speak gRPC. Spark's client would try for minutes.
 
     Any status of a call proves that it does, also UNIMPLEMENTED. To wait for a ready channel proves no more, and to close such a channel takes 0.2 s.
     """
@@ -154,19 +121,19 @@ def _check_protocol(builder: DefaultChannelBuilder) -> None:
             tls = " over TLS" if builder.secure else ""
             because = ", because a token is sent" if tls and not builder.use_ssl else ""
             what = f"spark_remote: what answers on {builder.endpoint} does not speak Spark Connect{tls}{because}"
-            raise SparkError(f"{what}: check the port of the server (a server with TLS needs ;use_ssl=true)") from error
+            raise RecoveryError(f"{what}: check the port of the server (a server with TLS needs ;use_ssl=true)") from error
 
 
 def reach(address: str, scheme: str, port: int, option: str) -> None:
-    """Raise SparkError, which names `option`, if nothing answers at `address`. Spark itself would try for minutes. `port`: the default."""
+    """Raise RecoveryError, which names `option`, if nothing answers at `address`. Spark itself would try for minutes. `port`: the default."""
     try:
         target = urlsplit(address)
         host, port = target.hostname, target.port or port
     except ValueError:
         host = None
     if not host or target.scheme != scheme:
-        raise SparkError(f"{option} {address!r} is not the URL of a Spark server; it looks like {scheme}://host:{port}")
+        raise RecoveryError(f"{option} {address!r} is not the URL of a Spark server; it looks like {scheme}://host:{port}")
     try:
         socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except OSError as error:
-        raise SparkError(f"{option}: nothing answers on {host}:{port} ({error.strerror or error})") from error
+        raise RecoveryError(f"{option}: nothing answers on {host}:{port} ({error.strerror or error})") from error

@@ -15,7 +15,6 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.errors import PySparkException
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import TOKEN_VARIABLE
 
 # Java's messages if Spark cannot write its temporary files.
 NO_ROOM = (
@@ -27,20 +26,17 @@ NO_ROOM = (
     "Read-only file system",
 )
 PYTHON_OF_WORKERS = "PYSPARK_PYTHON"
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
-
-
-class SparkError(RecoveryError):
-    """Spark cannot be reached or started, or its work failed. The message gives the reason and the remedy."""
 
 
 @contextmanager
 def translate_spark_errors(log: IO[bytes], remote: str | None = None) -> Iterator[None]:
-    """Raise SparkError in place of errors of Spark. `log`: the output of its JVM; `remote`: URL of the Spark Connect server, None for an own JVM."""
+    """Raise RecoveryError in place of errors of Spark. `log`: the output of its JVM; `remote`: URL of the Spark Connect server, None for an own JVM."""
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise SparkError(_error_message(error, log, remote)) from error
+        raise RecoveryError(_error_message(error, log, remote)) from error
 
 
 def _error_message(error: Exception, log: IO[bytes], remote: str | None = None) -> str:

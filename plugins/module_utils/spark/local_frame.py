@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DataFrames from a few rows of this process."""
+"""Rows that go from this process to a DataFrame, and back."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: str) -
     names = fields.fieldNames()
     plain = [{name: _plain(row.get(name)) for name in names} for row in rows]
     return spark.createDataFrame(pa.Table.from_pylist(plain, to_arrow_schema(fields, timezone="UTC")), fields)
+
+
+def fetched_rows(table: DataFrame) -> list[tuple[Any, ...]]:
+    """Return all rows of a table as tuples of plain values.
+
+    They go through Arrow. For `DataFrame.collect` Java pickles every row, which takes several times as long.
+    """
+    batches = table.toArrow().to_batches()
+    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
 def _plain(value: Any) -> Any:

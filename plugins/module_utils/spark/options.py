@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-
-# spark_remote: the server of this workdir (kafka_recovery_spark) if one runs, else an embedded Spark.
-AUTO = "auto"
 
 CONF_ARGUMENTS: dict[str, dict[str, Any]] = {
     # Ansible logs options before a module can refuse them, and spark_conf may have a secret by mistake.
@@ -34,53 +30,43 @@ JAVA_OPTIONS = "javaoptions"
 ON_COMMAND_LINE = "it is on the command line of Java, which all users of the host can read: leave it out"
 
 
-class PlaceError(RecoveryError):
-    """The options name two places for Spark."""
-
-
-class ConfError(RecoveryError):
-    """An option that others can read has a secret."""
-
-
 def stringify_conf(conf: dict[str, Any]) -> dict[str, str]:
     """Return settings with values as Spark accepts them: text, booleans as true and false."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
 
 
 def settings(module: AnsibleModule) -> tuple[dict[str, str], dict[str, str]]:
-    """Return spark_conf and spark_secret_conf of a module with CONF_ARGUMENTS. Raises ConfError if spark_conf seems to have a secret, or if
+    """Return spark_conf and spark_secret_conf of a module with CONF_ARGUMENTS. Raises RecoveryError if spark_conf seems to have a secret, or if
     spark_secret_conf has one that Spark would put on a command line."""
     conf, secrets = stringify_conf(module.params["spark_conf"]), stringify_conf(module.params["spark_secret_conf"])
     # Ansible does not mask the values of a dict that was given as a string.
     module.no_log_values |= {value for value in (*conf.values(), *secrets.values()) if value}
     for name, value in conf.items():
         if name.lower().endswith(JAVA_OPTIONS) and SECRET.search(value):
-            raise ConfError(f"spark_conf: {name} has what looks like a secret; {ON_COMMAND_LINE}")
+            raise RecoveryError(f"spark_conf: {name} has what looks like a secret; {ON_COMMAND_LINE}")
         if SECRET.search(name) and not name.endswith(NO_SECRET) and value not in ("true", "false"):
-            raise ConfError(f"spark_conf: {name} looks like a secret, and logs show spark_conf: put it into spark_secret_conf")
+            raise RecoveryError(f"spark_conf: {name} looks like a secret, and logs show spark_conf: put it into spark_secret_conf")
     for name in secrets:
         if name.lower().endswith(JAVA_OPTIONS):
-            raise ConfError(f"spark_secret_conf: {name} cannot be kept secret; {ON_COMMAND_LINE}")
+            raise RecoveryError(f"spark_secret_conf: {name} cannot be kept secret; {ON_COMMAND_LINE}")
     module.no_log_values -= set(conf.values()) - set(secrets.values())
     return conf, secrets
 
 
 def session_arguments(module: AnsibleModule) -> dict[str, Any]:
-    """Return the keyword arguments of `session.session`, from the options of a module with SPARK_ARGUMENTS and `workdir`.
+    """Return the keyword arguments of `session.session`, from the options of a module with SPARK_ARGUMENTS.
 
-    Raises PlaceError if the options name two places, ConfError as `settings` does.
+    Raises RecoveryError if the options name two places, and as `settings` does.
     """
     master, remote = module.params["spark_master"] or None, module.params["spark_remote"] or None
-    if master and remote and remote != AUTO:
-        raise PlaceError("spark_master and spark_remote are mutually exclusive: Spark runs in one place; leave one of them out")
+    if master and remote:
+        raise RecoveryError("spark_master and spark_remote are mutually exclusive: Spark runs in one place; leave one of them out")
     conf, secrets = settings(module)
     return {
         "master": master,
         "remote": remote,
         "conf": conf,
         "secrets": secrets,
-        "workdir": Path(module.params["workdir"]).expanduser().absolute(),
-        "warn": module.warn,
     }
 
 

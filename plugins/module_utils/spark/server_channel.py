@@ -15,9 +15,8 @@ try:
 except ImportError:
     DefaultChannelBuilder = object  # type: ignore[misc, assignment]
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import loopback, socket_users
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 REMEDY = "use TLS (;use_ssl=true), or leave spark_remote out"
 
@@ -51,20 +50,20 @@ class LoopbackChannel(DefaultChannelBuilder):  # type: ignore[misc]
         return False
 
     def toChannel(self) -> grpc.Channel:
-        """Return a channel. Raises SparkError unless the listener is known to be root's or this user's."""
+        """Return a channel. Raises RecoveryError unless the listener is known to be root's or this user's."""
         return self._guarded(self._check())
 
     def _check(self) -> Callable[[], bool]:
-        """Return the check of each call. Raises SparkError if the listener must not get any data."""
+        """Return the check of each call. Raises RecoveryError if the listener must not get any data."""
         address, port = self._address, self._server_port
         try:
             users = socket_users.listening(address, port)
         except OSError as error:
-            raise SparkError(f"spark_remote: only Linux shows whose server listens on {address}:{port}: {REMEDY}") from error
+            raise RecoveryError(f"spark_remote: only Linux shows whose server listens on {address}:{port}: {REMEDY}") from error
         if not users:
-            raise SparkError(f"spark_remote: no process of this machine listens on {address}:{port}: correct the address, or {REMEDY}")
+            raise RecoveryError(f"spark_remote: no process of this machine listens on {address}:{port}: correct the address, or {REMEDY}")
         for user in socket_users.strangers(users):
-            raise SparkError(
+            raise RecoveryError(
                 f"spark_remote: another user (uid {user}) listens on {address}:{port} and could read what is sent there: {REMEDY}"
             )
         return lambda: socket_users.connected_to_own(address, port)
@@ -74,20 +73,3 @@ class LoopbackChannel(DefaultChannelBuilder):  # type: ignore[misc]
         credentials = grpc.composite_channel_credentials(grpc.local_channel_credentials(), guard)
         host = f"ipv6:[{self._address}]" if ":" in self._address else f"ipv4:{self._address}"
         return self._secure_channel(f"{host}:{self._server_port}", credentials)
-
-
-class ServerChannel(LoopbackChannel):
-    """Connects to the server of a workdir, and to no other process, not even of this user."""
-
-    def __init__(self, remote: str, server: Server, token: str) -> None:
-        super().__init__(remote, loopback.ADDRESS)
-        self.set(self.PARAM_TOKEN, token)
-        self._server = server
-
-    def _check(self) -> Callable[[], bool]:
-        java = loopback.listener(self._server.pid, self._server_port)
-        if java is None:
-            raise SparkError(
-                f"the Spark server of the workdir does not listen on {loopback.ADDRESS}:{self._server_port} any more; another process may: run again"
-            )
-        return lambda: loopback.connects_to(java, self._server_port)

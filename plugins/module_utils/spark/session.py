@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -23,17 +23,13 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import connect, need_tls, own_server, reach
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import (
-    PYTHON_OF_WORKERS,
-    SparkError,
-    translate_spark_errors,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import AUTO
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import connect, need_tls, reach
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import PYTHON_OF_WORKERS, translate_spark_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.worker_python import program
 
 # Py4J logs broken connections, which it also raises as errors.
@@ -41,6 +37,7 @@ logging.getLogger("py4j").addHandler(logging.NullHandler())
 logging.getLogger("py4j").propagate = False
 
 LOCAL = "local[*]"
+PARTITIONS = "spark.sql.shuffle.partitions"
 BYTES_PER_TASK = 8 << 20
 SESSION = {"spark.sql.session.timeZone": "UTC"}
 # Every broadcast table, however small, takes a page of memory until Java collects garbage. The default page is 64 MB with 4 GB.
@@ -56,19 +53,19 @@ SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 EXECUTOR_SECONDS = 60.0
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ONE_COLLECTOR, QUICK_COMPILER = "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
-# Java takes its whole heap at the start (or half of the machine's memory, if that is less), half of it for young objects: a plan then stops once or
-# twice for a garbage collection, and not twenty times.
-ROOM = "-XX:InitialRAMPercentage=50 -XX:NewRatio=1"
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# To pass rows on, however many, Java needs neither its optimising compiler nor a second collector: without them it takes two thirds of the processor
+# time for a plan of 200,000 partitions.
+QUICK = {JAVA_OPTIONS: f"{QUICK_COMPILER} {ONE_COLLECTOR}"}
 # For a few seconds of work Java's optimising compiler, generated code and adaptive execution cost more than they save: together half of the
 # processor time of a cold run.
 SMALL = {
-    JAVA_OPTIONS: f"{QUICK_COMPILER} {ONE_COLLECTOR}",
+    **QUICK,
     "spark.sql.adaptive.enabled": "false",
     **INTERPRETED,
 }
 SMALL_BYTES = 64 << 20
-# An upper limit. A server has its own.
+# An upper limit.
 LARGE = {"spark.driver.memory": "4g"}
 
 
@@ -77,8 +74,9 @@ def tasks(size: int) -> int:
     return max(1, -(-size // BYTES_PER_TASK))
 
 
-def _ignore(_warning: str) -> None:
-    """Ignore a warning."""
+def is_embedded(master: str | None, remote: str | None) -> bool:
+    """Return whether Spark runs in a Java of this process. Parameters as for `session`."""
+    return not remote and (master or LOCAL).startswith("local")
 
 
 @contextmanager
@@ -86,29 +84,28 @@ def session(
     master: str | None,
     remote: str | None,
     conf: Mapping[str, str],
-    input_bytes: int,
-    workdir: Path | None = None,
-    warn: Callable[[str], None] = _ignore,
+    input_bytes: int | None,
     secrets: Mapping[str, str] | None = None,
+    passes_rows: bool = False,
 ) -> Iterator[SparkSession]:
-    """Open a session on `remote` (sc://host:port) or `master` (default: embedded), sized for `input_bytes` of landing files.
+    """Open a session on `remote` (sc://host:port) or `master` (default: embedded), sized for `input_bytes` of landing files (None: not known yet).
 
-    `remote` can be AUTO: the server of `workdir`, as soon as it answers, else an embedded session; `warn` gets the reason if a server cannot be used.
+    `passes_rows`: whether Spark does little more than pass rows to Python workers and back.
     `conf` overrides all settings of this function, and `secrets` override `conf`. Java gets `secrets` through a private file or a private connection.
-    Raises SparkError for all errors of Spark, also for those of the work in the session.
+    Raises RecoveryError for all errors of Spark, also for those of the work in the session.
     """
-    own = own_server(workdir, remote, warn)
-    if own or remote == AUTO:
-        remote = own.remote if own else None
+    size = {**SMALL, **LARGE} if input_bytes is None else SMALL if input_bytes < SMALL_BYTES else LARGE
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch, translate_spark_errors(log, remote):
-        settings = {"spark.sql.shuffle.partitions": str(tasks(input_bytes)), **SESSION, **(SMALL if input_bytes < SMALL_BYTES else LARGE)}
+        settings = {PARTITIONS: str(tasks(input_bytes or 0)), **SESSION, **size}
+        if passes_rows:
+            settings |= QUICK
         if remote:
-            if secrets and not own:
+            if secrets:
                 need_tls(remote)
             sql_settings = {name: value for name, value in settings.items() if name.startswith("spark.sql.")}
-            spark = connect(remote, {**sql_settings, **conf, **(secrets or {})}, own, workdir)
+            spark = connect(remote, {**sql_settings, **conf, **(secrets or {})})
         else:
-            if archive := appcds.options(workdir):
+            if archive := appcds.options():
                 settings[JAVA_OPTIONS] = f"{settings.get(JAVA_OPTIONS, '')} {archive}"
             with _submitted(secrets or {}):
                 spark = _start(master or LOCAL, settings, conf, log, Path(scratch))
@@ -173,19 +170,21 @@ def _python_of_workers(master: str, scratch: Path) -> Iterator[None]:
 
 @contextmanager
 def _executors(spark: SparkSession, master: str) -> Iterator[None]:
-    """Cancel the work with SparkError if a standalone cluster has no executor for EXECUTOR_SECONDS."""
+    """Cancel the work with RecoveryError if a standalone cluster has no executor for EXECUTOR_SECONDS."""
     if not master.startswith(STANDALONE):
         yield
         return
     ended, missed = threading.Event(), threading.Event()
     context = spark.sparkContext
+    tracker = context.statusTracker()
 
     def watch() -> None:
         seen = time.monotonic()
         with suppress(Py4JError, ConnectionError):
             while not ended.wait(1.0):
-                # The driver is one of them.
-                if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+                stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
+                # A stage of which no task runs waits for an executor.
+                if not stages or any(stage.numActiveTasks for stage in stages):
                     seen = time.monotonic()
                 elif time.monotonic() - seen > EXECUTOR_SECONDS:
                     missed.set()
@@ -198,7 +197,7 @@ def _executors(spark: SparkSession, master: str) -> Iterator[None]:
     except (PySparkException, Py4JError, ConnectionError) as error:
         if not missed.is_set():
             raise
-        raise SparkError(
+        raise RecoveryError(
             f"spark_master: {master} has had no executor for this work for {EXECUTOR_SECONDS:g} s: look at its workers, and check that they have the "
             "memory that spark.executor.memory requests"
         ) from error
@@ -235,6 +234,6 @@ def _console_to(log: IO[bytes]) -> Iterator[None]:
 
 
 def need_java() -> None:
-    """Raise SparkError if there is no Java that Spark can use. Spark's own error has a hundred lines."""
+    """Raise RecoveryError if there is no Java that Spark can use. Spark's own error has a hundred lines."""
     if problem := java_problem():
-        raise SparkError(problem)
+        raise RecoveryError(problem)

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import made_up_brokers
+import fake_brokers
 import pytest
 from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartitionsResponse
 
@@ -19,14 +19,24 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
+GREATEST = 2**63 - 1
 TOPIC = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 TOPIC_ID = uuid.UUID(int=1)
 CURSOR = DescribeTopicPartitionsResponse.Cursor
 PAGES_TO_GIVE_UP = 20  # by a client that goes on for ever
+
+
+def test_no_row_about_a_log_takes_more_than_is_counted_for_it() -> None:
+    longest = max((name for code in range(-1, core.CODES) if (name := core.error_name(code))), key=len)
+    batch = LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST, True, True)
+    assert size_of(core.LogEnd(longest, GREATEST, GREATEST, GREATEST)) <= clusters.LOG_END_BYTES
+    assert size_of(core.FetchedBatch(longest, GREATEST, GREATEST, batch)) <= clusters.BATCH_BYTES
 
 
 class Paging(Cluster):
@@ -88,10 +98,10 @@ def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_tr
 def test_fenced_brokers_stay_known_while_another_thread_reads_the_brokers_again() -> None:
     """Metadata leaves them out, DescribeCluster has them: batches side by side must not see the one without the other."""
     found: list[Any] = []
-    with made_up_brokers.brokers(2) as (alive, fenced):
+    with fake_brokers.brokers(2) as (alive, fenced):
         ports = {1: alive.port, 2: fenced.port}
         row = DescribeClusterResponse.DescribeClusterBroker
-        described = made_up_brokers.cluster([(1, "127.0.0.1", alive.port)])
+        described = fake_brokers.cluster([(1, "127.0.0.1", alive.port)])
         described.brokers = [
             row(broker_id=node, host="127.0.0.1", port=port, rack=None, is_fenced=node > 1) for node, port in ports.items()
         ]
@@ -104,12 +114,12 @@ def test_fenced_brokers_stay_known_while_another_thread_reads_the_brokers_again(
 
         watched = False
         alive.answers |= {
-            made_up_brokers.METADATA: lambda _request: made_up_brokers.metadata([(1, "127.0.0.1", alive.port)]),
-            made_up_brokers.DESCRIBE_CLUSTER: describe,
+            fake_brokers.METADATA: lambda _request: fake_brokers.metadata([(1, "127.0.0.1", alive.port)]),
+            fake_brokers.DESCRIBE_CLUSTER: describe,
         }
         alive.follows({1: 0.1, 2: 9.0})
         fenced.follows({1: 0.1})
-        fenced.answers[made_up_brokers.LIST_OFFSETS] = lambda _request: made_up_brokers.log_ends("t", 5)
+        fenced.answers[fake_brokers.LIST_OFFSETS] = lambda _request: fake_brokers.log_ends("t", 5)
         with Cluster(Connection((alive.server,), request_timeout=5.0)) as cluster:
             watched = True
             assert cluster.unfenced() == {1}
@@ -120,18 +130,18 @@ def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_onc
     """Broker 3 may be about to start: its port accepts connections."""
     monkeypatch.setattr(clusters, "FENCED_MS", 500)
     ended = threading.Event()
-    with made_up_brokers.brokers(3) as (alive, cut_off, hung):
+    with fake_brokers.brokers(3) as (alive, cut_off, hung):
         ports = {1: alive.port, 2: cut_off.port, 3: hung.port, 4: 1}
         row = DescribeClusterResponse.DescribeClusterBroker
         rows = [row(broker_id=node, host="127.0.0.1", port=port, rack=None, is_fenced=node > 1) for node, port in ports.items()]
-        described = made_up_brokers.cluster([(1, "127.0.0.1", alive.port)])
+        described = fake_brokers.cluster([(1, "127.0.0.1", alive.port)])
         described.brokers = rows
         alive.answers |= {
-            made_up_brokers.METADATA: lambda _request: made_up_brokers.metadata([(1, "127.0.0.1", alive.port)]),
-            made_up_brokers.DESCRIBE_CLUSTER: lambda _request: described,
+            fake_brokers.METADATA: lambda _request: fake_brokers.metadata([(1, "127.0.0.1", alive.port)]),
+            fake_brokers.DESCRIBE_CLUSTER: lambda _request: described,
         }
         alive.follows({1: 0.1, 2: 9.0, 3: 9.0, 4: 9.0})
-        hung.answers = {made_up_brokers.API_VERSIONS: lambda _request: ended.wait(30) and made_up_brokers.api_versions({})}
+        hung.answers = {fake_brokers.API_VERSIONS: lambda _request: ended.wait(30) and fake_brokers.api_versions({})}
         with Cluster(Connection((alive.server,), request_timeout=20.0)) as cluster:
             began = time.monotonic()
             for _look in range(2):
@@ -141,7 +151,7 @@ def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_onc
             assert time.monotonic() - began < 10
             assert len(hung.requests) <= 1 and not cluster.unreachable
             # It can be asked for logs, too.
-            cut_off.answers[made_up_brokers.LIST_OFFSETS] = lambda _request: made_up_brokers.log_ends("t", 5)
+            cut_off.answers[fake_brokers.LIST_OFFSETS] = lambda _request: fake_brokers.log_ends("t", 5)
             assert cluster.log_ends({2: [("t", 0)]})[2]["t", 0].log_end_offset == 7
         ended.set()
 
@@ -160,7 +170,7 @@ def test_a_broker_with_short_pages_is_not_asked_for_all_of_them() -> None:
         topic = TOPIC(error_code=0, name="a", topic_id=TOPIC_ID, is_internal=False, partitions=rows, topic_authorized_operations=0)
         return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=[topic], next_cursor=cursor)
 
-    with made_up_brokers.brokers(2) as (brief, whole):
+    with fake_brokers.brokers(2) as (brief, whole):
         count = iter(range(PAGES_TO_GIVE_UP))
         brief.answers[pages] = lambda _request: page([number := next(count)], number + 1)
         whole.answers[pages] = lambda _request: page(range(1, PAGES_TO_GIVE_UP), None)
@@ -175,16 +185,16 @@ def test_a_broker_with_short_pages_is_not_asked_for_all_of_them() -> None:
         assert [sum(request.api_key == pages for request in broker.requests) for broker in (brief, whole)] == [1, 1]
 
 
-@pytest.mark.parametrize(("api_key", "versions"), [(made_up_brokers.LIST_OFFSETS, (0, 3)), (made_up_brokers.FETCH, (0, 11))])
+@pytest.mark.parametrize(("api_key", "versions"), [(fake_brokers.LIST_OFFSETS, (0, 3)), (fake_brokers.FETCH, (0, 11))])
 def test_a_broker_that_offers_no_version_with_these_rows_is_not_asked(api_key: int, versions: tuple[int, int]) -> None:
     """A tuple is written field by field, so another version would get something else than was meant."""
-    with made_up_brokers.brokers(1) as (old,):
+    with fake_brokers.brokers(1) as (old,):
         old.names([(1, "127.0.0.1", old.port)])
-        offered = made_up_brokers.VERSIONS | {api_key: versions}
-        old.answers |= {made_up_brokers.API_VERSIONS: lambda _request: made_up_brokers.api_versions(offered)}
+        offered = fake_brokers.VERSIONS | {api_key: versions}
+        old.answers |= {fake_brokers.API_VERSIONS: lambda _request: fake_brokers.api_versions(offered)}
         with Cluster(Connection((old.server,), request_timeout=20.0)) as cluster:
             key = ("t", 0)
-            found: Any = cluster.batches({1: {key: 6}}) if api_key == made_up_brokers.FETCH else cluster.log_ends({1: [key]})
+            found: Any = cluster.batches({1: {key: 6}}) if api_key == fake_brokers.FETCH else cluster.log_ends({1: [key]})
             assert not found.get(1)
             assert 1 in cluster.unreachable
         assert api_key not in {request.api_key for request in old.requests}

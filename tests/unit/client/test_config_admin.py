@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     OF_TOPIC,
     SET,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Setting,
@@ -80,7 +80,9 @@ class Told(ConfigAdmin):
         self.asked.append((to, [row.resource_name for row in request.resources]))
         return answered(request, self.errors)
 
-    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(
+        self, work: Mapping[Any, Iterable[Any]], read: Any = None, kept: Any = None, row_bytes: Any = None
+    ) -> dict[Any, list[Any]]:
         return {node: [self._answer(node, request) for request in requests] if node < 3 else [] for node, requests in work.items()}
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
@@ -90,8 +92,8 @@ class Told(ConfigAdmin):
         return self._answer("any", make())
 
 
-def rate(broker: int) -> Change:
-    return Change(Resource(BROKER, str(broker)), "rate", SET, "1")
+def rate(broker: int) -> ConfigOperation:
+    return ConfigOperation(Resource(BROKER, str(broker)), "rate", SET, "1")
 
 
 def test_each_broker_is_asked_for_its_own_configs() -> None:
@@ -121,8 +123,8 @@ def test_configs_of_topics_take_a_bounded_part_of_the_memory(monkeypatch: pytest
 
 def test_each_broker_is_told_by_itself_and_any_broker_of_topics() -> None:
     cluster = Told(gone=UNKNOWN)
-    topics = [Change(Resource(TOPIC, name), "list", APPEND, "0:1") for name in ("t", "gone")]
-    told = cluster.alter_configs([rate(1), *topics, rate(2), Change(Resource(BROKER, "1"), "other", DELETE)])
+    topics = [ConfigOperation(Resource(TOPIC, name), "list", APPEND, "0:1") for name in ("t", "gone")]
+    told = cluster.alter_configs([rate(1), *topics, rate(2), ConfigOperation(Resource(BROKER, "1"), "other", DELETE)])
     assert told == {
         rate(1).resource: None,
         rate(2).resource: None,
@@ -140,7 +142,7 @@ def test_brokers_that_are_silent_or_fenced_are_absent() -> None:
 
 def test_many_topics_are_told_in_requests_that_the_controller_can_write_at_once() -> None:
     cluster = Told()
-    changes = [Change(Resource(TOPIC, f"t{number}"), "list", APPEND, "0:1") for number in range(2 * TOPICS_PER_CHANGE + 1)]
+    changes = [ConfigOperation(Resource(TOPIC, f"t{number}"), "list", APPEND, "0:1") for number in range(2 * TOPICS_PER_CHANGE + 1)]
     assert len(cluster.alter_configs(changes)) == len(changes)
     assert [len(names) for _, names in cluster.asked] == [TOPICS_PER_CHANGE, TOPICS_PER_CHANGE, 1]
 
@@ -198,6 +200,6 @@ def test_changes_that_are_only_to_be_judged_are_never_made(monkeypatch: pytest.M
     cluster = Told("localhost:2")
     monkeypatch.setattr(cluster, "_answer", lambda to, request: judged(request, {}))
     monkeypatch.setattr(Active, "ask", lambda self, node, make: judged(make(), {}))
-    changes = [rate(1), rate(4), Change(Resource(TOPIC, "t"), "list", APPEND, "0:1")]
+    changes = [rate(1), rate(4), ConfigOperation(Resource(TOPIC, "t"), "list", APPEND, "0:1")]
     assert cluster.alter_configs(changes, validate_only=True) == dict.fromkeys(change.resource for change in changes)
     assert len(requests) == 3 and all(request.validate_only for request in requests)

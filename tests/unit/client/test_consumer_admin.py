@@ -36,7 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 START, STABLE, MARK, END = 10, 95, 119, 121
@@ -76,7 +76,7 @@ class Brokers(ConsumerAdmin):
         found = [("__transaction_state", 0), ("__consumer_offsets", 0), ONE]
         return {key: PartitionState(*key, "id", -1 if key in self.leaderless else 1, 3, (1,), (1,), (), (), ()) for key in found}
 
-    def _ask_each(self, work: Any, read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Any, read: Any = None, kept: Any = None, row_bytes: Any = None) -> dict[Any, list[Any]]:
         answers = {}
         for node, requests in work.items():
             made = [received(request) for request in requests]
@@ -216,7 +216,9 @@ def cluster() -> Iterator[Brokers]:
 
 def test_logs_are_read_from_their_leaders_and_fetched_back_at_both_ends(cluster: Brokers) -> None:
     found = cluster.logs({ONE: 1, TWO: 2}, {ONE: {3, 1, 7}, TWO: {1}})
-    assert found[ONE] == Log(None, START, END, MARK, STABLE, (START, MARK - 1), {epoch: EpochEnd(epoch, 10 * epoch) for epoch in (1, 3, 7)})
+    assert found[ONE] == LeaderLog(
+        None, START, END, MARK, STABLE, (START, MARK - 1), {epoch: EpochEnd(epoch, 10 * epoch) for epoch in (1, 3, 7)}
+    )
     assert found[TWO].epoch_ends == {1: EpochEnd(1, 10)}
 
 
@@ -422,7 +424,7 @@ class Claimed(Brokers):
         super().__init__()
         self.name = name
 
-    def _ask_each(self, work: Any, read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Any, read: Any = None, kept: Any = None, row_bytes: Any = None) -> dict[Any, list[Any]]:
         answers = super()._ask_each(work)
         for node, requests in {node: [name for asker, name in self.asked if asker == node] for node in work}.items():
             for answer in answers[node] if node == 2 and requests[-1] == self.name else ():
@@ -448,7 +450,7 @@ def test_a_log_is_described_by_its_leader_alone(name: str) -> None:
     with_liar._net.start()
     found = with_liar.logs({ONE: 1, TWO: 2}, {ONE: {3}, TWO: {3}})
     with_liar.close()
-    assert found[ONE] == Log(None, START, END, MARK, STABLE, (START, MARK - 1), {3: EpochEnd(3, 30)})
+    assert found[ONE] == LeaderLog(None, START, END, MARK, STABLE, (START, MARK - 1), {3: EpochEnd(3, 30)})
     assert found[TWO] != found[ONE]
 
 

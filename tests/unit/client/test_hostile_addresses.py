@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_up_brokers import PASSWORD, Broker, brokers, plain_login, resolve
+from fake_brokers import PASSWORD, Broker, brokers, plain_login, resolve
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, connection_probe
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import ConnectionOptionError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 
 ELSEWHERE = "broker-2.example.com"
@@ -32,7 +32,7 @@ def test_describe_cluster_leads_no_password_to_another_machine() -> None:
     with brokers(2) as (near, far):
         own = (1, "127.0.0.1", near.port)
         near.names([own], [own, (2, ELSEWHERE, far.port)])
-        with pytest.raises(ConnectionOptionError, match=REFUSED), Cluster(plain_login([near.server])) as cluster:
+        with pytest.raises(RecoveryError, match=REFUSED), Cluster(plain_login([near.server])) as cluster:
             cluster.partitions()
         assert far.logins == []
 
@@ -48,7 +48,7 @@ def test_what_an_event_source_learned_leads_no_password_to_another_machine() -> 
     with brokers(2) as (near, far):
         near.names([(1, "127.0.0.1", near.port)])
         observer = looked(near, far)
-        with pytest.raises(ConnectionOptionError, match=REFUSED):
+        with pytest.raises(RecoveryError, match=REFUSED):
             observer.observe()
         assert far.requests == []
 
@@ -57,7 +57,7 @@ def test_an_event_source_forgets_what_it_learned_when_that_does_not_open_the_clu
     with brokers(2) as (near, far):
         near.names([(1, "127.0.0.1", near.port)])
         observer = looked(near, far)
-        with pytest.raises(ConnectionOptionError, match=REFUSED):
+        with pytest.raises(RecoveryError, match=REFUSED):
             observer.observe()
         observer._open().close()
         assert far.requests == []

@@ -44,7 +44,7 @@ class Cluster(NativeCluster):
         self.brokers = {int(name[1:]): answer for name, answer in brokers.items()}
         self.requests: list[tuple[int, int]] = []
 
-    def _ask_each(self, work: Mapping[Any, Any], read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Mapping[Any, Any], read: Any = None, kept: Any = None, row_bytes: Any = None) -> dict[Any, list[Any]]:
         return {node: [self._answer(node, request) for request in requests] for node, requests in work.items()}
 
     def _answer(self, node: int, request: Any) -> Any:

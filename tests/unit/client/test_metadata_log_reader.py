@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import pytest
-from metalog import Active, Nobody, batch, feature, topic
+from metadata_logs import Active, Nobody, batch, feature, topic
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import metadata_log_reader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Entry, MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord, MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 VALUES = [feature(level) for level in range(9)]
@@ -25,7 +25,7 @@ BOMB = batch(1, [bytes(1 << 25)], codec=1)
 HEADERS = batch(1, VALUES[1:2], headers=[("", b"")] * 100_000)
 
 
-def read(active: Active, seconds: float = 60.0, limit: int = 1 << 20) -> tuple[MetadataLog, list[Entry]]:
+def read(active: Active, seconds: float = 60.0, limit: int = 1 << 20) -> tuple[MetadataLog, list[LogRecord]]:
     log = MetadataLog(active, seconds, limit)
     return log, list(log)
 
@@ -53,7 +53,7 @@ def test_what_is_not_committed_is_not_read() -> None:
 def test_a_snapshot_stands_for_what_was_before() -> None:
     data = batch(0, [b"header"], control=True) + batch(1, [topic(), feature(3)], timestamp=1) + batch(3, [b"footer"], control=True)
     log, entries = read(Active(LOG[2:], end=7, snapshot=(4, 1, data), piece=120))
-    assert entries[:2] == [Entry(3, None, topic()), Entry(3, None, feature(3))]
+    assert entries[:2] == [LogRecord(3, None, topic()), LogRecord(3, None, feature(3))]
     assert [entry.offset for entry in entries[2:]] == [4, 5, 6]
     assert (log.cut, log.snapshot) == (None, True)
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from made_up_brokers import LIST_OFFSETS, brokers, log_ends, options, resolve
+from fake_brokers import LIST_OFFSETS, brokers, log_ends, options, resolve
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import addresses, connection_diagnosis

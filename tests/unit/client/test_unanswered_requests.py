@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import made_up_brokers
+import fake_brokers
 import pytest
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
 
@@ -23,23 +23,23 @@ CHANGES = [(ELECT_LEADERS, "elect_unclean", [KEY], "elections_in_doubt"), (REORD
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[made_up_brokers.Broker]:
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[fake_brokers.Broker]:
     """One broker, which hangs up on requests to change something."""
-    monkeypatch.setitem(made_up_brokers.VERSIONS, ELECT_LEADERS, (0, 2))
-    monkeypatch.setitem(made_up_brokers.VERSIONS, REORDER, (0, 0))
-    with made_up_brokers.brokers(1) as (one,):
+    monkeypatch.setitem(fake_brokers.VERSIONS, ELECT_LEADERS, (0, 2))
+    monkeypatch.setitem(fake_brokers.VERSIONS, REORDER, (0, 0))
+    with fake_brokers.brokers(1) as (one,):
         one.names([(1, "127.0.0.1", one.port)])
         one.follows({1: 0.0})
         yield one
 
 
-def opened(broker: made_up_brokers.Broker) -> Cluster:
+def opened(broker: fake_brokers.Broker) -> Cluster:
     return Cluster(Connection((broker.server,), request_timeout=3.0))
 
 
 @pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
 def test_a_request_without_an_answer_is_in_doubt(
-    broker: made_up_brokers.Broker, key: int, method: str, argument: object, doubtful: str
+    broker: fake_brokers.Broker, key: int, method: str, argument: object, doubtful: str
 ) -> None:
     with opened(broker) as cluster:
         with pytest.raises(ClusterError):
@@ -49,7 +49,7 @@ def test_a_request_without_an_answer_is_in_doubt(
 
 
 @pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
-def test_a_request_with_an_answer_is_not(broker: made_up_brokers.Broker, key: int, method: str, argument: object, doubtful: str) -> None:
+def test_a_request_with_an_answer_is_not(broker: fake_brokers.Broker, key: int, method: str, argument: object, doubtful: str) -> None:
     answers = {
         ELECT_LEADERS: ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[]),
         REORDER: AlterPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, responses=[]),
@@ -79,7 +79,7 @@ def timed_out(error: int, row_error: int) -> dict[int, Any]:
 @pytest.mark.parametrize(("error", "row_error", "in_doubt"), [(7, 0, {KEY}), (0, 7, {KEY}), (0, 41, set())])
 @pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
 def test_a_request_that_timed_out_on_its_way_to_the_controller_is_in_doubt(
-    broker: made_up_brokers.Broker,
+    broker: fake_brokers.Broker,
     key: int,
     method: str,
     argument: object,
@@ -97,9 +97,9 @@ def test_a_request_that_timed_out_on_its_way_to_the_controller_is_in_doubt(
 
 @pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
 def test_a_request_that_no_broker_takes_is_not(
-    broker: made_up_brokers.Broker, monkeypatch: pytest.MonkeyPatch, key: int, method: str, argument: object, doubtful: str
+    broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch, key: int, method: str, argument: object, doubtful: str
 ) -> None:
-    monkeypatch.delitem(made_up_brokers.VERSIONS, key)
+    monkeypatch.delitem(fake_brokers.VERSIONS, key)
     broker.follows({1: 0.0})
     with opened(broker) as cluster:
         with pytest.raises(ClusterError):
@@ -108,9 +108,9 @@ def test_a_request_that_no_broker_takes_is_not(
 
 
 def test_an_election_of_designated_leaders_without_an_answer_is_in_doubt(
-    broker: made_up_brokers.Broker, monkeypatch: pytest.MonkeyPatch
+    broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(made_up_brokers.VERSIONS, ELECT_LEADERS, (0, 3))
+    monkeypatch.setitem(fake_brokers.VERSIONS, ELECT_LEADERS, (0, 3))
     broker.follows({1: 0.0})
     with NativeCluster(Connection((broker.server,), request_timeout=3.0)) as cluster:
         with pytest.raises(ClusterError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hostile import TEXTS
+from hostile_content import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt

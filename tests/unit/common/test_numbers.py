@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection, ConnectionOptionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import topic_configs
@@ -38,5 +39,5 @@ def test_a_rate_that_is_no_number_is_shown_as_none(text: str) -> None:
 
 @pytest.mark.parametrize("port", [text for text in NO_NUMBERS if text.strip() == text] + ["0", "65536"])
 def test_a_port_that_is_no_number_is_refused(port: str) -> None:
-    with pytest.raises(ConnectionOptionError, match=r"bootstrap_servers: .* is not host:port"):
+    with pytest.raises(RecoveryError, match=r"bootstrap_servers: .* is not host:port"):
         Connection((f"broker:{port}",))._check()

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import OptionError, check_numbers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
     ],
 )
 def test_a_number_that_means_nothing_is_refused_with_its_option(option: str, value: float) -> None:
-    with pytest.raises(OptionError, match=f"^{option} is {value}: it must be "):
+    with pytest.raises(RecoveryError, match=f"^{option} is {value}: it must be "):
         check_numbers({"duration": 30.0, "election_attempts": 3, option: value})
 
 

@@ -11,6 +11,7 @@ from report_samples import partition, sample
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document as report_document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import partition_steps, risk_section
 
 ELECTED = [partition("east", "forced", number, "elected", truncated_records=80, truncated_unknown=0) for number in range(3)]
 OTHERS = {"cluster": "east", "partitions": 9, "finished_at": "2026-11-21T02:47:58Z"}
@@ -18,7 +19,7 @@ OTHERS = {"cluster": "east", "partitions": 9, "finished_at": "2026-11-21T02:47:5
 
 def test_a_plan_for_a_whole_cluster_is_not_said_to_be_for_the_others_alone() -> None:
     """Its command names no partitions: results have only the number of the others."""
-    (row,) = report_document.others_offline([OTHERS], Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_strategy=aggressive"]))
+    (row,) = partition_steps.others_offline([OTHERS], Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_strategy=aggressive"]))
     assert "kafka_recovery_partitions" not in row["command"] and "aggressive" not in row["command"]
     assert row["next_step"].startswith("plan for all partitions of the cluster without a leader")
 
@@ -41,7 +42,7 @@ def offline_snapshot(document: dict[str, Any], partitions: int) -> dict[str, Any
     tables = [
         clusters if name == "clusters" else risk[name] for name in ("snapshots", "kinds", "clusters", "topics", "brokers", "partitions")
     ]
-    return report_document.complete({**document, "risk": report_document.risk_of(*tables)})
+    return report_document.complete({**document, "risk": risk_section.risk_of(*tables)})
 
 
 def test_offline_partitions_of_a_newer_snapshot_are_not_called_recovered() -> None:

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import (
-    CONNECTION_ARGUMENTS,
-    Connection,
-    ConnectionOptionError,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS, Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 PLAIN = {"sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password": "hush"}
 SCRAM = {**PLAIN, "sasl_mechanism": "SCRAM-SHA-256"}
@@ -43,7 +40,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("options, words", REFUSED.values(), ids=REFUSED)
 def test_a_secret_is_not_sent_unencrypted_without_leave(options: list[dict[str, Any]], words: list[str]) -> None:
-    with pytest.raises(ConnectionOptionError) as refused:
+    with pytest.raises(RecoveryError) as refused:
         connected(*options)
     assert [word for word in [*words, "kafka_allow_plaintext_secrets: true"] if word not in str(refused.value)] == []
     assert "hush" not in str(refused.value) and len(str(refused.value)) < 220
@@ -65,5 +62,5 @@ def test_what_stays_here_or_is_encrypted_needs_no_leave(options: list[dict[str, 
 
 
 def test_a_broker_on_loopback_that_advertises_another_machine_gets_no_password() -> None:
-    with pytest.raises(ConnectionOptionError, match=r"unencrypted to broker-2\.example\.com:9092"):
+    with pytest.raises(RecoveryError, match=r"unencrypted to broker-2\.example\.com:9092"):
         connected(OPEN, PLAIN, HERE).check_plaintext(["127.0.0.1:9092", "broker-2.example.com:9092"])

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS, Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.secret_files import SecretFileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 NOBODY = 65534
 
@@ -36,7 +36,7 @@ def test_what_only_its_owner_reads_is_read(file: Path, mode: int) -> None:
 def test_what_others_can_read_or_write_is_refused_with_the_command(file: Path, mode: int) -> None:
     file.chmod(mode)
     for use in (secret_files.read, secret_files.check):
-        with pytest.raises(SecretFileError, match=f"secret_file .*mode 0{mode:o}.*chmod go= '{file}'") as refused:
+        with pytest.raises(RecoveryError, match=f"secret_file .*mode 0{mode:o}.*chmod go= '{file}'") as refused:
             use("secret_file", file)
         assert "hush" not in str(refused.value)
 
@@ -44,7 +44,7 @@ def test_what_others_can_read_or_write_is_refused_with_the_command(file: Path, m
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away, which only root can")
 def test_what_another_user_owns_is_refused(file: Path) -> None:
     os.chown(file, NOBODY, 0)
-    with pytest.raises(SecretFileError, match=rf"belongs to another user \(uid {NOBODY}\).*chown 0 '{file}'"):
+    with pytest.raises(RecoveryError, match=rf"belongs to another user \(uid {NOBODY}\).*chown 0 '{file}'"):
         secret_files.read("secret_file", file)
 
 
@@ -57,7 +57,7 @@ def test_a_service_reads_what_systemd_hands_to_it(
     file.chmod(mode)
     monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
     if refused:
-        with pytest.raises(SecretFileError, match="other users"):
+        with pytest.raises(RecoveryError, match="other users"):
             secret_files.check("secret_file", file)
     else:
         secret_files.check("secret_file", file)
@@ -67,5 +67,5 @@ def test_a_private_key_is_a_secret(file: Path) -> None:
     options = {name: spec.get("default") for name, spec in CONNECTION_ARGUMENTS.items()} | {"bootstrap_servers": ["a:1"]}
     Connection.from_params({**options, "client_cert": str(file), "client_key": str(file)})
     file.chmod(0o640)
-    with pytest.raises(SecretFileError, match=r"client_key .*chmod go="):
+    with pytest.raises(RecoveryError, match=r"client_key .*chmod go="):
         Connection.from_params({**options, "client_cert": str(file), "client_key": str(file)})

@@ -9,7 +9,6 @@ import os
 import socket
 
 import pytest
-from listener import NOBODY, OTHER, connected
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
 
@@ -45,23 +44,3 @@ def test_listeners_of_an_address(listens: str, asked: str) -> None:
             with server.accept()[0]:
                 assert socket_users.connected_to_own(asked, port)
     assert socket_users.listening(asked, port) == set()
-
-
-def test_clients_of_this_user() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        assert socket_users.own_clients("127.0.0.1", port) == set()
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            # Whether the server has accepted it or not.
-            assert socket_users.own_clients("127.0.0.1", port) == {client.getsockname()[1]}
-            with server.accept()[0]:
-                assert socket_users.own_clients("127.0.0.1", port) == {client.getsockname()[1]}
-        assert socket_users.own_clients("127.0.0.1", port) == set()
-
-
-@pytest.mark.skipif(OTHER != NOBODY, reason="only root can become another user")
-def test_clients_of_other_users_are_none_of_this_one() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        with connected(port), server.accept()[0]:
-            assert socket_users.own_clients("127.0.0.1", port) == set()

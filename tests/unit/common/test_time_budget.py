@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import ALIVE, Controller
+from fake_controller import ALIVE, Controller
 from wire.course import Step
 from wire.run import run
 
@@ -26,9 +26,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import BEYOND_SECONDS, Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import cluster_evidence, isr_history, log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history, log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, FirstAnswers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, FirstAnswers, read_logs
 
 KEY = ("t", 0)
 REQUEST_TIMEOUT = 600.0
@@ -109,7 +111,7 @@ class NoController:
 
 def collected(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, workdir: Path, duration: float, *hangs: str
-) -> tuple[cluster_evidence.evidence.Evidence, list[str], float]:
+) -> tuple[Evidence, list[str], float]:
     """The evidence, warnings, and how long its collection took."""
     monkeypatch.setattr(controllers, "Controllers", lambda _connection: contextlib.nullcontext(NoController(clock)))
     began = clock.now
@@ -176,7 +178,7 @@ def test_the_time_for_a_failed_disk_is_not_taken_from_what_follows(clock: Clock)
 def test_pairs_that_there_is_no_time_for_are_unknown_and_counted(clock: Clock) -> None:
     cluster = Controller()
     pairs = [log_comparison.pair_row(("t", number), 2, 3) for number in (0, 1)]
-    logs = cluster_evidence.evidence.read_logs(cluster, [(("t", number), broker) for number in (0, 1) for broker in ALIVE], 0.0)
+    logs = read_logs(cluster, [(("t", number), broker) for number in (0, 1) for broker in ALIVE], 0.0)
     with deadline.until(clock.now):
         assert log_comparison.settle(pairs, logs, log_comparison.Prober(cluster.batches), cluster.epoch_ends, ()) == 2
     assert {pair["relation"] for pair in pairs} == {log_comparison.UNKNOWN}
@@ -206,9 +208,7 @@ class Late(Controller):
 def late_logs(cluster: Late, clock: Clock, first_answer_seconds: float, awaited: Collection[Any]) -> tuple[dict[int, str | None], float]:
     """The error of each replica of partition 0, and how long that took."""
     began = clock.now
-    found = cluster_evidence.evidence.collect_evidence(
-        cluster, [cluster.states[KEY], cluster.states["t", 1]], Budget(12.0, first_answer_seconds), (), awaited
-    )
+    found = collect_evidence(cluster, [cluster.states[KEY], cluster.states["t", 1]], Budget(12.0, first_answer_seconds), (), awaited)
     return {broker: log.error for (key, broker), log in found.replicas.items() if key == KEY}, clock.now - began
 
 
@@ -233,7 +233,7 @@ def test_a_partition_is_not_asked_for_on_once_its_brokers_are_fenced(clock: Cloc
 
 def test_one_answer_is_enough_for_a_partition_that_is_awaited(clock: Clock) -> None:
     cluster = Hanging(clock, "logs")
-    logs = cluster_evidence.evidence.read_logs(cluster, [(KEY, 2), (KEY, 3)], 8.0, first=FirstAnswers({KEY}, 300.0))
+    logs = read_logs(cluster, [(KEY, 2), (KEY, 3)], 8.0, first=FirstAnswers({KEY}, 300.0))
     assert ({broker: log.error for (_, broker), log in logs.items()}, clock.now) == (
         {2: None, 3: "NO_ANSWER"},
         pytest.approx(1008.0, abs=0.2),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import pytest
-from fewest import fewest
+from fairest_leadership import fewest
 from hypothesis import given
 from hypothesis import strategies as st
 

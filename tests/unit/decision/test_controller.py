@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from registrations import REPLICAS, WAITING, partitions
+from partition_registrations import REPLICAS, WAITING, partitions
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (

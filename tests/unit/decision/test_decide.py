@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 from decided_cases import CASES, EXPECTED, WAITS_FOR_ELR
-from documents import document, evidence
-from hostile import damage, encoded, mutate
+from evidence_documents import document, evidence
+from hostile_content import damage, encoded, mutate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from partition_situations import COMING_BACK, FENCED, Log, Situation, healthy, history, random_situations
 from pyspark import cloudpickle
-from situations import COMING_BACK, FENCED, Log, Situation, healthy, history, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, Pair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
@@ -56,20 +56,20 @@ def test_each_situation_gets_its_decision(topic: str, strategy: str) -> None:
     assert decision.word == word
     assert (decision.winner.broker_id if decision.winner else None) == candidate
     if isinstance(answer, int):
-        assert (decision.outcome, decision.reason, decision.choices) == (Outcome.ELECT, None, (answer,))
+        assert (decision.action, decision.reason, decision.choices) == (Action.ELECT, None, (answer,))
     else:
-        assert (decision.outcome, decision.reason, decision.choices) == (Outcome.HELD, answer, ())
+        assert (decision.action, decision.reason, decision.choices) == (Action.HOLD, answer, ())
 
 
 @pytest.mark.parametrize("topic", EXPECTED)
 def test_kip_966s_balanced_decides_as_balanced_once_every_member_of_the_elr_has_answered(topic: str) -> None:
     decision, balanced = decided(topic, Policy(Strategy.KIP966_BALANCED)), decided(topic, BALANCED)
     if topic in WAITS_FOR_ELR:
-        assert (balanced.outcome, decision.outcome, decision.reason) == (Outcome.ELECT, Outcome.HELD, "wait_for_elr")
+        assert (balanced.action, decision.action, decision.reason) == (Action.ELECT, Action.HOLD, "wait_for_elr")
     elif decision.reason != "wait_for_elr":
-        assert (decision.outcome, decision.reason, decision.choices) == (balanced.outcome, balanced.reason, balanced.choices)
+        assert (decision.action, decision.reason, decision.choices) == (balanced.action, balanced.reason, balanced.choices)
     else:
-        assert balanced.outcome == Outcome.HELD
+        assert balanced.action == Action.HOLD
 
 
 def test_a_topic_has_its_own_strategy_before_that_of_the_run() -> None:
@@ -82,7 +82,7 @@ def test_a_topic_has_its_own_strategy_before_that_of_the_run() -> None:
 @pytest.mark.parametrize("topic", EXPECTED)
 def test_strategy_none_elects_nothing_but_shows_the_same_evidence(topic: str) -> None:
     decision = decided(topic, Policy(Strategy.NONE))
-    assert (decision.outcome, decision.choices) == (Outcome.HELD, ())
+    assert (decision.action, decision.choices) == (Action.HOLD, ())
     assert decision.reason == ("cluster_metadata" if topic == "__cluster_metadata" else "strategy_none")
     assert (decision.word, decision.winner.broker_id if decision.winner else None) == EXPECTED[topic][:2]
 
@@ -90,7 +90,7 @@ def test_strategy_none_elects_nothing_but_shows_the_same_evidence(topic: str) ->
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_partition_with_a_leader_is_left_alone(policy: Policy) -> None:
     decision = decided("online", policy)
-    assert (decision.outcome, decision.reason, decision.choices) == (Outcome.ONLINE, None, ())
+    assert (decision.action, decision.reason, decision.choices) == (Action.LEAVE, None, ())
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_the_controller_elects_no_last_known_leader_while_an_elr_outside_the_ass
 def test_a_fork_is_incomplete_while_committed_offsets_are_unread(topic: str) -> None:
     read_in_part = read(document(BY_TOPIC[topic].rows()) | {"offsets_unread": True})
     decision = decide(read_in_part, BALANCED)
-    assert (decision.outcome, decision.word, decision.reason) == (Outcome.HELD, "incomplete", "incomplete")
+    assert (decision.action, decision.word, decision.reason) == (Action.HOLD, "incomplete", "incomplete")
     assert decide(read_in_part, AGGRESSIVE).choices == decided(topic, AGGRESSIVE).choices
 
 
@@ -312,7 +312,7 @@ def test_a_damaged_document_is_held(damage_of: str, policy: Policy) -> None:
     sound = document(Situation("orders", {1: FENCED, 2: Log.of((5, 0))}).rows())
     decision = decide(read(sound | DAMAGE[damage_of]), policy)
     assert decision.evidence.defects
-    assert (decision.outcome, decision.word, decision.choices, decision.survivors) == (Outcome.HELD, "incomplete", (), ())
+    assert (decision.action, decision.word, decision.choices, decision.survivors) == (Action.HOLD, "incomplete", (), ())
     assert decision.reason == ("strategy_none" if policy.strategy == Strategy.NONE else "incomplete")
 
 
@@ -320,14 +320,14 @@ def test_a_damaged_document_is_held(damage_of: str, policy: Policy) -> None:
 def test_a_document_of_which_only_the_name_could_be_read_is_held(policy: Policy) -> None:
     decision = decide(decode('{"topic":"orders","partition":0}'), policy)
     assert decision.evidence.state is None
-    assert (decision.outcome, decision.word, decision.best_first) == (Outcome.HELD, "incomplete", ())
+    assert (decision.action, decision.word, decision.best_first) == (Action.HOLD, "incomplete", ())
     assert decision.reason == ("strategy_none" if policy.strategy == Strategy.NONE else "incomplete")
 
 
 @pytest.mark.parametrize("fields", [{}, {"named": True}, {"isr": [2]}, {"leader_epoch": None}, {"logs": []}], ids=str)
 def test_the_cluster_metadata_is_never_elected(fields: dict[str, Any]) -> None:
     decision = damaged_state(fields, "__cluster_metadata")
-    assert (decision.outcome, decision.reason, decision.choices) == (Outcome.HELD, "cluster_metadata", ())
+    assert (decision.action, decision.reason, decision.choices) == (Action.HOLD, "cluster_metadata", ())
 
 
 def test_the_transaction_state_is_elected_where_it_is_named() -> None:
@@ -359,8 +359,8 @@ def test_what_is_elected_is_safe(seed: int) -> None:
             survivors = {broker: log for broker, log in read_logs.items() if not log.fenced}
             logs = [survivors[broker] for broker in decision.choices]  # KeyError if a choice were no survivor
             assert all(one.common(other) == one.end == other.end for one, other in combinations(logs, 2)), situation
-            assert (decision.outcome == Outcome.ELECT) == bool(logs)
-            assert (decision.reason is None) == (decision.outcome != Outcome.HELD)
+            assert (decision.action == Action.ELECT) == bool(logs)
+            assert (decision.reason is None) == (decision.action != Action.HOLD)
             assert sorted(decision.best_first) == sorted(situation.brokers)
             if logs and situation.topic == "__transaction_state":
                 assert situation.state["named"], situation
@@ -375,7 +375,7 @@ def test_what_is_elected_is_safe(seed: int) -> None:
 def test_aggressive_elects_wherever_balanced_does(seed: int) -> None:
     for situation in random_situations(random.Random(seed), 20):
         careful, bold = decide(evidence(situation), BALANCED), decide(evidence(situation), AGGRESSIVE)
-        assert careful.outcome != Outcome.ELECT or careful.choices == bold.choices, situation
+        assert careful.action != Action.ELECT or careful.choices == bold.choices, situation
 
 
 @settings(max_examples=150, deadline=None)

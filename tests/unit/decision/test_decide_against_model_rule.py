@@ -13,18 +13,18 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import pytest
-from documents import evidence
+from evidence_documents import evidence
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 from model.logs import common
 from model.partition import NOTHING, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
 from model.rules import isr_history, ours, waited_for
-from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
+from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import document, waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import SOUND_METADATA_VERSION
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
@@ -190,10 +190,10 @@ def check(seed: int) -> list[str]:
         assert all(log.common(other) >= (other.high_watermark or 0) for log in chosen for other in logs.values()), one
     else:
         assert {*decision.choices} == elected, one
-        assert (decision.outcome == Outcome.ELECT) == bool(elected), one
+        assert (decision.action == Action.ELECT) == bool(elected), one
     bold = decide(one.known, Policy(Strategy.AGGRESSIVE), one.elr)
     assert not decision.choices or bold.choices == decision.choices, one
-    assert bold.outcome == Outcome.ELECT or bold.word == Word.NO_SURVIVOR or not one.situation.state["named"], one
+    assert bold.action == Action.ELECT or bold.word == Word.NO_SURVIVOR or not one.situation.state["named"], one
     return [*reasons, *_features(one)]
 
 

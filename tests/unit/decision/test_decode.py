@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from documents import document
-from hostile import damage, encoded, mutate, places
+from evidence_documents import document
+from hostile_content import damage, encoded, mutate, places
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from situations import COMING_BACK, FENCED, Log, Situation, broker_rows, healthy, history
+from partition_situations import COMING_BACK, FENCED, Log, Situation, broker_rows, healthy, history
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import beside_header
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import (
     DocumentError,
     decode,
@@ -31,11 +31,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     IMPOSSIBLE_ANSWER,
     Broker,
-    Cluster,
+    ClusterHeader,
     PartitionEvidence,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import evidence, isr_history, log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import documents, isr_history, log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import proof_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
@@ -276,10 +276,10 @@ def test_the_elr_may_name_a_broker_outside_the_assignment(members: str) -> None:
 )
 def test_a_leader_that_is_not_alive_or_no_replica_does_not_make_a_partition_online(leader: int, state: str, online: bool) -> None:
     found = read(SOUND | {"leader": leader, "logs": [], "pairs": [], "proofs": []})
-    header = Cluster({broker: Broker(broker, state, None, None) for broker in (1, 9)})
+    header = ClusterHeader({broker: Broker(broker, state, None, None) for broker in (1, 9)})
     decision = decide(beside_header(found, header), Policy(Strategy.AGGRESSIVE))
-    assert (decision.outcome == Outcome.ONLINE, decision.reason) == ((True, None) if online else (False, "incomplete"))
-    assert decide(beside_header(found, Cluster()), Policy()).reason == "incomplete", "the header does not have that broker"
+    assert (decision.action == Action.LEAVE, decision.reason) == ((True, None) if online else (False, "incomplete"))
+    assert decide(beside_header(found, ClusterHeader()), Policy()).reason == "incomplete", "the header does not have that broker"
 
 
 def test_a_partition_with_a_leader_needs_no_logs() -> None:
@@ -342,7 +342,7 @@ def test_every_field_that_gathering_writes_is_known() -> None:
     key, batch = ("orders", 0), LastBatch(4, 4, 7, 1, 1_795_000_000_000, False)
     state = PartitionState(*key, "id", -1, 7, (1, 2, 3), (), (), (), (1,))
     pair = log_comparison.pair_row(key, 2, 3) | {"relation": "same", "common_offset": 5}
-    gathered = evidence.Evidence(
+    gathered = documents.Evidence(
         [state],
         [{**_told(row), "broker_state": FENCED if row["broker_id"] == 1 else "unfenced"} for row in broker_rows(3)],
         {(key, broker): ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},

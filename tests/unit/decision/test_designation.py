@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from decided_cases import CASES
-from documents import evidence
+from evidence_documents import evidence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.designation import as_led_by, proven_losses

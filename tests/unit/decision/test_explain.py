@@ -12,14 +12,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from documents import cluster, document, evidence
-from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, history, random_situations
+from evidence_documents import cluster, document, evidence
+from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, history, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Cluster, Pair, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    PREFIX,
+    ClusterHeader,
+    Pair,
+    PartitionEvidence,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
@@ -230,14 +235,16 @@ def decided(case: Situation, strategy: Strategy = Strategy.BALANCED, ranking: Ra
     return decide(evidence(case), Policy(strategy, ranking))
 
 
-def entry_of(decision: Decision, header: Cluster = EAST) -> Fields:
+def entry_of(decision: Decision, header: ClusterHeader = EAST) -> Fields:
     """The entry; if the partition is to be elected, without the fields that depend on who leads."""
+    if decision.action == Action.LEAVE:
+        return entry.online_fields(decision)
     loss = bounds(decision, header)
     return entry.fields(decision, loss, explanation(decision, loss, header))
 
 
 def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_elect() -> None:
-    def foretold(header: Cluster = EAST, **state: list[int]) -> list[str]:
+    def foretold(header: ClusterHeader = EAST, **state: list[int]) -> list[str]:
         case = Situation("orders", {1: FENCED, 2: FENCED, 3: LONG}, state=state)
         parts = entry_of(decided(case), header)["explanation"].split("; ")
         return [part for part in parts if part.startswith("should broker")]
@@ -303,7 +310,7 @@ def test_leadership_is_spread_only_if_several_logs_may_lead() -> None:
 def test_what_to_do_comes_first(topic: str) -> None:
     decision = decided(CASES[topic][0])
     parts = entry_of(decision)["explanation"].split("; ")
-    assert [part.startswith("held: ") for part in parts] == [decision.outcome == Outcome.HELD, *[False] * (len(parts) - 1)]
+    assert [part.startswith("held: ") for part in parts] == [decision.action == Action.HOLD, *[False] * (len(parts) - 1)]
 
 
 def test_a_survivor_that_says_neither_an_end_nor_an_error_did_not_answer() -> None:
@@ -467,7 +474,7 @@ def test_entries_have_the_fields_of_a_plan_and_the_order_of_documents_does_not_m
     sections = set()
     for case in [*random_situations(rng, 500), *(case for case, *_ in CASES.values())]:
         decision = decided(case, strategy, ranking)
-        found, section = entry_of(decision), entry.SECTIONS[decision.outcome]
+        found, section = entry_of(decision), entry.SECTIONS[decision.action]
         sections.add(section)
         missing = ("designatedLeader", "replicas_best_first") if section == entry.PARTITIONS else ()
         assert tuple(found) == tuple(name for name in plan_file.FIELDS[section] if name not in missing)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from registrations import REPLICAS, partitions
+from partition_registrations import REPLICAS, partitions
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
     ElectionConfig,

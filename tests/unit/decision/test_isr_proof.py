@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from documents import evidence
-from situations import FENCED, Situation, history
-from situations import Log as MadeUpLog
+from evidence_documents import evidence
+from partition_situations import FENCED, Situation, history
+from partition_situations import Log as MadeUpLog
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
 
-START = 1_795_000_000_000  # when the first change of `situations.history` happened
+START = 1_795_000_000_000  # when the first change of `partition_situations.history` happened
 COMMITTED, LATER = MadeUpLog.of((15, 0)), MadeUpLog.of((10, 0), (3, 1))
 # Broker 3 led and died, 2 and 1 went on, 1 left, 2 died.
 PAST: tuple[dict[str, Any], ...] = (

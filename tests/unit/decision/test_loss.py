@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from documents import cluster, document, evidence
-from situations import COLLECTED_AT, FENCED, Log, Situation, broker_rows, healthy, history, random_situations
+from evidence_documents import cluster, document, evidence
+from partition_situations import COLLECTED_AT, FENCED, Log, Situation, broker_rows, healthy, history, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, decide
@@ -20,11 +20,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     FORKED,
     PREFIX,
-    Change,
-    Cluster,
+    ClusterHeader,
     History,
     Pair,
     Proof,
+    RecordedState,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
@@ -268,7 +268,7 @@ def test_a_proof_of_the_snapshot_excludes_a_later_epoch_below_its_high_watermark
 @pytest.mark.parametrize(("unclean", "epoch", "lost"), [(True, 4, None), (False, 4, 400), (True, 3, 400)])
 def test_a_healthy_snapshot_from_before_an_unclean_election_does_not_count(unclean: bool, epoch: int, lost: int | None) -> None:
     found = evidence(Situation("t", OF_ITS_EPOCH, healthy=SNAPSHOT))
-    change = Change(1, None, 2, epoch, (2,), (), unclean, False)
+    change = RecordedState(1, None, 2, epoch, (2,), (), unclean, False)
     past = History(None, None, None, None, None, (change,))
     assert bounds(decide(replace(found, history=past), Policy()), EAST).lower_bound == lost
 
@@ -365,7 +365,7 @@ def test_the_last_batch_of_a_survivor_may_be_transactional() -> None:
 
 def test_a_cluster_without_a_time_of_collection_has_no_estimate() -> None:
     case = CASES["seen-healthy"][0]
-    assert bounds(decided(case), Cluster(EAST.brokers)).estimate is None
+    assert bounds(decided(case), ClusterHeader(EAST.brokers)).estimate is None
 
 
 def test_a_rate_is_a_number_with_or_without_a_fraction() -> None:

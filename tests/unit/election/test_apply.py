@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 from bench import plain
+from collected_evidence import found_again
 from decided_cases import CASES
-from found_again import found_again
-from offline_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
-from situations import RUN, land, plan_all
+from offline_group_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
+from partition_situations import RUN, land, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file

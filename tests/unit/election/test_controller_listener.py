@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import ElectLeadersResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import UnsupportedRequestError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_listener, kip460_election

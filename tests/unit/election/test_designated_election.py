@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import Controller, Killed
 from elected_entries import ENTRIES, entry
+from fake_controller import Controller, Killed
 from full_disk import no_room
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import given_up, without_leader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
 
 CUT = {"broker_id": 3, "offset": 100, "records": 80}
 NOT_KNOWN = {"broker_id": 4, "offset": None, "records": None}

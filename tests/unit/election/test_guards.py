@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from found_again import found_again
+from collected_evidence import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Live, Result, needs_reorder, refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided, as_it_is_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided, with_present_state
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
@@ -377,7 +378,7 @@ def test_evidence_of_another_partition_or_boot_than_the_cluster_has_now_is_stale
 def test_a_decision_is_kept_for_the_evidence_policy_and_elr_that_it_was_made_on(elr: bool | None) -> None:
     entry, live = found_again(ENTRY), replace(LIVE, elr=elr)
     assert entry.live_evidence is not None
-    evidence = as_it_is_now(entry.live_evidence, STATE, live.broker_states, live.logs, live.reassigning)
+    evidence = with_present_state(entry.live_evidence, STATE, live.broker_states, live.logs, live.reassigning)
     assert evidence is not None
     # Nothing decides like this, so it shows whether the decision was made again.
     kept = replace(decide(evidence, entry.policy, elr), choices=(3,))

@@ -10,19 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from controller import Controller
+from fake_controller import Controller
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import kip460_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
-    FORBIDDEN,
-    NOT_NEEDED,
-    PREFERRED,
-    UNCLEAN,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -94,8 +90,11 @@ def test_a_partition_that_the_answer_leaves_out_is_not_called_elected_and_asked_
 
 
 def test_a_verdict_is_not_asked_for_twice_and_no_answer_is_no_verdict() -> None:
-    cluster = Elections({("t", 0): FORBIDDEN, ("t", 1): "NOT_CONTROLLER"})
-    assert unclean(cluster, attempts=2) == {("t", 0): ("failed", None, FORBIDDEN), ("t", 1): ("failed", None, "NOT_CONTROLLER")}
+    cluster = Elections({("t", 0): kafka_errors.CLUSTER_AUTHORIZATION_FAILED, ("t", 1): "NOT_CONTROLLER"})
+    assert unclean(cluster, attempts=2) == {
+        ("t", 0): ("failed", None, kafka_errors.CLUSTER_AUTHORIZATION_FAILED),
+        ("t", 1): ("failed", None, "NOT_CONTROLLER"),
+    }
     assert cluster.asked == [OFFLINE, [("t", 1)], [("t", 1)]], "the attempts are retries, as in KIP-1275"
 
 
@@ -121,7 +120,7 @@ def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
     class Hanging(Elections):
         def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             if self.asked:
-                return dict.fromkeys(keys, Refusal(NOT_NEEDED, None))
+                return dict.fromkeys(keys, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None))
             super().elect(election_type, keys)
             raise ClusterError("no broker answered")
 
@@ -134,7 +133,7 @@ def test_an_election_that_timed_out_on_its_way_to_the_controller_may_be_made() -
     class Slow(Elections):
         def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             if self.asked:
-                return dict.fromkeys(keys, Refusal(NOT_NEEDED, None))
+                return dict.fromkeys(keys, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None))
             super().elect(election_type, keys)
             return dict.fromkeys(keys, Refusal("REQUEST_TIMED_OUT", None))
 
@@ -200,7 +199,11 @@ def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
 
     forbidden = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
     forbidden.predict()
-    assert [row.error for row in forbidden.results.values()] == [FORBIDDEN, FORBIDDEN, NOT_NEEDED]
+    assert [row.error for row in forbidden.results.values()] == [
+        kafka_errors.CLUSTER_AUTHORIZATION_FAILED,
+        kafka_errors.CLUSTER_AUTHORIZATION_FAILED,
+        kafka_errors.ELECTION_NOT_NEEDED,
+    ]
     assert cluster.asked == []
 
 

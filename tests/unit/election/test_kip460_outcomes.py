@@ -13,15 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
-    FORBIDDEN,
     MOST_CAUSES,
     NO_CANDIDATE,
-    NOT_NEEDED,
     PREFERRED,
     UNCLEAN,
-    UNKNOWN,
     VERDICTS,
-    Result,
+    ElectionResult,
     expected_leader,
     judge,
     needed,
@@ -30,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     summed_up,
     worst_first,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
@@ -92,11 +90,11 @@ def test_with_elr_switched_off_the_last_known_leader_that_is_still_on_record_doe
 @given(states(), TYPES)
 def test_what_is_elected_once_needs_no_election_again(state: PartitionState, election_type: str) -> None:
     result = outlook([state.key], {state.key: state}, election_type)[state.key]
-    assert (result.error == NOT_NEEDED) == (not needed(state, election_type)) == (result.outcome == "already_online")
+    assert (result.error == kafka_errors.ELECTION_NOT_NEEDED) == (not needed(state, election_type)) == (result.outcome == "already_online")
     if result.outcome == "elected":
         elected = replace(state, leader=result.leader or -1)
         again = outlook([state.key], {state.key: elected}, election_type)[state.key]
-        assert (again.outcome, again.error, again.leader) == ("already_online", NOT_NEEDED, result.leader)
+        assert (again.outcome, again.error, again.leader) == ("already_online", kafka_errors.ELECTION_NOT_NEEDED, result.leader)
         assert judge(state, elected, election_type, None, False) == result
     else:
         assert result.outcome == "already_online" or result.error == NO_CANDIDATE[election_type]
@@ -104,36 +102,43 @@ def test_what_is_elected_once_needs_no_election_again(state: PartitionState, ele
 
 def test_what_is_not_seen_is_unknown_and_elected_by_nobody() -> None:
     result = outlook([("nowhere", 3)], {}, UNCLEAN)["nowhere", 3]
-    assert (result.outcome, result.error, result.leader, result.preferred_leader) == ("failed", UNKNOWN, None, None)
+    assert (result.outcome, result.error, result.leader, result.preferred_leader) == (
+        "failed",
+        kafka_errors.UNKNOWN_TOPIC_OR_PARTITION,
+        None,
+        None,
+    )
 
 
 @given(states(), states(), TYPES, st.booleans())
 def test_an_error_is_never_an_election(before: PartitionState, now: PartitionState, election_type: str, doubtful: bool) -> None:
-    for error in set(VERDICTS) - {NOT_NEEDED}:
+    for error in set(VERDICTS) - {kafka_errors.ELECTION_NOT_NEEDED}:
         result = judge(before, now, election_type, Refusal(error, None) if error else None, doubtful)
         assert (result.outcome, result.error) == ("failed", error) and result.message
-    assert judge(before, before, election_type, Refusal(NOT_NEEDED, None), doubtful).outcome != "elected", "nothing has changed"
-    assert judge(before, now, election_type, Refusal(NOT_NEEDED, None), False).outcome != "elected"
+    assert judge(before, before, election_type, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), doubtful).outcome != "elected", (
+        "nothing has changed"
+    )
+    assert judge(before, now, election_type, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), False).outcome != "elected"
 
 
 def test_what_kafka_calls_elected_is_so_when_it_is_seen() -> None:
     offline, online = led_by(-1), led_by(3)
     assert judge(offline, offline, UNCLEAN, None, False).outcome == "failed"
-    assert judge(offline, online, UNCLEAN, None, False) == Result("t", 0, "elected", 3, 1)
+    assert judge(offline, online, UNCLEAN, None, False) == ElectionResult("t", 0, "elected", 3, 1)
     assert judge(led_by(3), led_by(2), PREFERRED, None, False).outcome == "failed"
-    assert judge(led_by(3), led_by(1), PREFERRED, None, False) == Result("t", 0, "elected", 1, 1)
+    assert judge(led_by(3), led_by(1), PREFERRED, None, False) == ElectionResult("t", 0, "elected", 1, 1)
 
 
 def test_what_an_unanswered_request_may_have_elected_counts_as_elected() -> None:
-    assert judge(led_by(-1), led_by(3), UNCLEAN, Refusal(NOT_NEEDED, None), True).outcome == "elected"
-    assert judge(led_by(-1), led_by(3), UNCLEAN, Refusal(NOT_NEEDED, None), False).outcome == "already_online"
+    assert judge(led_by(-1), led_by(3), UNCLEAN, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), True).outcome == "elected"
+    assert judge(led_by(-1), led_by(3), UNCLEAN, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), False).outcome == "already_online"
 
 
 @pytest.mark.parametrize(
     ("error", "state", "code", "words"),
     [
-        (UNKNOWN, None, "unknown_topic_or_partition", "grant DESCRIBE on the topic"),
-        (FORBIDDEN, None, "cluster_authorization_failed", "grant ALTER on the cluster"),
+        (kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, None, "unknown_topic_or_partition", "grant DESCRIBE on the topic"),
+        (kafka_errors.CLUSTER_AUTHORIZATION_FAILED, None, "cluster_authorization_failed", "grant ALTER on the cluster"),
         (NO_CANDIDATE[UNCLEAN], led_by(-1), "eligible_leaders_not_available", "none of its replicas [1, 3, 2] is on a live broker"),
         (NO_CANDIDATE[PREFERRED], led_by(3, offline_replicas=(1,)), "preferred_leader_offline", "broker 1, is not alive"),
         (NO_CANDIDATE[PREFERRED], led_by(3, isr=(3, 2)), "preferred_leader_not_in_sync", "broker 1, is not in its ISR [3, 2]"),
@@ -148,11 +153,11 @@ def test_every_error_has_a_remedy(error: str, state: PartitionState | None, code
 
 RESULTS = st.lists(
     st.builds(
-        Result,
+        ElectionResult,
         st.sampled_from("abc"),
         st.integers(0, 30),
         st.sampled_from(("failed", "held", "elected", "already_online")),
-        error=st.sampled_from((None, UNKNOWN, NOT_NEEDED, *NO_CANDIDATE.values())),
+        error=st.sampled_from((None, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, kafka_errors.ELECTION_NOT_NEEDED, *NO_CANDIDATE.values())),
         reason_code=st.sampled_from((None, "partition_offline", "preferred_leader_offline")),
     ),
     unique_by=lambda result: result.key,
@@ -160,7 +165,7 @@ RESULTS = st.lists(
 
 
 @given(RESULTS)
-def test_however_short_the_preview_it_shows_every_kind_of_trouble(results: list[Result]) -> None:
+def test_however_short_the_preview_it_shows_every_kind_of_trouble(results: list[ElectionResult]) -> None:
     ordered = worst_first(results)
     assert sorted(ordered, key=lambda row: row.key) == sorted(results, key=lambda row: row.key), "none is lost, none stands twice"
     kinds = {(row.outcome, row.error, row.reason_code) for row in results}
@@ -171,18 +176,18 @@ def test_however_short_the_preview_it_shows_every_kind_of_trouble(results: list[
 
 
 def test_the_summary_names_the_first_partitions_of_each_error_and_counts_the_rest() -> None:
-    results = [Result("t", number, "failed", error=UNKNOWN, message="why") for number in range(5)]
-    results += [Result("u", 0, "failed", message="no broker answered"), Result("u", 1, "elected")]
+    results = [ElectionResult("t", number, "failed", error=kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, message="why") for number in range(5)]
+    results += [ElectionResult("u", 0, "failed", message="no broker answered"), ElectionResult("u", 1, "elected")]
     assert summed_up(results) == (
-        f"6 of 7 partitions could not be elected; t-0, t-1, t-2 and 2 more: {UNKNOWN}: why; u-0: no broker answered"
+        f"6 of 7 partitions could not be elected; t-0, t-1, t-2 and 2 more: {kafka_errors.UNKNOWN_TOPIC_OR_PARTITION}: why; u-0: no broker answered"
     )
 
 
 def test_the_summary_gives_unlike_causes_of_one_error_a_clause_each() -> None:
     error = NO_CANDIDATE[PREFERRED]
 
-    def failed(partition: int, code: str, message: str) -> Result:
-        return Result("t", partition, "failed", error=error, reason_code=code, message=message)
+    def failed(partition: int, code: str, message: str) -> ElectionResult:
+        return ElectionResult("t", partition, "failed", error=error, reason_code=code, message=message)
 
     no_disk, behind = "preferred_leader_offline", "preferred_leader_not_in_sync"
 
@@ -198,7 +203,7 @@ def test_the_summary_gives_unlike_causes_of_one_error_a_clause_each() -> None:
 
 
 def test_the_summary_counts_the_partitions_of_rarer_causes() -> None:
-    causes = [Result("t", number, "failed", reason_code=letter, message=letter * 9) for number, letter in enumerate("abcdefg")]
-    text = summed_up([*causes, Result("t", 9, "failed", reason_code="g", message="g" * 9)])
+    causes = [ElectionResult("t", number, "failed", reason_code=letter, message=letter * 9) for number, letter in enumerate("abcdefg")]
+    text = summed_up([*causes, ElectionResult("t", 9, "failed", reason_code="g", message="g" * 9)])
     assert text.startswith("8 of 8 partitions could not be elected; t-6, t-9: ggggggggg; t-0: aaaaaaaaa; ")
     assert text.count("; ") == MOST_CAUSES + 1 and text.endswith("; and 2 more partitions for other reasons")

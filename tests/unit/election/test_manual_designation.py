@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from controller import Controller
+from fake_controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch, LogEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Live, needs_reorder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
@@ -47,9 +48,9 @@ class Forked(Controller):
             for broker, offsets in work.items()
         }
 
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEnd]]:
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEndAnswer]]:
         assert work == {2: {KEY: 0}}, "broker 3 has no later epoch"
-        return {2: {KEY: EpochEnd(None, 0, 100)}}
+        return {2: {KEY: EpochEndAnswer(None, 0, 100)}}
 
 
 @pytest.mark.parametrize(

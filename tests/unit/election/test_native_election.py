@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from controller import Controller, Killed
 from elected_entries import ENTRIES
+from fake_controller import Controller, Killed
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import (
     AGGRESSIVE,
     APPLIED,
@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     next_step,
     next_steps,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED
@@ -46,7 +46,7 @@ def shown(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
 
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
     of_runs = {ReasonCode.DATA_LOSS_NOT_ALLOWED, ReasonCode.INTERRUPTED, ReasonCode.LIMIT_REACHED, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION}
-    assert set(STEPS) == {*REASONS, *of_runs, STALE, FAILED, PLANNED}
+    assert set(STEPS) == {*REASONS, *of_runs, Outcome.STALE, Outcome.FAILED, PLANNED}
 
 
 @pytest.mark.parametrize("word", STEPS)

@@ -11,15 +11,12 @@ from typing import Any
 
 import pytest
 from decided_cases import CASES
-from situations import RUN, plan_all
+from partition_situations import RUN, plan_all
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import (
-    OtherClusterError,
-    check_strategies,
-    plan_entries,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_strategies, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_designated_election import designated_election
 
@@ -53,7 +50,7 @@ def test_a_plan_knows_which_partitions_the_request_named(tmp_path: Path) -> None
 
 
 def test_a_plan_of_another_cluster_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OtherClusterError):
+    with pytest.raises(RecoveryError):
         plan_entries(made(tmp_path, "balanced"), "plan.json", "another")
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from full_disk import no_room
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
-    JournalError,
     foreign,
     to_restore,
 )
@@ -130,7 +130,7 @@ def test_a_journal_without_room_can_be_closed(path: Path) -> None:
 
 
 def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
-    with Journal(path, "abc", "run-1"), pytest.raises(JournalError) as error, Journal(path, "abc", "run-2"):
+    with Journal(path, "abc", "run-1"), pytest.raises(RecoveryError) as error, Journal(path, "abc", "run-2"):
         pass
     assert re.search(rf"another run .*east\.jsonl: run run-1, process {os.getpid()} on {socket.gethostname()}, since 20", str(error.value))
     with Journal(path, "abc"):
@@ -140,7 +140,7 @@ def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> Non
 def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:
     with Journal(path, "abc") as journal:
         journal.intend([ORDER])
-    with pytest.raises(JournalError, match="unfinished work on cluster abc, but this is xyz"), Journal(path, "xyz"):
+    with pytest.raises(RecoveryError, match="unfinished work on cluster abc, but this is xyz"), Journal(path, "xyz"):
         pass
     with Journal(path, "abc") as journal:
         journal.settle({})
@@ -153,7 +153,7 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
     with Journal(path, "abc") as journal:
         journal.intend([ORDER])
     path.write_text(path.read_text() + line)
-    with pytest.raises(JournalError, match=r"line 2: not an entry of a journal \("), Journal(path, "abc"):
+    with pytest.raises(RecoveryError, match=r"line 2: not an entry of a journal \("), Journal(path, "abc"):
         pass
 
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from controller import Controller, Killed
-from found_again import found_again
+from collected_evidence import found_again
+from fake_controller import Controller, Killed
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import Controller, Killed
 from decided_cases import CASES
-from documents import cluster, evidence
-from offline_offsets import OFFSETS, Committing, outcomes, planned_without_offsets
-from situations import FENCED, Log, Situation, broker_rows, plan_all
+from evidence_documents import cluster, evidence
+from fake_controller import Controller, Killed
+from offline_group_offsets import OFFSETS, Committing, outcomes, planned_without_offsets
+from partition_situations import FENCED, Log, Situation, broker_rows, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     SecondDecision,
@@ -181,7 +181,7 @@ def test_what_is_said_of_a_group_can_be_printed(tmp_path: Path, held: dict[str, 
 def test_the_limit_of_partitions_counts_what_is_decided_again(tmp_path: Path) -> None:
     controller = Agreeing()
     recovery = planned_without_offsets(controller, tmp_path, True, {"reason_code": "incomplete"}, "balanced")
-    recovery.keep_within(blast_radius.Limits(max_partitions=1))
+    recovery.keep_within(blast_radius.BlastRadiusLimits(max_partitions=1))
     assert outcomes(recovery) == {"__consumer_offsets": ELECTED, "t": ("held", "limit_reached")}
     assert controller.states[T].leader == -1
     row = row_of_t(recovery)
@@ -191,7 +191,7 @@ def test_the_limit_of_partitions_counts_what_is_decided_again(tmp_path: Path) ->
 def test_another_leader_is_elected_only_while_the_limit_of_offline_brokers_is_kept(tmp_path: Path) -> None:
     controller = LosingAnother()
     recovery = planned_without_offsets(controller, tmp_path, decide_again=True)
-    recovery.keep_within(blast_radius.Limits(max_offline_brokers=1))
+    recovery.keep_within(blast_radius.BlastRadiusLimits(max_offline_brokers=1))
     assert outcomes(recovery) == {"__consumer_offsets": ELECTED, "t": ("held", "limit_reached")}
     assert controller.states[T].leader == -1
 

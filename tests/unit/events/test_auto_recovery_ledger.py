@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,16 +15,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from repository_root import ROOT
+from module_processes import run_module
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.auto_recovery_ledger import IncidentError, Ledger, Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.auto_recovery_ledger import AutoRecoveryLimits, Ledger
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 
 pytestmark = pytest.mark.slow
-MODULE = ROOT / "plugins/modules/kafka_recovery_incident.py"
-RUN = "import runpy, sys; sys.argv = ['module', sys.argv[1]]; runpy.run_path({path!r}, run_name='__main__')"
 # A run that is killed right when the first of its claims is on disk.
 KILLED = """
 import os, signal
@@ -37,7 +34,7 @@ def last(handle):
     os.kill(os.getpid(), signal.SIGKILL)
 auto_recovery_ledger.os.fsync = last
 """
-LIMITS = Limits(max_partitions=5, max_offline_brokers=2, max_per_hour=2, max_fleet_per_hour=3)
+LIMITS = AutoRecoveryLimits(max_partitions=5, max_offline_brokers=2, max_per_hour=2, max_fleet_per_hour=3)
 NOW = 1_800_000_000.0
 LOSS = {
     "lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": None, "upper_bound_from": "unknown",
@@ -78,18 +75,12 @@ def written(workdir: Path, content: Mapping[str, Any]) -> Path:
 
 
 def run(workdir: Path, content: Mapping[str, Any], before: str = "", check: bool = False, **options: Any) -> dict[str, Any]:
-    """Run the module in a process of its own on this plan, with leave to lose data. A process that was killed has an empty result."""
+    """Return the result of the module for this plan, with data loss allowed. It is empty if the process was killed."""
     path = written(workdir, content) if options.get("state") != "finished" else None
     arguments = {"cluster": content["cluster"], "run_id": content["run_id"], "workdir": str(workdir), "allow_data_loss": True, **options}
     if path:
         arguments["plan"] = str(path)
-    file = workdir / f"{content['cluster']}-{content['run_id']}.arguments.json"
-    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check}}))
-    argv = [sys.executable, "-c", before + "\n" + RUN.format(path=str(MODULE)), str(file)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
-    assert done.stdout or before, done.stderr
-    result: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    return result
+    return run_module("kafka_recovery_incident", {**arguments, "_ansible_check_mode": check}, before=before)
 
 
 def codes_of(reasons: list[str]) -> set[str]:
@@ -228,5 +219,5 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, "east")
     with ledger.locked():
         ledger.take(claim)
-        with pytest.raises(IncidentError, match=r"claim\..*\.json"):
+        with pytest.raises(RecoveryError, match=r"claim\..*\.json"):
             ledger.take(claim)

@@ -21,7 +21,6 @@ from event_sources import free_port, loaded, running
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import FleetError
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +71,7 @@ def test_an_inventory_is_read_as_the_playbooks_read_it_and_its_secrets_are_in_no
 
 
 def test_a_locked_vault_says_how_to_unlock_it_and_names_are_known_all_the_same(inventory: Path) -> None:
-    with pytest.raises(FleetError, match="ANSIBLE_VAULT_PASSWORD_FILE"):
+    with pytest.raises(RecoveryError, match="ANSIBLE_VAULT_PASSWORD_FILE"):
         fleet.connections(None, str(inventory), None)
     assert fleet.hosts(str(inventory)) == ["east", "west"]
 
@@ -80,7 +79,7 @@ def test_a_locked_vault_says_how_to_unlock_it_and_names_are_known_all_the_same(i
 def test_a_vault_with_another_password_is_as_locked(inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "wrong").write_text("another")
     monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(tmp_path / "wrong"))
-    with pytest.raises(FleetError, match=r"variables of east cannot be resolved.*ANSIBLE_VAULT_PASSWORD_FILE") as refused:
+    with pytest.raises(RecoveryError, match=r"variables of east cannot be resolved.*ANSIBLE_VAULT_PASSWORD_FILE") as refused:
         fleet.connections(None, str(inventory), None)
     assert PASSWORD not in str(refused.value)
 

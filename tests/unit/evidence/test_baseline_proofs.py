@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import baseline_proofs, log_comparison
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog

@@ -13,15 +13,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from controller import ALIVE, Controller
+from fake_controller import ALIVE, Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
@@ -29,11 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, read_logs, replica_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    PartitionError,
-    PartitionState,
-    TopicPartition,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
@@ -224,7 +221,7 @@ def test_a_failed_disk_is_named_in_the_document_and_in_words() -> None:
     assert [log.failed_log_dirs for log in found.logs] == [None, PATHS, None]
     decision = decide(found, Policy())
     assert decision.choices == (3,)
-    assert "its disk /data/2 on broker 2 has failed" in explanation(decision, bounds(decision, Cluster()), Cluster())
+    assert "its disk /data/2 on broker 2 has failed" in explanation(decision, bounds(decision, ClusterHeader()), ClusterHeader())
     assert (
         replica_row(KEY, 2, lost.read())["failed_log_dirs"] == ["/data/2"]
         and replica_row(KEY, 3, ReplicaLog(None))["failed_log_dirs"] == []
@@ -398,29 +395,29 @@ class Electing(Controller):
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
         return {broker: {key: LogEnd(None, ALIVE[broker], 3 if key == KEY else 1) for key in keys} for broker, keys in work.items()}
 
-    def decided(self) -> tuple[Outcome, str | None]:
+    def decided(self) -> tuple[Action, str | None]:
         found = collect_evidence(self, [self.seen, self.states["t", 1]], Budget(5.0))
         document, other = (decode(json.dumps(document)) for document in found.documents((), ()))
-        assert document.defects == other.defects == () and decide(other, Policy()).outcome == Outcome.ELECT
+        assert document.defects == other.defects == () and decide(other, Policy()).action == Action.ELECT
         decision = decide(document, Policy(Strategy.BALANCED))
-        return decision.outcome, decision.reason
+        return decision.action, decision.reason
 
 
 def test_an_election_while_logs_were_read_is_not_taken_for_lost_epochs() -> None:
     elected = Electing(leader=2, isr=(2,), eligible_leader_replicas=(), leader_epoch=3)
-    assert elected.decided() == (Outcome.ONLINE, None)
+    assert elected.decided() == (Action.LEAVE, None)
     assert elected.read_again == 1
 
 
 def test_a_leader_that_came_and_went_while_logs_were_read_leaves_what_was_read_of_its_epoch() -> None:
-    assert Electing(leader_epoch=3).decided() == (Outcome.ELECT, None)
-    assert Electing(leader=1, leader_epoch=3).decided() == (Outcome.ELECT, None), "a leader that is not alive"
-    assert Electing(leader_epoch=4).decided() == (Outcome.HELD, "no_survivor"), "the logs may have grown in epoch 4"
+    assert Electing(leader_epoch=3).decided() == (Action.ELECT, None)
+    assert Electing(leader=1, leader_epoch=3).decided() == (Action.ELECT, None), "a leader that is not alive"
+    assert Electing(leader_epoch=4).decided() == (Action.HOLD, "no_survivor"), "the logs may have grown in epoch 4"
 
 
 def test_a_log_that_stays_ahead_of_the_controller_holds_the_partition() -> None:
     ahead = Electing()
-    assert ahead.decided() == (Outcome.HELD, "ahead_of_controller")
+    assert ahead.decided() == (Action.HOLD, "ahead_of_controller")
     assert ahead.read_again == 1
 
 
@@ -430,7 +427,7 @@ def test_a_reassignment_that_ended_with_the_election_brings_its_brokers_along() 
             more = {"broker_id": 9, "broker_state": "unfenced", "silent_seconds": None, "rack": None}
             return [*super().broker_states(mentioned), *([more] if 9 in mentioned else [])]
 
-    assert Moved(replicas=(9, 2, 3), eligible_leader_replicas=(), leader_epoch=3).decided() == (Outcome.HELD, "incomplete")
+    assert Moved(replicas=(9, 2, 3), eligible_leader_replicas=(), leader_epoch=3).decided() == (Action.HOLD, "incomplete")
 
 
 def _committed(offset: int, broker: int, held: bool, name: str = "readers") -> dict[str, Any]:
@@ -643,5 +640,5 @@ def test_invented_offsets_hide_no_proof() -> None:
 def test_evidence_that_is_too_much_at_once_is_refused() -> None:
     states = [PartitionState("t", number, "id", -1, 1, (1, 2, 3), (), (), (), ()) for number in range(28_572)]
     collect.check_size(states[:-1])
-    with pytest.raises(PartitionError, match=r"evidence of 28572 partitions would be 200004 rows .* partitions_file"):
+    with pytest.raises(RecoveryError, match=r"evidence of 28572 partitions would be 200004 rows .* partitions_file"):
         collect.check_size(states)

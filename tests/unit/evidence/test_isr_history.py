@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from metalog import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
+from metadata_logs import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
@@ -28,7 +28,7 @@ START = [feature(21), min_isr(2)]
 
 
 def replay(values: Sequence[bytes], alive: Sequence[int] = (2, 3), state: PartitionState = STATE) -> dict[str, Any]:
-    (row,) = isr_history.rows([Entry(place, 1000 + place, one) for place, one in enumerate(values)], [state], alive)
+    (row,) = isr_history.rows([LogRecord(place, 1000 + place, one) for place, one in enumerate(values)], [state], alive)
     return row
 
 
@@ -73,7 +73,7 @@ def test_it_begins_when_all_survivors_were_in_the_isr_for_the_last_time() -> Non
 def test_without_survivors_all_changes_are_kept() -> None:
     healthy = [change(isr=[1], leader=1, recovering=1), change(isr=[1, 2, 3], recovering=0)]
     now = replace(STATE, leader=1, leader_epoch=2, isr=(1, 2, 3), eligible_leader_replicas=())
-    entries = [Entry(place, 1000 + place, one) for place, one in enumerate([*START, *STORY, *healthy])]
+    entries = [LogRecord(place, 1000 + place, one) for place, one in enumerate([*START, *STORY, *healthy])]
     (row,) = isr_history.rows(entries, [now], None)
     assert row["doubt"] is None
     assert [found["unclean"] for found in row["changes"]] == [False, False, False, False, True, False]
@@ -135,8 +135,8 @@ def test_of_metadata_versions_the_least_since_then_counts() -> None:
 
 
 def test_in_a_snapshot_the_order_of_records_means_nothing() -> None:
-    snapshot = [Entry(9, None, one) for one in (*STORY[:2], min_isr(2), feature(21))]
-    (row,) = isr_history.rows([*snapshot, *(Entry(10, 1000, one) for one in STORY[2:])], [STATE], [2, 3])
+    snapshot = [LogRecord(9, None, one) for one in (*STORY[:2], min_isr(2), feature(21))]
+    (row,) = isr_history.rows([*snapshot, *(LogRecord(10, 1000, one) for one in STORY[2:])], [STATE], [2, 3])
     assert (row["min_insync_replicas"], row["metadata_version"], row["doubt"]) == (2, 21, None)
     assert row["changes"][0]["timestamp"] is None
 
@@ -186,11 +186,11 @@ def test_gathering_tells_what_it_cost_and_why_it_ended() -> None:
 
 
 def test_names_that_kafka_does_not_allow_are_not_kept() -> None:
-    def log(*first: bytes) -> Iterator[Entry]:
-        yield from (Entry(place, 1000, one) for place, one in enumerate(first))
-        yield from (Entry(10 + number, 1000, topic("x" * (1 << 20), name_of(number))) for number in range(30))
-        yield from (Entry(40 + number, 1000, min_isr(2, 2, f"{number}" + "x" * 30_000)) for number in range(200))
-        yield from (Entry(240 + number, 1000, min_isr(2, 4, f"{number}" + "x" * 30_000)) for number in range(200))
+    def log(*first: bytes) -> Iterator[LogRecord]:
+        yield from (LogRecord(place, 1000, one) for place, one in enumerate(first))
+        yield from (LogRecord(10 + number, 1000, topic("x" * (1 << 20), name_of(number))) for number in range(30))
+        yield from (LogRecord(40 + number, 1000, min_isr(2, 2, f"{number}" + "x" * 30_000)) for number in range(200))
+        yield from (LogRecord(240 + number, 1000, min_isr(2, 4, f"{number}" + "x" * 30_000)) for number in range(200))
 
     for first in ([], [BEGIN]):
         tracemalloc.start()

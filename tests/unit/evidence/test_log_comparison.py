@@ -14,7 +14,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import Prober, pair_row, settle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
@@ -102,8 +102,8 @@ class Liars(Brokers):
         batch = self.data.draw(st.none() | st.builds(LastBatch, NUMBER, NUMBER, NUMBER, st.just(7), st.just(0)))
         return FetchedBatch(self.data.draw(st.sampled_from((None, "UNKNOWN_77"))), 0, 0, batch)
 
-    def epoch_end(self, broker: int, epoch: int) -> EpochEnd:
-        return self.data.draw(st.builds(EpochEnd, st.sampled_from((None, "UNKNOWN_77")), st.none() | NUMBER, st.none() | NUMBER))
+    def epoch_end(self, broker: int, epoch: int) -> EpochEndAnswer:
+        return self.data.draw(st.builds(EpochEndAnswer, st.sampled_from((None, "UNKNOWN_77")), st.none() | NUMBER, st.none() | NUMBER))
 
 
 @given(steps=st.lists(STEP, max_size=30), data=st.data())
@@ -307,9 +307,9 @@ def test_a_last_batch_that_cannot_be_one_makes_the_pair_unknown(log: ReplicaLog,
 
 def test_a_broker_that_always_knows_one_more_epoch_is_given_up() -> None:
     class Endless(Brokers):
-        def epoch_end(self, broker: int, epoch: int) -> EpochEnd:
+        def epoch_end(self, broker: int, epoch: int) -> EpochEndAnswer:
             self.requests[broker] += 1
-            return EpochEnd(None, epoch - 1, 0)
+            return EpochEndAnswer(None, epoch - 1, 0)
 
     brokers = Endless({1: log_of((5, 1000), (5, 2000)), 2: log_of((5, 1000), (50, 3000))})
     pair = settled(brokers)[1, 2]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.offset_confirmations import Point, confirm
@@ -26,7 +26,7 @@ COMPACTED = [KEY[0]]
 class Silent(Brokers):
     """Brokers that do not say where epochs end."""
 
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEnd]]:
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEndAnswer]]:
         return {}
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import ALIVE, Controller
-from hostile import assert_spoken, damaged, encoded, mutated
+from fake_controller import ALIVE, Controller
+from hostile_content import assert_spoken, damaged, encoded, mutated
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 

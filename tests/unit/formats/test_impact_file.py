@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import damaged, encoded, mutated
+from hostile_content import damaged, encoded, mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from impact_samples import KEY, impact, write

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from decided_cases import CASES
-from situations import RUN, plan_all
+from partition_situations import RUN, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output, plan_file

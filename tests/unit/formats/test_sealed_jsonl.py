@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import json
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,33 @@ def test_what_was_written_is_valid_and_private(landing: Path) -> None:
     assert sealed_jsonl.check(landing) == {"kind": "header", "schema": 4, **HEADER}
     assert stat.S_IMODE(landing.stat().st_mode) == 0o600
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"], "nothing is left beside it"
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(0, 1e9).map(lambda number: round(number, 3)) | st.text(),
+        lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+    )
+)
+def test_a_row_is_one_line_of_compact_json(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+    path = tmp_path_factory.mktemp("row") / "east.jsonl"
+    sealed_jsonl.write(path, HEADER, [{"value": value}])
+    line = path.read_bytes().split(b"\n")[1]
+    assert line == json.dumps({"value": value}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 2**70, "\ud800"])
+def test_a_value_that_json_cannot_have_is_an_error_and_leaves_no_file(tmp_path: Path, value: object) -> None:
+    with pytest.raises(SnapshotError, match="cannot be written"):
+        sealed_jsonl.write(tmp_path / "east.jsonl", HEADER, [{"value": value}])
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_its_library_no_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "orjson", None)
+    with pytest.raises(SnapshotError, match="pip install orjson"):
+        sealed_jsonl.write(tmp_path / "east.jsonl", HEADER, ROWS)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:

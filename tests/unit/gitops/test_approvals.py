@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from git_approvals import PATH, judged, refused, the_one
 from git_proposals import FOLDER, committed, plan, proposed, results
-from remotes import Forge, Person, git, signing, ssh_key, with_a_key
+from git_remotes import Forge, Person, git, signing, ssh_key, with_a_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from git_approvals import PATH, judged, refused, the_one
 from git_proposals import FOLDER, LAYOUT, committed, plan, proposed, results
+from git_remotes import Forge, Person, git, plan_key, ssh_key
 from plan_samples import ELECTED, SURVIVORS
-from remotes import Forge, Person, git, plan_key, ssh_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals, Rules

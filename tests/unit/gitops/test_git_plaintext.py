@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from git_http import GitServer, git_server, stored_token
-from remotes import Forge
+from git_remotes import Forge
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
 

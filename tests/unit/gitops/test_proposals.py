@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from git_proposals import FOLDER, LAYOUT, committed, opened, plan, proposed, results
+from git_remotes import Forge, git
 from plan_samples import BROKER, ELECTED
-from remotes import Forge, git
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError

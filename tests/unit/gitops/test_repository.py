@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from remotes import Forge, git
+from git_remotes import Forge, git
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
     GitError,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from remotes import Person, plan_key, with_a_key
+from git_remotes import Person, plan_key, with_a_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository_check import APPLY, PROPOSE, repository_problems
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from remotes import ssh_key
+from git_remotes import ssh_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import (

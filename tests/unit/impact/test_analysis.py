@@ -34,8 +34,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.an
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer, Transaction
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 
 KEY = ("orders", 0)
@@ -46,7 +46,7 @@ NEW = BEFORE + 1
 NONE = -1  # the epoch of a consumer that did not say
 
 
-def log_of(epochs: list[int], knows_itself: bool = True) -> Log:
+def log_of(epochs: list[int], knows_itself: bool = True) -> LeaderLog:
     """A leader's log by the epoch of each of its records. `knows_itself`: it has noted its own epoch NEW although it has written nothing yet."""
     ends = {}
     for asked in range(NEW + 1):
@@ -56,11 +56,11 @@ def log_of(epochs: list[int], knows_itself: bool = True) -> Log:
         ends[asked] = EpochEnd(max(known), end) if known else EpochEnd(asked, end)
     if knows_itself:
         ends[NEW] = EpochEnd(NEW, len(epochs))
-    return Log(None, 0, len(epochs), len(epochs), len(epochs), (0,), ends)
+    return LeaderLog(None, 0, len(epochs), len(epochs), len(epochs), (0,), ends)
 
 
 def recovered(*forks: Fork, committed_below: int | None = None) -> RecoveredPartition:
-    return RecoveredPartition(*KEY, ELECTED, "id", BEFORE, forks, committed_below)
+    return RecoveredPartition(*KEY, Outcome.ELECTED, "id", BEFORE, forks, committed_below)
 
 
 # Two logs with a common beginning. An epoch has one leader, so that no epoch stands on both sides of a fork.
@@ -137,7 +137,9 @@ def test_a_group_that_reads_on_in_the_new_log_is_left_alone(
     assert divergence(len(won), NEW, forked, log_of(won, knows_itself), False) is None
 
 
-def rows(offset: int, epoch: int, log: Log, before: RecoveredPartition | None = None, group: Group | None = None) -> list[dict[str, Any]]:
+def rows(
+    offset: int, epoch: int, log: LeaderLog, before: RecoveredPartition | None = None, group: Group | None = None
+) -> list[dict[str, Any]]:
     groups = {"billing": group or Group("Empty", "classic")}
     return list(analysis.group_rows([("billing", KEY, offset, epoch)], {KEY: before or recovered()}, {KEY: log}, groups, {}, TOOLS))
 
@@ -175,7 +177,7 @@ def test_nothing_is_reset_to_before_the_beginning_of_the_log() -> None:
 
 
 def test_a_leader_that_does_not_answer_says_nothing_of_groups() -> None:
-    assert rows(150, 2, Log("NO_ANSWER")) == []
+    assert rows(150, 2, LeaderLog("NO_ANSWER")) == []
 
 
 def test_groups_of_streams_have_a_tool_of_their_own() -> None:

@@ -11,20 +11,20 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.availability import partition_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
-LOG = Log(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100)})
+LOG = LeaderLog(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100)})
 
 
 def row(
-    log: Log = LOG, isr: tuple[int, ...] = (2, 3), min_isr: int | None = 2, alive: tuple[int, ...] = (2, 3), leader: int = 2
+    log: LeaderLog = LOG, isr: tuple[int, ...] = (2, 3), min_isr: int | None = 2, alive: tuple[int, ...] = (2, 3), leader: int = 2
 ) -> dict[str, Any]:
     state = PartitionState("t", 0, "id", leader, 5, (1, 2, 3), isr, (), (), ())
-    return partition_row(RecoveredPartition("t", 0, ELECTED, "id", 3), state, log, TopicConfig(min_isr), alive)
+    return partition_row(RecoveredPartition("t", 0, Outcome.ELECTED, "id", 3), state, log, TopicConfig(min_isr), alive)
 
 
 def test_a_partition_that_is_well_has_nothing_to_say() -> None:
@@ -34,15 +34,15 @@ def test_a_partition_that_is_well_has_nothing_to_say() -> None:
 
 
 @pytest.mark.parametrize(("log", "readable", "explanation"), [
-    (Log("KAFKA_STORAGE_ERROR"), False, "KAFKA_STORAGE_ERROR"),
-    (Log(), False, "does not answer"),
-    (Log(NO_ANSWER, 0, 121, 121, 121), False, "does not answer"),
-    (Log(None, 0, 121, 121, 121), False, "a consumer gets nothing"),
-    (Log(None, 0, 121, 121, 97, (0, 120)), True, "read_committed read up to 97"),
-    (Log(None, 50, 50, 50, 50), True, None),
-    (Log(None, 0, 20, 0, 0), True, "no committed records"),
+    (LeaderLog("KAFKA_STORAGE_ERROR"), False, "KAFKA_STORAGE_ERROR"),
+    (LeaderLog(), False, "does not answer"),
+    (LeaderLog(NO_ANSWER, 0, 121, 121, 121), False, "does not answer"),
+    (LeaderLog(None, 0, 121, 121, 121), False, "a consumer gets nothing"),
+    (LeaderLog(None, 0, 121, 121, 97, (0, 120)), True, "read_committed read up to 97"),
+    (LeaderLog(None, 50, 50, 50, 50), True, None),
+    (LeaderLog(None, 0, 20, 0, 0), True, "no committed records"),
 ])  # fmt: skip
-def test_readable_is_what_consumers_get(log: Log, readable: bool, explanation: str | None) -> None:
+def test_readable_is_what_consumers_get(log: LeaderLog, readable: bool, explanation: str | None) -> None:
     found = row(log)
     assert found["readable"] == readable
     assert (found["explanation"] is None) if explanation is None else (explanation in found["explanation"])

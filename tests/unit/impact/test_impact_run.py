@@ -15,19 +15,20 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ActiveTransactions, ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import CanaryError, ConsumerImpact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import ConsumerImpact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 KEYS = [("orders", number) for number in range(3)]
-LOG = Log(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100), 2: EpochEnd(1, 100), 4: EpochEnd(4, 121)})
+LOG = LeaderLog(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100), 2: EpochEnd(1, 100), 4: EpochEnd(4, 121)})
 
 
 class Cluster:
@@ -54,7 +55,7 @@ class Cluster:
         groups = {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")}
         return CommittedOffsets(self.committed, groups, ["broker 1 does not answer"])
 
-    def logs(self, leaders: Mapping[TopicPartition, int], epochs: Any) -> dict[TopicPartition, Log]:
+    def logs(self, leaders: Mapping[TopicPartition, int], epochs: Any) -> dict[TopicPartition, LeaderLog]:
         self.asked_epochs = {key: set(value) for key, value in epochs.items()}
         return dict.fromkeys(leaders, LOG)
 
@@ -80,7 +81,7 @@ def workdir(tmp_path: Path) -> Path:
 
 
 def look(workdir: Path, cluster: Cluster, topic_id: str = "id") -> ConsumerImpact:
-    run = Run({key: RecoveredPartition(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
+    run = RecoveredRun({key: RecoveredPartition(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
     found = ConsumerImpact(cast(ConsumerAdmin, cluster), "east", run, "r1", workdir, Connection(("b:9092",)))
     found.collect()
     return found
@@ -169,6 +170,6 @@ def test_canaries_are_written_to_partitions_with_a_leader_and_not_in_check_mode(
 @pytest.mark.parametrize(("topic", "text"), [("__consumer_offsets", "Kafka's own"), ("nowhere", "there is no canary_topic nowhere")])
 def test_a_canary_goes_nowhere_by_mistake(workdir: Path, topic: str, text: str) -> None:
     cluster = Cluster()
-    with pytest.raises(CanaryError, match=text):
+    with pytest.raises(RecoveryError, match=text):
         look(workdir, cluster).write_canaries(topic, check_mode=False)
     assert cluster.written == []

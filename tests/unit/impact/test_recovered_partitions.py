@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import document as document_of
+from evidence_documents import document as document_of
+from partition_situations import Log, Situation
 from plan_samples import ELECTED, HEADER, SURVIVORS
-from situations import Log, Situation
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredError, Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import RESULT, find
@@ -82,7 +83,7 @@ def noted(workdir: Path) -> dict[str, Any]:
     return found
 
 
-def read(workdir: Path, **options: Any) -> Run:
+def read(workdir: Path, **options: Any) -> RecoveredRun:
     """With the evidence, as where groups have committed something."""
     return recovered_partitions.with_evidence(
         recovered_partitions.read(workdir, "east", "r1", CLUSTER_ID, **options), workdir, "east", "r1", CLUSTER_ID
@@ -149,11 +150,11 @@ def test_evidence_that_cannot_be_trusted_is_left_out_with_a_warning(workdir: Pat
 def test_another_plan_is_taken_where_it_is_named_and_has_to_be_the_right_one(workdir: Path) -> None:
     results(workdir, row())
     landing(workdir)
-    with pytest.raises(RecoveredError, match="option plan"):
+    with pytest.raises(RecoveryError, match="option plan"):
         read(workdir)
     elsewhere = plan(workdir, "elsewhere")
     assert read(workdir, plan=elsewhere).partitions[KEY].leader_epoch == 3
-    with pytest.raises(RecoveredError, match="is not the plan"):
+    with pytest.raises(RecoveryError, match="is not the plan"):
         read(workdir, plan=plan(workdir, "newer", plan_id="1234"))
 
 
@@ -166,17 +167,17 @@ def test_another_plan_is_taken_where_it_is_named_and_has_to_be_the_right_one(wor
 def test_results_that_cannot_be_used_are_refused(workdir: Path, changes: dict[str, Any], message: str) -> None:
     results(workdir, row(), **changes)
     plan(workdir)
-    with pytest.raises(RecoveredError, match=message):
+    with pytest.raises(RecoveryError, match=message):
         read(workdir)
 
 
 def test_without_results_there_is_nothing_to_look_at(workdir: Path) -> None:
     with pytest.raises(
-        RecoveredError, match=r"no results of run r1 for the cluster east.*kafka_recovery_run_id \(run_id\); no run has elected in east"
+        RecoveryError, match=r"no results of run r1 for the cluster east.*kafka_recovery_run_id \(run_id\); no run has elected in east"
     ):
         read(workdir)
     (private_directory(private_directory(workdir / "results") / "r1") / "east.json").mkdir()
-    with pytest.raises(RecoveredError, match="cannot be read: Is a directory"):
+    with pytest.raises(RecoveryError, match="cannot be read: Is a directory"):
         read(workdir)
     with pytest.raises(FileError, match="run_id"):
         recovered_partitions.read(workdir, "east", "../r1", CLUSTER_ID)
@@ -196,7 +197,7 @@ def test_a_run_without_results_is_answered_with_the_newest_that_elected(workdir:
     (workdir / "results" / "damaged" / "east.json").write_text("{")
     private_directory(workdir / "results" / "link").joinpath("east.json").symlink_to("missing")
     (workdir / "results" / "notes.txt").write_text("")
-    with pytest.raises(RecoveredError, match=r"the newest one with results of east is newest$"):
+    with pytest.raises(RecoveryError, match=r"the newest one with results of east is newest$"):
         read(workdir)
 
 
@@ -228,6 +229,6 @@ def test_results_that_were_written_anew_meanwhile_get_no_note(workdir: Path) -> 
     plan(workdir)
     found = read(workdir)
     results(workdir, row("already_online"))
-    with pytest.raises(RecoveredError, match="run_id"):
+    with pytest.raises(RecoveryError, match="run_id"):
         recovered_partitions.note_impact(workdir, "east", "r1", found, {})
     assert "impact" not in noted(workdir)

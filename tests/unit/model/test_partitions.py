@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    PartitionError,
     PartitionState,
     absence,
     chunks,
@@ -58,7 +58,7 @@ def test_nothing_named_means_all_offline_partitions() -> None:
 
 
 def test_an_empty_list_is_refused_rather_than_taken_for_everything() -> None:
-    with pytest.raises(PartitionError, match="partitions is empty"):
+    with pytest.raises(RecoveryError, match="partitions is empty"):
         requested([], None)
 
 
@@ -84,7 +84,7 @@ def test_an_empty_list_is_refused_rather_than_taken_for_everything() -> None:
 def test_a_bad_file_is_refused_with_file_and_place(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "partitions.json"
     path.write_text(content)
-    with pytest.raises(PartitionError) as refused:
+    with pytest.raises(RecoveryError) as refused:
         requested(None, str(path))
     assert words in str(refused.value)
     assert str(path) in str(refused.value)
@@ -97,14 +97,14 @@ def test_any_file_is_understood_or_refused(tmp_path: Path, content: bytes) -> No
     path.write_bytes(content)
     try:
         found = requested(None, str(path))
-    except PartitionError:
+    except RecoveryError:
         return
     assert found is not None and all(partition >= 0 for _, partition in found)
 
 
 def test_unknown_topics_and_partitions_are_all_named() -> None:
     known = {state().key: state()}
-    with pytest.raises(PartitionError, match=r"no topic payments .* and no partition orders-7, orders-8"):
+    with pytest.raises(RecoveryError, match=r"no topic payments .* and no partition orders-7, orders-8"):
         only_known([("orders", 0), ("orders", 7), ("payments", 1), ("orders", 8)], known)
 
 
@@ -113,7 +113,7 @@ def test_best_effort_takes_the_partitions_that_there_are() -> None:
     gone = [("gone", number) for number in range(7)]
     assert known_of([*gone, ("orders", 0)], known) == ([state()], gone)
     assert "left out, gone-0, gone-1, gone-2, gone-3, gone-4 and 2 more: the cluster has no such partition" in absence(gone)
-    with pytest.raises(PartitionError, match="no topic gone"):
+    with pytest.raises(RecoveryError, match="no topic gone"):
         known_of(gone, known)
 
 

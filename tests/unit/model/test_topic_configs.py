@@ -7,13 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import (
-    TopicConfig,
-    TopicConfigError,
-    TopicConfigs,
-    merge,
-    parse,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs, merge, parse
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
@@ -48,7 +43,7 @@ def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
     assert configs.of("a") == TopicConfig(2, False)
     assert configs.of("b") == configs.of("c") == TopicConfig(None, None)
     assert "topic configs cannot be described (c: TOPIC_AUTHORIZATION_FAILED, and 1 more)" in (configs.problem() or "")
-    with pytest.raises(TopicConfigError, match="grant DESCRIBE_CONFIGS on the topics"):
+    with pytest.raises(RecoveryError, match="grant DESCRIBE_CONFIGS on the topics"):
         configs.require_complete()
 
 

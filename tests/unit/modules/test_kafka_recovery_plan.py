@@ -6,30 +6,20 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from missing import without
-from repository_root import ROOT
-from situations import FENCED, RUN, Log, Situation, broker_rows, land
+from missing_library import without
+from module_processes import run_module
+from partition_situations import FENCED, RUN, Log, Situation, broker_rows, land
 
-MODULE = ROOT / "plugins/modules/kafka_recovery_plan.py"
 ROWS = [*broker_rows(2, {1: 2.0}), *Situation("orders", {1: FENCED, 2: Log.of((5, 0))}).rows()]
 
 
 def run(tmp_path: Path, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
-    """Run the module in a process of its own and return what it printed."""
-    arguments = tmp_path / "arguments.json"
-    arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {"workdir": str(tmp_path), "run_id": RUN, **options}}))
-    command = [sys.executable, str(MODULE), str(arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
-    result: dict[str, Any] = json.loads(done.stdout)
-    assert done.returncode == (1 if result.get("failed") else 0)
-    return result
+    """Return the result of the module for the run of this workdir."""
+    return run_module("kafka_recovery_plan", {"workdir": str(tmp_path), "run_id": RUN, **options}, environment)
 
 
 @pytest.mark.slow

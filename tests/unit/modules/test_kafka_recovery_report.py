@@ -5,29 +5,19 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from missing import without
-from repository_root import ROOT
-
-MODULE = ROOT / "plugins/modules/kafka_recovery_report.py"
+from missing_library import without
+from module_processes import run_module
 
 
 def refused(tmp_path: Path, environment: dict[str, str] | None = None, **options: Any) -> str:
-    """Run the module in a process of its own, without any Java, and return its error."""
-    arguments = tmp_path / "arguments.json"
-    arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {"workdir": str(tmp_path / "work"), "run_id": "1", **options}}))
-    environment = {**os.environ, "JAVA_HOME": "/nonexistent", **(environment or {})}
-    done = subprocess.run([sys.executable, str(MODULE), str(arguments)], capture_output=True, text=True, check=False, env=environment)
-    result = json.loads(done.stdout)
-    assert done.returncode == 1 and result["failed"] and "Traceback" not in done.stderr
-    assert not list(tmp_path.glob("work/reports/*/report.*"))
+    """Run the module without any Java, and return its error."""
+    options = {"workdir": str(tmp_path / "work"), "run_id": "1", **options}
+    result = run_module("kafka_recovery_report", options, {"JAVA_HOME": "/nonexistent", **(environment or {})})
+    assert result["failed"] and not list(tmp_path.glob("work/reports/*/report.*"))
     return str(result["msg"])
 
 

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import (
     SILENCE_SECONDS,
-    BlastRadiusError,
+    BlastRadiusLimits,
     BrokerLiveness,
-    Limits,
 )
 
 BROKERS = st.sets(st.integers(1, 40), max_size=8)
@@ -32,7 +32,7 @@ BROKERS = st.sets(st.integers(1, 40), max_size=8)
 def test_an_election_is_allowed_with_the_limit_that_the_reason_names(
     partitions: int, offline: set[int], max_partitions: int, max_offline_brokers: int
 ) -> None:
-    limits = Limits(max_partitions, max_offline_brokers)
+    limits = BlastRadiusLimits(max_partitions, max_offline_brokers)
     reasons = blast_radius.limit_violations(partitions, offline, limits, "east")
     assert bool(reasons) == (partitions > max_partitions or (partitions > 0 and len(offline) > max_offline_brokers))
     for option, number in re.findall(r"-e kafka_recovery_(\w+)=(\d+)", "; ".join(reasons)):
@@ -42,14 +42,15 @@ def test_an_election_is_allowed_with_the_limit_that_the_reason_names(
 
 
 def test_the_limit_that_the_reason_names_is_just_enough() -> None:
-    assert blast_radius.limit_violations(7, {1, 2, 3}, Limits(7, 3), "east") == []
+    assert blast_radius.limit_violations(7, {1, 2, 3}, BlastRadiusLimits(7, 3), "east") == []
     assert [
-        re.findall(r"--limit east -e (\S+)", reason) for reason in blast_radius.limit_violations(7, {3, 2, 1}, Limits(6, 2), "east")
+        re.findall(r"--limit east -e (\S+)", reason)
+        for reason in blast_radius.limit_violations(7, {3, 2, 1}, BlastRadiusLimits(6, 2), "east")
     ] == [
         ["kafka_recovery_max_partitions=7"],
         ["kafka_recovery_max_offline_brokers=3"],
     ]
-    assert "(1, 2, 3)" in blast_radius.limit_violations(7, {3, 2, 1}, Limits(7, 2), "east")[0]
+    assert "(1, 2, 3)" in blast_radius.limit_violations(7, {3, 2, 1}, BlastRadiusLimits(7, 2), "east")[0]
 
 
 def liveness(broker_id: int = 4, **changed: Any) -> BrokerLiveness:
@@ -150,29 +151,29 @@ def test_what_is_seen_of_each_broker() -> None:
     assert {one.epoch for one in blast_radius.watch_brokers(Cluster(7, 8), [2], [])} == {None}
 
 
-def refused(limits: Limits, entries: int = 5, predicted: int = 5, cluster: Cluster | None = None) -> str:
+def refused(limits: BlastRadiusLimits, entries: int = 5, predicted: int = 5, cluster: Cluster | None = None) -> str:
     """Return the text of the error that `check` raises, or an empty text."""
     try:
         blast_radius.check(cluster or Cluster(7, 7), "east", {1, 2, 3}, entries, lambda: predicted, limits)
-    except BlastRadiusError as error:
+    except RecoveryError as error:
         return str(error)
     return ""
 
 
 @pytest.mark.usefixtures("no_waiting")
 def test_check_goes_through_the_limits() -> None:
-    assert refused(Limits()) == ""
-    assert "max_partitions is 4" in refused(Limits(max_partitions=4))
-    assert "2 brokers are offline (2, 3), and max_offline_brokers is 1" in refused(Limits(max_offline_brokers=1))
-    assert refused(Limits(lost_brokers=(2, 3))) == ""
-    assert "broker 3 is offline and silent, too" in refused(Limits(lost_brokers=(2,)))
-    assert "broker 1 is named in lost_brokers, but it is not fenced" in refused(Limits(lost_brokers=(1, 2, 3)))
+    assert refused(BlastRadiusLimits()) == ""
+    assert "max_partitions is 4" in refused(BlastRadiusLimits(max_partitions=4))
+    assert "2 brokers are offline (2, 3), and max_offline_brokers is 1" in refused(BlastRadiusLimits(max_offline_brokers=1))
+    assert refused(BlastRadiusLimits(lost_brokers=(2, 3))) == ""
+    assert "broker 3 is offline and silent, too" in refused(BlastRadiusLimits(lost_brokers=(2,)))
+    assert "broker 1 is named in lost_brokers, but it is not fenced" in refused(BlastRadiusLimits(lost_brokers=(1, 2, 3)))
 
 
 @pytest.mark.usefixtures("no_waiting")
 def test_only_what_would_really_be_elected_counts_against_the_limits() -> None:
-    assert refused(Limits(max_partitions=4), predicted=4) == ""
+    assert refused(BlastRadiusLimits(max_partitions=4), predicted=4) == ""
     # A second run of a plan that was carried out: nothing is left to refuse.
-    assert refused(Limits(max_partitions=4, max_offline_brokers=1), predicted=0) == ""
-    assert refused(Limits(max_offline_brokers=0), entries=0) == ""
-    assert "5 partitions would be elected" in refused(Limits(max_partitions=4), entries=9)
+    assert refused(BlastRadiusLimits(max_partitions=4, max_offline_brokers=1), predicted=0) == ""
+    assert refused(BlastRadiusLimits(max_offline_brokers=0), entries=0) == ""
+    assert "5 partitions would be elected" in refused(BlastRadiusLimits(max_partitions=4), entries=9)

@@ -49,10 +49,9 @@ def test_no_java_is_named_with_the_variable_that_does_without(tmp_path: Path) ->
     ("roles", "remote", "needed"),
     [
         (["snapshot", "plan", "elect"], None, True),
-        (["snapshot", "plan", "elect"], "auto", True),
         (["report"], "", True),
         (["plan"], "sc://spark:15002", False),
-        (["elect", "verify"], "auto", False),
+        (["elect", "verify"], "", False),
         (["watch"], None, False),
     ],
 )

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import pytest
-from controller import Controller
+from fake_controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionError, PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
@@ -40,7 +41,7 @@ def test_more_partitions_than_are_returned_are_counted_and_a_warning_says_so(lim
 
 def test_requested_partitions_that_the_cluster_does_not_have_are_refused_or_returned() -> None:
     wanted = [("gone", 0), ("gone", 1), ("t", 7), ("t", 20_000)]
-    with pytest.raises(PartitionError, match="no topic gone"):
+    with pytest.raises(RecoveryError, match="no topic gone"):
         readiness.partitions(Large(), wanted)  # type: ignore[arg-type]
     rows = readiness.partitions(Large(), wanted, limit=2, unknown=readiness.SKIP).rows  # type: ignore[arg-type]
     assert [(row["topic"], row["partition"]) for row in rows["partitions"]] == [("t", 7)]
@@ -48,7 +49,7 @@ def test_requested_partitions_that_the_cluster_does_not_have_are_refused_or_retu
     assert rows["unknown"] == [{"topic": "gone", "partition": 0}, {"topic": "gone", "partition": 1}]
     found = readiness.partitions(Large(), wanted, unknown=readiness.SOME)  # type: ignore[arg-type]
     assert found.rows["count"] == 1 and "gone-0, gone-1, t-20000: the cluster has no such partition" in (found.warning or "")
-    with pytest.raises(PartitionError, match="no topic gone"):
+    with pytest.raises(RecoveryError, match="no topic gone"):
         readiness.partitions(Large(), wanted[:2], unknown=readiness.SOME)  # type: ignore[arg-type]
     nothing = readiness.partitions(Large(), [("gone", 0)], unknown=readiness.SKIP).rows  # type: ignore[arg-type]
     assert (nothing["count"], nothing["unknown_count"], nothing["partitions"]) == (0, 1, [])

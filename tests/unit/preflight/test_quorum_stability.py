@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeQuorumResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum as model_quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import BEHIND_AFTER, Quorum, Replica
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
     CALM,
     CHURNING,
@@ -61,20 +61,20 @@ LOOKS = st.lists(st.none() | QUORUMS, min_size=1, max_size=6).map(observations)
 def test_a_quorum_is_calm_only_when_one_leader_in_one_epoch_answered_up_to_the_end(seen: list[QuorumObservation]) -> None:
     places = {(one.quorum.leader_id, one.quorum.leader_epoch) for one in seen if one.quorum}
     word = NO_LEADER if seen[-1].quorum is None else CHURNING if len(places) > 1 else CALM
-    assert quorum.judge(seen).verdict == word
+    assert quorum_stability.judge(seen).verdict == word
 
 
 @given(LOOKS, st.integers(0, 5))
 def test_a_look_without_an_answer_between_others_changes_nothing(seen: list[QuorumObservation], where: int) -> None:
     with_gap = [*seen[:where], observation(0.0, None), *seen[where:]] if where < len(seen) else seen
-    assert quorum.judge(with_gap).verdict == quorum.judge(seen).verdict
+    assert quorum_stability.judge(with_gap).verdict == quorum_stability.judge(seen).verdict
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
 def test_the_leader_and_voters_that_are_not_behind_must_be_a_majority(following: int, behind: int, silent: int) -> None:
     others = [close] * following + [stopped] * behind + [unheard] * silent
     voters = [stopped(LEADER), *(kind(102 + number) for number, kind in enumerate(others))]
-    verdict = quorum.judge([observation(0.0, led(voters=voters))])
+    verdict = quorum_stability.judge([observation(0.0, led(voters=voters))])
     assert (verdict.verdict == CALM) == (1 + following > behind + silent)
     assert verdict.verdict in (CALM, MAJORITY_BEHIND)
     assert sum(reason.startswith("voter ") for reason in verdict.reasons) == behind + silent
@@ -97,7 +97,7 @@ def test_the_leader_and_voters_that_are_not_behind_must_be_a_majority(following:
     ],
 )
 def test_behind_goes_by_lag_and_time(voter: Replica, expected: str | None) -> None:
-    assert model_quorum.behind(voter, LEADER) == expected
+    assert quorum.behind(voter, LEADER) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,42 +108,46 @@ def test_behind_goes_by_lag_and_time(voter: Replica, expected: str | None) -> No
     ],
 )
 def test_voters_that_join_or_leave_make_it_churn(before: Sequence[int], after: Sequence[int], reason: str) -> None:
-    found = quorum.judge(observations([led(voters=[close(one) for one in before]), None, led(voters=[close(one) for one in after])]))
+    found = quorum_stability.judge(
+        observations([led(voters=[close(one) for one in before]), None, led(voters=[close(one) for one in after])])
+    )
     assert found == (CHURNING, [reason.replace("1.0", "2.0")])
 
 
 def test_a_voter_that_lost_its_disk_makes_it_churn() -> None:
     """KIP-996's disk loss: with directory ids by another one, without them by a log that is shorter than it was."""
     changed = [led(voters=[close(LEADER), close(102)._replace(directory_id=name), close(103)]) for name in ("A", "B")]
-    assert quorum.judge(observations(changed)) == (
+    assert quorum_stability.judge(observations(changed)) == (
         CHURNING,
         ["the directory of voter 102 changed from A to B within 1.0 s: it has another disk"],
     )
     emptied = [led(voters=[close(LEADER), close(102)._replace(log_end_offset=end), close(103)]) for end in (500, 12)]
-    assert quorum.judge(observations(emptied)) == (
+    assert quorum_stability.judge(observations(emptied)) == (
         CHURNING,
         ["the log of voter 102 went back from offset 500 to 12 within 1.0 s: it lost its disk"],
     )
     # A new leader has not heard of the others yet, and may cut off what was never committed.
     other_epoch = [emptied[0], emptied[1]._replace(leader_epoch=2)]
-    assert [reason for reason in quorum.judge(observations(other_epoch)).reasons if "went back" in reason] == []
-    assert quorum.judge(observations([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == CALM
+    assert [reason for reason in quorum_stability.judge(observations(other_epoch)).reasons if "went back" in reason] == []
+    assert quorum_stability.judge(observations([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == CALM
 
 
 def test_the_reasons_name_what_was_seen() -> None:
     moved = observations([led(4), None, led(9, 103)])
-    assert quorum.judge(moved).reasons == ["the leader went from controller 101 in epoch 4 to controller 103 in epoch 9 within 2.0 s"]
-    assert quorum.judge(moved[:2]).reasons == [
+    assert quorum_stability.judge(moved).reasons == [
+        "the leader went from controller 101 in epoch 4 to controller 103 in epoch 9 within 2.0 s"
+    ]
+    assert quorum_stability.judge(moved[:2]).reasons == [
         "no leader of the metadata quorum answers: no broker answered",
         "it was controller 101 in epoch 4, 1.0 s earlier",
     ]
     voters = [close(101), stopped(102), unheard(103)]
-    assert quorum.judge([observation(0.0, led(voters=voters))]).reasons[0] == "2 of 3 voters are behind"
+    assert quorum_stability.judge([observation(0.0, led(voters=voters))]).reasons[0] == "2 of 3 voters are behind"
 
 
 def test_the_history_has_every_change_once() -> None:
     seen = observations([led(1), led(1), None, None, led(3, 102), led(3, 102)])
-    assert quorum.history(seen) == [
+    assert quorum_stability.history(seen) == [
         {"seconds": 0.0, "leader_id": 101, "leader_epoch": 1},
         {"seconds": 2.0, "leader_id": None, "leader_epoch": None},
         {"seconds": 4.0, "leader_id": 102, "leader_epoch": 3},
@@ -154,7 +158,7 @@ def test_the_addresses_of_voters_are_read() -> None:
     found = answer([(101, 490, 1, 1), (102, 500, 1, 1)], [])
     kind = DescribeQuorumResponse.Node
     found.nodes = [kind(node_id=101, listeners=[kind.Listener(name="CONTROLLER", host="c1", port=9093)])]
-    assert model_quorum.read(found).addresses == {"c1:9093": 101}
+    assert quorum.read(found).addresses == {"c1:9093": 101}
 
 
 def answer(voters: Sequence[tuple[int, int, int, int]], observers: Sequence[tuple[int, int, int, int]]) -> Any:
@@ -185,9 +189,7 @@ def answer(voters: Sequence[tuple[int, int, int, int]], observers: Sequence[tupl
 
 def test_an_answer_is_read_by_the_leaders_own_clock_and_log() -> None:
     now = 1_795_247_772_310
-    found = model_quorum.read(
-        answer([(101, 490, now - 4200, now - 5000), (102, 500, now, now), (103, -1, -1, -1)], [(1, 500, now - 300, now)])
-    )
+    found = quorum.read(answer([(101, 490, now - 4200, now - 5000), (102, 500, now, now), (103, -1, -1, -1)], [(1, 500, now - 300, now)]))
     assert found == Quorum(
         102,
         7,
@@ -211,21 +213,21 @@ class Cluster:
 
 
 def test_the_last_look_is_not_before_the_end_of_the_window() -> None:
-    seen = quorum.watch(Cluster(led(1), ClusterError("none answered"), led(2)), 0.6)
+    seen = quorum_stability.watch(Cluster(led(1), ClusterError("none answered"), led(2)), 0.6)
     assert [one.quorum for one in seen[:2]] == [led(1), None] and seen[1].problem == "none answered"
     assert seen[-1].quorum == led(2) and seen[-1].seconds >= 0.6
 
 
 def test_one_voter_holds_no_elections_and_is_observed_once() -> None:
     alone = led(voters=[close(LEADER)])
-    seen = quorum.watch(Cluster(alone), 60)
+    seen = quorum_stability.watch(Cluster(alone), 60)
     assert [one.quorum for one in seen] == [alone]
-    assert quorum.judge(seen) == (CALM, [])
+    assert quorum_stability.judge(seen) == (CALM, [])
 
 
 def test_a_quorum_that_may_not_be_described_gets_no_verdict() -> None:
-    with pytest.raises(model_quorum.QuorumAccessError):
-        quorum.watch(Cluster(model_quorum.QuorumAccessError("grant DESCRIBE")), 60)
+    with pytest.raises(quorum.QuorumAccessError):
+        quorum_stability.watch(Cluster(quorum.QuorumAccessError("grant DESCRIBE")), 60)
 
 
 def controller(address: str, pre_vote: bool | None, active: bool | None = False) -> dict[str, Any]:
@@ -234,14 +236,14 @@ def controller(address: str, pre_vote: bool | None, active: bool | None = False)
 
 def test_controllers_give_the_reasons_if_brokers_get_no_answer() -> None:
     rows = [controller("c1:9093", True, True), controller("c2:9093", True, False), controller("c3:9093", None, None)]
-    report = quorum.report([observation(0.0, None)], rows, 5.0)
+    report = quorum_stability.report([observation(0.0, None)], rows, 5.0)
     assert (report["verdict"], report["leader_id"], report["voters"]) == (NO_LEADER, None, [])
     assert report["reasons"][1:] == [
         "controller c1:9093 leads the quorum, but brokers get no answer from it",
         "controller c2:9093 answers, and does not lead the quorum",
         "controller c3:9093 refused",
     ]
-    assert quorum.report([observation(0.0, led())], rows, 5.0)["reasons"] == []
+    assert quorum_stability.report([observation(0.0, led())], rows, 5.0)["reasons"] == []
 
 
 def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of_an_id_counts() -> None:
@@ -265,7 +267,7 @@ def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of
             )
         ]
     )
-    assert model_quorum.read(answer).silence() == {101: 0.0, 1: 0.5, 2: 40.0}
+    assert quorum.read(answer).silence() == {101: 0.0, 1: 0.5, 2: 40.0}
 
 
 class Answering:
@@ -281,15 +283,15 @@ class Answering:
 def test_a_watch_goes_on_for_what_is_left_of_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only sleeping advances the clock; an observation takes no time."""
     now = [1000.0]
-    monkeypatch.setattr(quorum.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(quorum.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(quorum_stability.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(quorum_stability.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": 998.0}
-    seen = quorum.resume_watch(Answering(led()), before, 3.0)
+    seen = quorum_stability.resume_watch(Answering(led()), before, 3.0)
     assert (seen[0].seconds, seen[1].seconds, seen[-1].seconds, now[0]) == (0.0, 2.0, 3.0, 1001.0)
     # Long ago, and a quorum that holds no elections: one observation. A clock that does not help: the whole window.
-    assert len(quorum.resume_watch(Answering(led()), {**before, "looked_at": 900.0}, 3.0)) == 2
-    assert len(quorum.resume_watch(Answering(led(voters=[close(LEADER)])), {**before, "looked_at": now[0]}, 3.0)) == 2
-    assert quorum.resume_watch(Answering(led()), {**before, "looked_at": 5000.0}, 3.0)[-1].seconds == 3.0
+    assert len(quorum_stability.resume_watch(Answering(led()), {**before, "looked_at": 900.0}, 3.0)) == 2
+    assert len(quorum_stability.resume_watch(Answering(led(voters=[close(LEADER)])), {**before, "looked_at": now[0]}, 3.0)) == 2
+    assert quorum_stability.resume_watch(Answering(led()), {**before, "looked_at": 5000.0}, 3.0)[-1].seconds == 3.0
 
 
 @pytest.mark.parametrize(
@@ -308,7 +310,7 @@ def test_a_watch_goes_on_for_what_is_left_of_its_window(monkeypatch: pytest.Monk
 )
 def test_nothing_is_elected_if_the_quorum_did_not_stay_stable(found: list[Quorum], verdict: str) -> None:
     voters = [close(one)._asdict() for one in (101, 102, 103)]
-    before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": quorum.time.monotonic(), "voters": voters}
-    with pytest.raises(quorum.QuorumUnstableError, match=rf"\({verdict}\)"):
-        quorum.require_stable_quorum(Answering(*found), before, 0.1)
-    quorum.require_stable_quorum(Answering(led()), before, 0.1)
+    before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": quorum_stability.time.monotonic(), "voters": voters}
+    with pytest.raises(RecoveryError, match=rf"\({verdict}\)"):
+        quorum_stability.require_stable_quorum(Answering(*found), before, 0.1)
+    quorum_stability.require_stable_quorum(Answering(led()), before, 0.1)

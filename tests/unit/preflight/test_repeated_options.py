@@ -136,7 +136,7 @@ def test_a_variable_that_is_left_out_takes_its_option_along(option: str) -> None
     assert playbooks.line("plan", variables={"a": "2"}) == expected.replace("streamops", "-e a=2 streamops")
 
 
-@pytest.mark.parametrize("playbook", ["apply", "apply_merged", "reassign", "impact", "spark", "snapshot"])
+@pytest.mark.parametrize("playbook", ["apply", "apply_merged", "reassign", "impact", "snapshot"])
 def test_a_playbook_that_does_not_plan_gets_no_strategy(playbook: str) -> None:
     assert "strategy" not in Playbooks(["/hosts"], run_options=STRATEGIES[1]).line(playbook)
     assert "strategy=none" in Playbooks(["/hosts"], run_options=STRATEGIES[1]).line("recover")

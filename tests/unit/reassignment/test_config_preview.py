@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
-from configurable import Configurable
+from fake_config_cluster import Configurable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     SET,
     SUBTRACT,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Setting,
@@ -40,15 +40,15 @@ pytestmark = pytest.mark.slow
 
 ENTRIES = st.lists(st.sampled_from(["0:1", "0:2", "1:1"]), min_size=1, unique=True).map(",".join)
 CHANGES = st.one_of(
-    st.builds(Change, st.just(Resource(TOPIC, "t")), st.just(LEADER_REPLICAS), st.sampled_from([APPEND, SUBTRACT, SET]), ENTRIES),
-    st.builds(Change, st.just(Resource(TOPIC, "t")), st.just(LEADER_REPLICAS), st.just(DELETE)),
-    st.builds(Change, st.just(Resource(BROKER, "1")), st.just(LEADER_RATE), st.just(SET), st.sampled_from(["5000", "6000"])),
-    st.builds(Change, st.just(Resource(BROKER, "1")), st.just(LEADER_RATE), st.just(DELETE)),
+    st.builds(ConfigOperation, st.just(Resource(TOPIC, "t")), st.just(LEADER_REPLICAS), st.sampled_from([APPEND, SUBTRACT, SET]), ENTRIES),
+    st.builds(ConfigOperation, st.just(Resource(TOPIC, "t")), st.just(LEADER_REPLICAS), st.just(DELETE)),
+    st.builds(ConfigOperation, st.just(Resource(BROKER, "1")), st.just(LEADER_RATE), st.just(SET), st.sampled_from(["5000", "6000"])),
+    st.builds(ConfigOperation, st.just(Resource(BROKER, "1")), st.just(LEADER_RATE), st.just(DELETE)),
 )
 
 
 @given(st.lists(CHANGES))
-def test_it_shows_what_the_cluster_would_show(changes: list[Change]) -> None:
+def test_it_shows_what_the_cluster_would_show(changes: list[ConfigOperation]) -> None:
     real, untouched = Configurable(), Configurable()
     preview = ConfigPreview(untouched)
     for cluster in (real, preview):
@@ -66,7 +66,7 @@ def test_what_is_refused_is_not_shown() -> None:
     cluster.live.discard(2)
     cluster.refusing[Resource(BROKER, "1")] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
     preview = ConfigPreview(cluster)
-    changes = [Change(Resource(BROKER, str(broker)), LEADER_RATE, SET, "5000") for broker in (1, 2, 3)]
+    changes = [ConfigOperation(Resource(BROKER, str(broker)), LEADER_RATE, SET, "5000") for broker in (1, 2, 3)]
     assert preview.broker_configs({1, 2, 3}, RATES) == {1: {}, 3: {}}
     answers = preview.alter_configs(changes)
     assert answers == {Resource(BROKER, "1"): Refusal("CLUSTER_AUTHORIZATION_FAILED", None), Resource(BROKER, "3"): None}

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from movable import REGISTERED, SIZE, Answer, Clock, Moved
+from fake_reassignment_controller import REGISTERED, SIZE, Answer, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import ExecutionLimits, ReassignmentExecutor
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import Result, diff, predict_results, report
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import MoveResult, diff, predict_results, report
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     REFUSED,
@@ -386,7 +386,7 @@ def test_one_refused_partition_holds_all_and_check_mode_predicts_the_same() -> N
     )
     assert found["results"][0]["replicas"] is None and found["results"][1]["message"].startswith("nothing was submitted")
     good = predict_results([Verdict("t", 0, SUBMIT, move)], wait=True)
-    assert good["t", 0] == Result("t", 0, "reassigned", (1, 3), (1, 3)) and "failed" not in report(good.values(), True, 20)
+    assert good["t", 0] == MoveResult("t", 0, "reassigned", (1, 3), (1, 3)) and "failed" not in report(good.values(), True, 20)
     assert predict_results([Verdict("t", 0, SUBMIT, move)], wait=False)["t", 0].outcome == "moving"
     assert predict_results([Verdict("t", 0, CANCEL, move)], wait=True, may_alter=False)["t", 0].error == "CLUSTER_AUTHORIZATION_FAILED"
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from configurable import Configurable
-from movable import REGISTERED, Clock, Moved
+from fake_config_cluster import Configurable
+from fake_reassignment_controller import REGISTERED, Clock, Moved
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -28,12 +29,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import ReassignmentTask, check_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor as throttle_executor
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
-    ThrottleJournal,
-    ThrottleJournalError,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import ThrottleError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import ReassignmentError, Wanted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Wanted
 
 DEFAULTS: dict[str, Any] = {
     "cluster": "east",
@@ -242,7 +240,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
 def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: IntRange, tmp_path: Path) -> None:
     ended = ThrottleJournal(tmp_path, "east", "id").register_run("other")
     for check in (True, False):
-        with pytest.raises(ThrottleJournalError, match="another run throttles this cluster: process"):
+        with pytest.raises(RecoveryError, match="another run throttles this cluster: process"):
             task(cluster, tmp_path, check=check, throttle=5000)
     ended()
     (tmp_path / "reassignments").mkdir()
@@ -271,7 +269,7 @@ def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(clust
     ],
 )
 def test_options_that_are_not_valid(params: dict[str, Any], says: str) -> None:
-    with pytest.raises(ReassignmentError) as caught:
+    with pytest.raises(RecoveryError) as caught:
         check_options({**DEFAULTS, **params})
     assert says in str(caught.value)
 

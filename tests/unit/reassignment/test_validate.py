@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
@@ -24,7 +25,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     UNCHANGED,
     Brokers,
     Move,
-    ReassignmentError,
     Verdict,
     judge,
     judge_cancellations,
@@ -103,21 +103,21 @@ def test_what_is_kept_of_before_is_a_file_that_undoes_it(tmp_path: Path) -> None
 )
 def test_a_file_that_cannot_be_used_is_refused_with_its_name_and_the_place(document: Any, says: str, tmp_path: Path) -> None:
     path = file_of(tmp_path / "r.json", document)
-    with pytest.raises(ReassignmentError) as caught:
+    with pytest.raises(RecoveryError) as caught:
         wanted(None, path)
     assert says in str(caught.value) and path in str(caught.value)
 
 
 def test_a_list_that_names_nothing_does_not_mean_everything_and_state_present_needs_replicas(tmp_path: Path) -> None:
-    with pytest.raises(ReassignmentError, match="option partitions names no partition"):
+    with pytest.raises(RecoveryError, match="option partitions names no partition"):
         wanted([], None)
-    with pytest.raises(ReassignmentError, match="cannot be read: No such file"):
+    with pytest.raises(RecoveryError, match="cannot be read: No such file"):
         wanted(None, str(tmp_path / "missing.json"))
     bare = wanted([{"topic": "t", "partition": 0, "replicas": None}], None)
     assert bare == {KEY: None}
-    with pytest.raises(ReassignmentError, match="no replicas are named for t-0"):
+    with pytest.raises(RecoveryError, match="no replicas are named for t-0"):
         with_replicas(bare)
-    with pytest.raises(ReassignmentError, match="state present needs"):
+    with pytest.raises(RecoveryError, match="state present needs"):
         with_replicas(None)
 
 

@@ -18,8 +18,9 @@ from playwright.sync_api import expect
 from report_samples import downstream, found, incident, look, partition, sample
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import html_page as page_module
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.html_page import BundleError, datatables, embedded, page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import html_page, page_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.html_page import datatables, embedded
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,10 @@ HOSTILE = (
 def browser() -> Iterator[Browser]:
     with running() as started:
         yield started
+
+
+def page(document: dict[str, Any]) -> str:
+    return html_page.page(document, page_files.installed())
 
 
 def written(folder: Path, document: dict[str, Any]) -> Path:
@@ -262,12 +267,12 @@ def test_json_in_a_script_is_the_same_json_and_cannot_end_it() -> None:
 
 def test_a_library_without_its_tables_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     datatables.cache_clear()
-    monkeypatch.setattr(page_module.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(BundleError, match="itables is missing"):
+    monkeypatch.setattr(html_page.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(RecoveryError, match="itables is missing"):
         datatables()
     monkeypatch.undo()
-    monkeypatch.setattr(page_module.Path, "read_text", lambda *_args, **_options: "export {a as ITable};")
-    with pytest.raises(BundleError, match="not a supported version"):
+    monkeypatch.setattr(html_page.Path, "read_text", lambda *_args, **_options: "export {a as ITable};")
+    with pytest.raises(RecoveryError, match="not a supported version"):
         datatables()
     monkeypatch.undo()
     datatables.cache_clear()

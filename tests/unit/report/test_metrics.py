@@ -19,7 +19,7 @@ from report_samples import incident, partition, sample
 from repository_root import ROOT
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import metrics, textfile_metrics
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import metrics, prometheus_file
 
 RULES = ROOT / "roles/report/files/kafka_recovery.rules.yml"
 
@@ -39,7 +39,7 @@ def exposed(document: dict[str, Any]) -> dict[str, dict[tuple[str, ...], float]]
 
 def test_they_say_what_the_report_says(tmp_path: Path) -> None:
     path = tmp_path / "kafka_recovery.prom"
-    textfile_metrics.write(path, incident())
+    prometheus_file.write(path, incident())
     assert path.stat().st_mode & 0o777 == 0o644
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     found = read(path.read_text())
@@ -111,14 +111,14 @@ def test_hostile_names_stay_values_of_labels() -> None:
 @pytest.mark.parametrize(("name", "complaint"), [("nowhere/a.prom", "make its directory first"), ("a.txt", "must end with .prom")])
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, name: str, complaint: str) -> None:
     with pytest.raises(FileError, match=complaint):
-        textfile_metrics.write(tmp_path / name, incident())
+        prometheus_file.write(tmp_path / name, incident())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "a.prom").symlink_to(tmp_path / "b.prom")
     with pytest.raises(FileError, match="symbolic link"):
-        textfile_metrics.write(tmp_path / "a.prom", incident())
+        prometheus_file.write(tmp_path / "a.prom", incident())
     assert not (tmp_path / "b.prom").exists()
 
 
@@ -136,7 +136,7 @@ def test_nothing_that_the_owner_of_the_directory_swaps_in_is_changed(tmp_path: P
         path.symlink_to(victim)
 
     monkeypatch.setattr(os, "rename", swap)
-    textfile_metrics.write(path, incident())
+    prometheus_file.write(path, incident())
     assert path.readlink() == victim, "it was swapped"
     assert (victim.stat().st_mode & 0o777, victim.read_text()) == (0o600, "")
 
@@ -145,10 +145,10 @@ def test_a_directory_in_which_every_user_can_replace_files_is_refused(tmp_path: 
     (folder := tmp_path / "collector").mkdir()
     folder.chmod(0o777)
     with pytest.raises(FileError, match=f"chmod o-w {folder}"):
-        textfile_metrics.write(folder / "a.prom", incident())
+        prometheus_file.write(folder / "a.prom", incident())
     assert list(folder.iterdir()) == []
     folder.chmod(0o1777)
-    textfile_metrics.write(folder / "a.prom", incident())
+    prometheus_file.write(folder / "a.prom", incident())
     assert [file.name for file in folder.iterdir()] == ["a.prom"]
 
 

@@ -14,9 +14,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from report_samples import incident
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, recovery_queries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, recovery_queries, scope
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
@@ -164,7 +165,7 @@ def looked(rows: Rows) -> None:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, Any]:
-    return document.collect(reader(spark, history()), document.Wanted("report", Path("/w"), now=NOW))
+    return document.collect(reader(spark, history()), scope.Wanted("report", Path("/w"), now=NOW))
 
 
 def shape(value: Any) -> Any:
@@ -290,12 +291,12 @@ def test_unclean_recoveries_are_over_the_history_that_is_kept_and_refused_files_
 
 def test_runs_and_clusters_can_be_chosen_and_a_run_that_is_unknown_is_named(spark: SparkSession) -> None:
     read = reader(spark, history())
-    both = document.collect(read, document.Wanted("report", Path("/w"), ["older", "newer"], ["east"], NOW))
+    both = document.collect(read, scope.Wanted("report", Path("/w"), ["older", "newer"], ["east"], NOW))
     assert both["totals"]["partitions"] == 4 and both["run_ids"] == ["older", "newer"]
     assert {row["run_id"] for row in both["partitions"]} == {"newer"}, "the last run counts"
     assert {row["cluster"] for row in both["clusters"]} == {"east"}
-    with pytest.raises(document.ReportError, match="no run gone of these clusters is in the history of /w"):
-        document.collect(read, document.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
+    with pytest.raises(RecoveryError, match="no run gone of these clusters is in the history of /w"):
+        document.collect(read, scope.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
 
 
 def test_a_dry_run_after_the_recovery_tells_what_is_offline_again(spark: SparkSession) -> None:
@@ -305,22 +306,22 @@ def test_a_dry_run_after_the_recovery_tells_what_is_offline_again(spark: SparkSe
     again = [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1, "word": "forked"}]
     recovery(rows, "dry", 21, [{"cluster": "east", **row} for row in (*again, {"topic": "orders", "partition": 2, "section": "online"})])
     rows["recovery_audit"][1]["dry_run"] = True
-    found = document.collect(reader(spark, rows), document.Wanted("report", Path("/w"), now=NOW))
+    found = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))
     assert found["run_ids"] == ["real"] and found["runs"][0]["mode"] == "dry_run"
     assert found["offline_later"] == [{"cluster": "east", "partitions": 2, "seen_at": "2026-11-21T02:47:00Z"}]
     assert found["headline"]["state"] == "offline"
     healthy(rows, "h1", at(3), {})
-    assert document.collect(reader(spark, rows), document.Wanted("report", Path("/w"), now=NOW))["headline"]["state"] == "recovered"
+    assert document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))["headline"]["state"] == "recovered"
 
 
 def test_without_any_history_there_is_still_a_report(spark: SparkSession) -> None:
-    empty = document.collect(reader(spark, {}), document.Wanted("report", Path("/w"), now=NOW))
+    empty = document.collect(reader(spark, {}), scope.Wanted("report", Path("/w"), now=NOW))
     assert empty["headline"]["state"] == "unknown"
     assert empty["totals"]["partitions"] == 0 and empty["clusters"] == []
     rows: Rows = {}
     healthy(rows, "h1", NOW - timedelta(minutes=30), {("orders", 1): ["offline"], ("orders", 2): ["no_eligible_leader"]})
     healthy(rows, "h2", NOW - timedelta(minutes=1), {("orders", 1): ["offline"]})
-    watched = document.collect(reader(spark, rows), document.Wanted("report", Path("/w"), now=NOW))
+    watched = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))
     assert watched["headline"]["state"] == "offline"
     assert [row["before_run_id"] for row in watched["risk"]["snapshots"]] == ["h1"], "on the first day its first snapshot"
     assert {row["risk"]: (row["partitions"], row["before"]) for row in watched["risk"]["kinds"]} == {

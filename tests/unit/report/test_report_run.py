@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from partition_situations import RUN, Log, Situation, broker_rows, plan_all
 from pyspark.sql import SparkSession
-from situations import RUN, Log, Situation, broker_rows, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
 
@@ -46,7 +46,7 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     plan_all(workdir, {"east": [*broker_rows(3, {1: 3.5}), *offline.rows()]}, "balanced")
     params: dict[str, Any] = {
         **{"workdir": str(workdir), "run_ids": None, "clusters": None, "what_if_brokers": None, "ingest": True},
-        **{"textfile": None, "retention_days": None, "inventory": [], "run_options": [], "require_commit": False},
+        **{"textfile": None, "retention_days": None, "page_files": None, "inventory": [], "run_options": [], "require_commit": False},
     }
     before = content(workdir)
     checked = run.report({**params, "run_id": "checked", "textfile": str(tmp_path / "own.prom")}, {}, check_mode=True)

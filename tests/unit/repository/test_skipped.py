@@ -94,7 +94,7 @@ def checkout(tmp_path: Path) -> Path:
     """A folder with this repository's Makefile, and programs of which only the table is real."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     programs = {"pytest": FAKE_PYTEST, "python": FAKE_PYTHON.format(python=sys.executable)}
-    programs |= dict.fromkeys(("ruff", "mypy", "lint-imports", "yamllint", "ansible-lint", "molecule"), "#!/bin/sh\n")
+    programs |= dict.fromkeys(("ruff", "mypy", "lint-imports", "djlint", "deno", "yamllint", "ansible-lint", "molecule"), "#!/bin/sh\n")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     for name in ("requirements.txt", "requirements-dev.txt", ".venv/.ready"):
         (tmp_path / name).touch()

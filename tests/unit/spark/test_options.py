@@ -5,24 +5,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import (
-    ConfError,
-    PlaceError,
-    session_arguments,
-    settings,
-    stringify_conf,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import session_arguments, settings, stringify_conf
 
 
 def module(**params: Any) -> Any:
     """What is used of an AnsibleModule."""
-    given = {"workdir": "/w", "spark_master": None, "spark_remote": None, "spark_conf": {}, "spark_secret_conf": {}, **params}
+    given = {"spark_master": None, "spark_remote": None, "spark_conf": {}, "spark_secret_conf": {}, **params}
     # As Ansible fills it: with the values of all options that have no_log.
     hidden = {value for conf in (given["spark_conf"], given["spark_secret_conf"]) for value in conf.values() if isinstance(value, str)}
     return SimpleNamespace(params=given, warn=print, no_log_values=hidden)
@@ -32,11 +26,11 @@ def test_settings_are_texts_as_spark_takes_them() -> None:
     assert stringify_conf({"a": True, "b": 2, "c": "x"}) == {"a": "true", "b": "2", "c": "x"}
 
 
-def test_two_places_at_once_are_refused_unless_one_of_them_only_may_be() -> None:
-    with pytest.raises(PlaceError, match="mutually exclusive"):
+def test_two_places_at_once_are_refused() -> None:
+    with pytest.raises(RecoveryError, match="mutually exclusive"):
         session_arguments(module(spark_master="local", spark_remote="sc://host"))
-    chosen = session_arguments(module(spark_master="local[2]", spark_remote="auto"))
-    assert (chosen["master"], chosen["remote"], chosen["workdir"]) == ("local[2]", "auto", Path("/w"))
+    chosen = session_arguments(module(spark_master="local[2]"))
+    assert (chosen["master"], chosen["remote"]) == ("local[2]", None)
 
 
 def test_what_is_empty_was_not_named() -> None:
@@ -58,7 +52,7 @@ def test_what_is_empty_was_not_named() -> None:
 )
 def test_a_secret_in_spark_conf_is_refused_and_stays_hidden(name: str) -> None:
     made = module(spark_conf={name: "swordfish", "spark.executor.memory": "1g"})
-    with pytest.raises(ConfError, match=rf"spark_conf: {name} looks like a secret.* put it into spark_secret_conf$") as refused:
+    with pytest.raises(RecoveryError, match=rf"spark_conf: {name} looks like a secret.* put it into spark_secret_conf$") as refused:
         settings(made)
     assert "swordfish" in made.no_log_values and "swordfish" not in str(refused.value)
 
@@ -66,7 +60,7 @@ def test_a_secret_in_spark_conf_is_refused_and_stays_hidden(name: str) -> None:
 @pytest.mark.parametrize("option", ["spark_conf", "spark_secret_conf"])
 def test_a_secret_among_the_options_of_java_is_refused(option: str) -> None:
     made = module(**{option: {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=swordfish"}})
-    with pytest.raises(ConfError, match=rf"^{option}: spark\.driver\.extraJavaOptions .* command line of Java") as refused:
+    with pytest.raises(RecoveryError, match=rf"^{option}: spark\.driver\.extraJavaOptions .* command line of Java") as refused:
         settings(made)
     assert "swordfish" not in str(refused.value)
 

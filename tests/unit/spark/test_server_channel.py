@@ -16,9 +16,8 @@ import grpc
 import pytest
 from unit.listener import NOBODY
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_channel import LoopbackChannel, ServerChannel
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_channel import LoopbackChannel
 
 # Prints its port, then the token of each call.
 SERVES = """
@@ -56,19 +55,6 @@ def received(process: subprocess.Popen[str]) -> list[str]:
     return process.communicate()[0].split("\n")[:-1]
 
 
-def test_what_takes_the_port_later_gets_no_token_and_no_request() -> None:
-    with serves() as (server, port):
-        state = Server(os.getpid(), socket.gethostname(), port, True, True, "2026-11-21T04:00:00Z")
-        with ServerChannel(f"sc://localhost:{port}", state, "own").toChannel() as channel:
-            call = channel.unary_unary("/test/Call")
-            assert call(b"rows", timeout=20) == b"rows"
-            assert received(server) == ["Bearer own"]
-            with serves(port) as (other, _):
-                with pytest.raises(grpc.RpcError, match=f"another process listens on port {port}"):
-                    call(b"rows", timeout=20, wait_for_ready=True)
-                assert received(other) == []
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to have a process of another user")
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_another_user_who_takes_the_port_later_gets_no_token_and_no_request(address: str) -> None:
@@ -86,5 +72,5 @@ def test_another_user_who_takes_the_port_later_gets_no_token_and_no_request(addr
 def test_an_address_where_nothing_listens_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(SparkError, match=rf"no process of this machine listens on 127\.0\.0\.2:{port}"):
+        with pytest.raises(RecoveryError, match=rf"no process of this machine listens on 127\.0\.0\.2:{port}"):
             LoopbackChannel(f"sc://127.0.0.2:{port}", "127.0.0.2").toChannel()

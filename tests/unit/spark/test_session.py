@@ -21,11 +21,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError, translate_spark_errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import translate_spark_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import QUICK_COMPILER, SMALL_BYTES, session
 
 NOISY = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import QUICK_COMPILER, SMALL_BYTES, session
 with session("local[nonsense]", None, {}, 0):
     pass
 """
@@ -42,36 +43,49 @@ def test_no_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     with (
-        pytest.raises(SparkError, match=r"Spark needs Java 17 or newer.*JAVA_HOME is not set.*install one.*spark_remote"),
+        pytest.raises(RecoveryError, match=r"Spark needs Java 17 or newer.*JAVA_HOME is not set.*install one.*spark_remote"),
         session(None, None, {}, 0),
     ):
         pass
 
 
+@pytest.mark.parametrize("passes_rows", [False, True])
+def test_java_does_not_optimise_what_only_passes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, passes_rows: bool) -> None:
+    java, arguments = tmp_path / "bin" / "java", tmp_path / "arguments"
+    java.parent.mkdir()
+    java.write_text(f'#!/bin/sh\necho "$@" >> {arguments}\nexit 1\n')
+    java.chmod(0o700)
+    (tmp_path / "release").write_text('JAVA_VERSION="17.0.1"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(RecoveryError), session(None, None, {}, SMALL_BYTES, passes_rows=passes_rows):
+        pass
+    assert (QUICK_COMPILER in arguments.read_text()) == passes_rows
+
+
 def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkError, match=f"JAVA_HOME is {tmp_path}, which has no bin/java"), session(None, None, {}, 0):
+    with pytest.raises(RecoveryError, match=f"JAVA_HOME is {tmp_path}, which has no bin/java"), session(None, None, {}, 0):
         pass
 
 
 def test_an_address_where_nothing_answers_is_named_at_once(closed_port: int) -> None:
     address = f"127.0.0.1:{closed_port}"
-    with pytest.raises(SparkError, match=f"spark_remote: nothing answers on {address}"), session(None, f"sc://{address}", {}, 0):
+    with pytest.raises(RecoveryError, match=f"spark_remote: nothing answers on {address}"), session(None, f"sc://{address}", {}, 0):
         pass
-    with pytest.raises(SparkError, match=f"spark_master: nothing answers on {address}"), session(f"spark://{address}", None, {}, 0):
+    with pytest.raises(RecoveryError, match=f"spark_master: nothing answers on {address}"), session(f"spark://{address}", None, {}, 0):
         pass
 
 
 def test_secrets_are_not_sent_in_plain_text(closed_port: int) -> None:
     secrets = {"spark.hadoop.fs.s3a.secret.key": "swordfish"}
     with (
-        pytest.raises(SparkError, match=r"spark_secret_conf would be sent to sc://host:15002/ in plain text: use TLS"),
+        pytest.raises(RecoveryError, match=r"spark_secret_conf would be sent to sc://host:15002/ in plain text: use TLS"),
         session(None, "sc://host:15002/;token=x", {}, 0, secrets=secrets),
     ):
         pass
     address = f"127.0.0.1:{closed_port}"
     with (
-        pytest.raises(SparkError, match=f"nothing answers on {address}"),
+        pytest.raises(RecoveryError, match=f"nothing answers on {address}"),
         session(None, f"sc://{address}/;use_ssl=true", {}, 0, secrets=secrets),
     ):
         pass
@@ -79,7 +93,7 @@ def test_secrets_are_not_sent_in_plain_text(closed_port: int) -> None:
 
 @pytest.mark.parametrize("remote", ["http://localhost:15002", "localhost", "sc://", "sc://host:port"])
 def test_what_is_no_connect_address_is_refused(remote: str) -> None:
-    with pytest.raises(SparkError, match="looks like sc://host:15002"), session(None, remote, {}, 0):
+    with pytest.raises(RecoveryError, match="looks like sc://host:15002"), session(None, remote, {}, 0):
         pass
 
 
@@ -96,12 +110,15 @@ def test_a_java_that_fails_is_quoted(tmp_path: Path) -> None:
 
 
 def test_what_spark_refuses_is_reported_in_one_sentence(spark: SparkSession) -> None:
-    with pytest.raises(SparkError, match="cannot read the landing files: the workdir must be readable"), translate_spark_errors(BytesIO()):
+    with (
+        pytest.raises(RecoveryError, match="cannot read the landing files: the workdir must be readable"),
+        translate_spark_errors(BytesIO()),
+    ):
         spark.read.json("file:/no/such/file")
 
 
 def test_a_java_that_ended_while_it_was_asked_is_no_traceback() -> None:
-    with pytest.raises(SparkError, match=r"Spark failed: .*Connection refused"), translate_spark_errors(BytesIO()):
+    with pytest.raises(RecoveryError, match=r"Spark failed: .*Connection refused"), translate_spark_errors(BytesIO()):
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
@@ -110,7 +127,7 @@ def test_a_java_that_ended_says_why_where_it_left_word() -> None:
         b"26/11/21 15:00:00 INFO SparkContext: Running\n26/11/21 15:00:01 ERROR DiskBlockManager: Failed to create any local dir.\n"
     )
     with (
-        pytest.raises(SparkError, match=r"no room for its work.*spark\.local\.dir.*Failed to create any local dir"),
+        pytest.raises(RecoveryError, match=r"no room for its work.*spark\.local\.dir.*Failed to create any local dir"),
         translate_spark_errors(log),
     ):
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
@@ -120,7 +137,7 @@ def test_a_java_that_had_too_little_memory_is_reported_with_the_remedy() -> None
     # What a fleet's plan with 1 GB came to: the error itself does not name the cause.
     log = BytesIO(b"Caused by: java.lang.OutOfMemoryError: Java heap space\n" + b"26/11/21 15:00:01 ERROR Utils: Aborting task\n" * 200)
     with (
-        pytest.raises(SparkError, match=r"ran out of memory: give it more with spark_conf spark\.driver\.memory"),
+        pytest.raises(RecoveryError, match=r"ran out of memory: give it more with spark_conf spark\.driver\.memory"),
         translate_spark_errors(log),
     ):
         raise PySparkException("Job aborted due to stage failure: Lost task 0.0: TaskResultLost (result lost from block manager)")
@@ -136,7 +153,7 @@ def test_a_java_that_had_too_little_memory_is_reported_with_the_remedy() -> None
     ],
 )
 def test_what_a_server_refuses_names_it_without_its_token(text: str, expected: str) -> None:
-    with pytest.raises(SparkError, match=expected) as caught, translate_spark_errors(BytesIO(), "sc://host:15002/;token=secret"):
+    with pytest.raises(RecoveryError, match=expected) as caught, translate_spark_errors(BytesIO(), "sc://host:15002/;token=secret"):
         raise PySparkException(text)
     assert "secret" not in str(caught.value)
 
@@ -165,6 +182,6 @@ def test_pyspark_supports_the_pandas_of_the_requirements() -> None:
 )
 @pytest.mark.parametrize("remote", [None, "sc://spark.example.com"])
 def test_workers_without_the_right_python_are_reported_in_one_line(error_text: str, expected: str, remote: str | None) -> None:
-    with pytest.raises(SparkError, match=re.escape(expected)) as error, translate_spark_errors(BytesIO(), remote):
+    with pytest.raises(RecoveryError, match=re.escape(expected)) as error, translate_spark_errors(BytesIO(), remote):
         raise PySparkException(f"Job aborted\n{error_text}\n\tat java")
     assert "PYSPARK_PYTHON" in str(error.value) and "\n" not in str(error.value)

@@ -121,10 +121,10 @@ ADDED_OPTIONS = ("eda_feedback_queue",)
 
 
 def numbers(args: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that are numbers. Raises FleetError for a value that is not a number or too small, and for an unknown option."""
+    """Return the options that are numbers. Raises RecoveryError for a value that is not a number or too small, and for an unknown option."""
     unknown = sorted(set(args) - set(NUMBERS) - {"inventory", "clusters", *ADDED_OPTIONS})
     if unknown:
-        raise fleet.FleetError(
+        raise RecoveryError(
             f"{unknown[0]!r:.80} is not an option of streamops.kafka_recovery.fleet; options are inventory, clusters, {', '.join(NUMBERS)}"
         )
     found: dict[str, Any] = {}
@@ -135,10 +135,10 @@ def numbers(args: dict[str, Any]) -> dict[str, Any]:
         except ValueError:
             number = float("nan")
         if number is not None and not least <= number < float("inf"):
-            raise fleet.FleetError(f"{name} is {value!r:.80}: it must be a number, {least:g} or more")
+            raise RecoveryError(f"{name} is {value!r:.80}: it must be a number, {least:g} or more")
         found[name] = number
     if found["backoff_max"] < found["backoff_min"]:
-        raise fleet.FleetError(
+        raise RecoveryError(
             f"backoff_max ({found['backoff_max']:g}) is less than backoff_min ({found['backoff_min']:g}): make it the larger one"
         )
     return found
@@ -215,7 +215,7 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
 
 
 async def main(queue: Any, args: dict[str, Any]) -> None:
-    """Watch all clusters until cancelled. Raises FleetError if an argument is not valid."""
+    """Watch all clusters until cancelled. Raises RecoveryError if an argument is not valid."""
     options = numbers(args)
     connections = await in_thread(lambda: fleet.connections(args.get("clusters"), args.get("inventory"), options["request_timeout"]))
     interval = PollInterval(options["interval"], options["jitter"], options["backoff_min"], options["backoff_max"])

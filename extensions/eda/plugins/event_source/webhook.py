@@ -153,15 +153,11 @@ PATH = re.compile(r"/[A-Za-z0-9_./\-]{0,200}")
 EventParser = Callable[[Any, Any, float], tuple[list[dict[str, Any]], list[str]]]
 
 
-class WebhookError(RecoveryError):
-    """An option of the source is not valid; the text names the option and the remedy."""
-
-
 def secret(args: dict[str, Any]) -> bytes:
-    """Return the shared secret. Raises WebhookError or SecretFileError if there is none, or if others can read or guess it."""
+    """Return the shared secret. Raises RecoveryError if there is none, or if others can read or guess it."""
     file, name = args.get("secret_file"), args.get("secret_env")
     if bool(file) == bool(name):
-        raise WebhookError("a webhook needs a secret: give exactly one of secret_file and secret_env")
+        raise RecoveryError("a webhook needs a secret: give exactly one of secret_file and secret_env")
     if file:
         path = Path(str(file)).expanduser()
         found, where = secret_files.read("secret_file", path), f"secret_file {path}"
@@ -169,47 +165,47 @@ def secret(args: dict[str, Any]) -> bytes:
         found, where = os.environ.get(str(name), "").encode("utf-8", "surrogateescape"), f"the environment variable {name} (secret_env)"
     found = found.strip()
     if len(found) < MIN_SECRET_LENGTH or any(letter < 0x21 for letter in found):
-        raise WebhookError(
+        raise RecoveryError(
             f"{where} has no secret of at least {MIN_SECRET_LENGTH} characters in one line: create one, for example with openssl rand -hex 32"
         )
     return found
 
 
 def number(args: dict[str, Any], name: str, least: int, most: int, default: int | None = None) -> int:
-    """Return an option that is a whole number from `least` to `most`. Raises WebhookError for any other value."""
+    """Return an option that is a whole number from `least` to `most`. Raises RecoveryError for any other value."""
     value = args.get(name, default)
     if not re.fullmatch(r"[0-9]{1,12}", str(value)) or not least <= int(str(value)) <= most:
-        raise WebhookError(f"{name} is {value!r:.80}: it must be a whole number from {least} to {most}")
+        raise RecoveryError(f"{name} is {value!r:.80}: it must be a whole number from {least} to {most}")
     return int(str(value))
 
 
 def names(args: dict[str, Any], name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return an option that is a list of texts. Raises WebhookError for any other value."""
+    """Return an option that is a list of texts. Raises RecoveryError for any other value."""
     value = args.get(name)
     if value is None:
         return default
     if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-        raise WebhookError(f"{name}: expected a list of names")
+        raise RecoveryError(f"{name}: expected a list of names")
     return tuple(value)
 
 
 def build_event_parser(args: dict[str, Any]) -> tuple[str, EventParser]:
-    """Return the sender (one of FORMATS) and a function that turns its payloads into events. Raises WebhookError, FleetError."""
+    """Return the sender (one of FORMATS) and a function that turns its payloads into events. Raises RecoveryError."""
     unknown = sorted(set(args) - OPTIONS - ADDED_OPTIONS)
     if unknown:
-        raise WebhookError(
+        raise RecoveryError(
             f"{unknown[0]!r:.80} is not an option of streamops.kafka_recovery.webhook; options are {', '.join(sorted(OPTIONS))}"
         )
     kind = args.get("format")
     if kind not in FORMATS:
-        raise WebhookError(f"format is {kind!r:.80}: it must be one of {', '.join(FORMATS)}")
+        raise RecoveryError(f"format is {kind!r:.80}: it must be one of {', '.join(FORMATS)}")
     if kind != ALERTMANAGER:
         if not args.get("repository") or not args.get("branch"):
-            raise WebhookError(f"format {kind} needs repository (its full name) and branch (the protected one)")
+            raise RecoveryError(f"format {kind} needs repository (its full name) and branch (the protected one)")
         return kind, webhook_payloads.Pushes(kind, str(args["repository"]), str(args["branch"])).events
     given = names(args, "clusters")
     if bool(given) == bool(args.get("inventory")):
-        raise WebhookError("format alertmanager needs one of inventory and clusters: alerts of other clusters become no events")
+        raise RecoveryError("format alertmanager needs one of inventory and clusters: alerts of other clusters become no events")
     clusters = [fleet.checked_name(each, "clusters") for each in given] or fleet.hosts(args["inventory"])
     label, remind = str(args.get("cluster_label", "cluster")), number(args, "remind", 0, 10**9, 0)
     alerts = webhook_payloads.Alerts(frozenset(clusters), names(args, "alerts", webhook_payloads.ALERTS), label, remind)
@@ -217,29 +213,29 @@ def build_event_parser(args: dict[str, Any]) -> tuple[str, EventParser]:
 
 
 def tls(args: dict[str, Any]) -> ssl.SSLContext | None:
-    """Return the TLS context, None without a certificate. Raises WebhookError or SecretFileError if it cannot be used."""
+    """Return the TLS context, None without a certificate. Raises RecoveryError if it cannot be used."""
     certificate, key = args.get("certfile"), args.get("keyfile")
     if not certificate and not key:
         return None
     if not certificate or not key:
-        raise WebhookError("certfile and keyfile belong together: give both or none")
+        raise RecoveryError("certfile and keyfile belong together: give both or none")
     secret_files.check("keyfile", Path(str(key)))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(str(certificate), str(key))
     except (OSError, ssl.SSLError) as error:
-        raise WebhookError(f"certfile {certificate} with keyfile {key} cannot be used: {error}") from error
+        raise RecoveryError(f"certfile {certificate} with keyfile {key} cannot be used: {error}") from error
     return context
 
 
 def check_plaintext(args: dict[str, Any], host: str) -> None:
-    """Raise WebhookError if the source would listen without TLS beyond this machine and allow_plaintext_secrets is not true."""
+    """Raise RecoveryError if the source would listen without TLS beyond this machine and allow_plaintext_secrets is not true."""
     try:
         allowed = boolean(args.get("allow_plaintext_secrets", False))
     except TypeError as error:
-        raise WebhookError("allow_plaintext_secrets must be true or false") from error
+        raise RecoveryError("allow_plaintext_secrets must be true or false") from error
     if not allowed and not on_loopback(host):
-        raise WebhookError(
+        raise RecoveryError(
             f"host {host} without TLS lets the network read secret and events: give certfile and keyfile, or accept the risk with "
             "allow_plaintext_secrets: true"
         )
@@ -292,12 +288,12 @@ class Receiver:
 
 
 async def main(queue: Any, args: dict[str, Any]) -> None:
-    """Listen until cancelled. Raises WebhookError or FleetError if an argument is not valid."""
+    """Listen until cancelled. Raises RecoveryError if an argument is not valid."""
     key = secret(args)
     port, limit = number(args, "port", 1, 65535), number(args, "max_bytes", 1, 100_000_000, 1 << 20)
     path = str(args.get("path", "/"))
     if not PATH.fullmatch(path):
-        raise WebhookError(f"path is {path!r:.80}: it must begin with / and have letters, digits, dots, dashes and underscores")
+        raise RecoveryError(f"path is {path!r:.80}: it must begin with / and have letters, digits, dots, dashes and underscores")
     context = tls(args)
     most, seconds = number(args, "max_connections", 1, 10_000, 100), number(args, "request_timeout", 1, 600, 10)
     kind, parse = await asyncio.to_thread(build_event_parser, args)
@@ -316,7 +312,7 @@ async def main(queue: Any, args: dict[str, Any]) -> None:
         try:
             listeners = await listen(host, port)
         except OSError as error:
-            raise WebhookError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+            raise RecoveryError(f"cannot listen on {host} port {port}: {error.strerror}") from error
         logger.info("webhooks of %s on %s port %s", kind, host, port)
         await asyncio.gather(*(connections.serve(listener, runner.server) for listener in listeners))
     finally:

@@ -24,13 +24,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     SET,
     SUBTRACT,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Setting,
     Settings,
     by_resource,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import NAMES, TopicConfigs, parse
 
 KINDS = {TOPIC: 2, BROKER: 4}
 OPERATIONS = {SET: 0, DELETE: 1, APPEND: 2, SUBTRACT: 3}
@@ -69,7 +70,20 @@ def read_described(answer: Any, resources: Iterable[Resource], names: Collection
     return described
 
 
-def alter(changes: Iterable[Change], validate_only: bool = False) -> IncrementalAlterConfigsRequest:
+def describe_topics(topics: Iterable[str]) -> DescribeConfigsRequest:
+    """Build a request for the effective configs `topic_configs.NAMES` of these topics. The default is the cluster's or the answering broker's."""
+    return describe([Resource(TOPIC, topic) for topic in topics], NAMES)
+
+
+def read_topics(answer: Any) -> TopicConfigs:
+    """Return the configs by topic, and the errors of topics without any."""
+    return TopicConfigs(
+        {row.resource_name: parse({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
+        {row.resource_name: error for row in answer.results if (error := error_name(row.error_code))},
+    )
+
+
+def alter(changes: Iterable[ConfigOperation], validate_only: bool = False) -> IncrementalAlterConfigsRequest:
     """Build a request for these changes, each resource named once. A broker does not forward changes of another broker's configs.
 
     `validate_only`: Kafka checks permissions, values and policies, and changes nothing.

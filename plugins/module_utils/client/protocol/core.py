@@ -20,7 +20,6 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import (
         AlterPartitionReassignmentsRequest,
         DescribeClusterRequest,
-        DescribeConfigsRequest,
         DescribeQuorumRequest,
         DescribeTopicPartitionsRequest,
         ElectLeadersRequest,
@@ -37,15 +36,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.bro
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, read_batch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import NAMES, TopicConfigs, parse
 
 # A replica without a leader still answers these replica ids, which no broker has. -2 (debugging) reads ListOffsets from any
 # replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
 CONSUMER, DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -1, -2, -3
 # Fetch v13 names topics by id and v15 moves the replica id: v12 is the last version in which FUTURE_LOCAL_REPLICA works.
 FETCH_VERSION = 12
-# Since then (Kafka 2.1) a partition's row is `partition_index, current_leader_epoch, timestamp`.
-LIST_OFFSETS_SINCE = 4
+# Since v4 (Kafka 2.1) a partition's row is `partition_index, current_leader_epoch, timestamp`. Up to v5 it has no tagged fields, which would take
+# kafka-python as long as all others together.
+LIST_OFFSETS_VERSIONS = (4, 5)
 # An offset that is greater than any log end offset.
 BEYOND_LOGS = 2**63 - 1
 LATEST = -1
@@ -59,7 +58,6 @@ RENAMED = {
     17: "INVALID_TOPIC_EXCEPTION",
     39: "INVALID_REPLICA_ASSIGNMENT",
 }
-TOPIC_RESOURCE = 2
 DESCRIBE_CONFIGS = 32
 VOTE = 52  # kafka-python has no class for requests between controllers
 CODES = 256  # more than there are error codes
@@ -87,7 +85,7 @@ class FetchedBatch(NamedTuple):
     batch: LastBatch | None
 
 
-class EpochEnd(NamedTuple):
+class EpochEndAnswer(NamedTuple):
     """A Fetch answer about one replica's leader epochs: the greatest `epoch` up to the requested one and its `end_offset`, or `error`.
 
     Both are None if the answer has no diverging epoch.
@@ -278,27 +276,13 @@ def read_vote_versions(answer: Any) -> tuple[int, int] | None:
     return read_versions(answer).get(VOTE)
 
 
-def describe_topic_configs(topics: Iterable[str]) -> DescribeConfigsRequest:
-    """Build a request for the effective configs `topic_configs.NAMES` of these topics. The default is the cluster's or the answering broker's."""
-    kind = DescribeConfigsRequest.DescribeConfigsResource
-    resources = [kind(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=list(NAMES)) for topic in topics]
-    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
-
-
-def read_topic_configs(answer: Any) -> TopicConfigs:
-    """Return the configs by topic, and the errors of topics without any."""
-    return TopicConfigs(
-        {row.resource_name: parse({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
-        {row.resource_name: error for row in answer.results if (error := error_name(row.error_code))},
-    )
-
-
 def list_offsets(keys: Iterable[TopicPartition], replica_id: int = DEBUGGING_REPLICA) -> ListOffsetsRequest:
     """Build a request for log end offset and leader epoch of any replicas. As CONSUMER, only leaders answer, with the high watermark."""
     # A tuple, which kafka-python takes too, is made in a tenth of the time that its class for a row needs.
     kind: Any = ListOffsetsRequest.ListOffsetsTopic
     topics = [kind(name=topic, partitions=[(number, -1, LATEST) for number in numbers]) for topic, numbers in by_topic(keys).items()]
-    return ListOffsetsRequest(replica_id=replica_id, isolation_level=0, topics=topics, min_version=LIST_OFFSETS_SINCE)
+    lowest, highest = LIST_OFFSETS_VERSIONS
+    return ListOffsetsRequest(replica_id=replica_id, isolation_level=0, topics=topics, min_version=lowest, max_version=highest)
 
 
 def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
@@ -360,13 +344,13 @@ def fetch_epoch_ends(epochs: Mapping[TopicPartition, int], partition_max_bytes: 
     return fetch(dict.fromkeys(epochs, BEYOND_LOGS), partition_max_bytes, epochs)
 
 
-def read_epoch_ends(answer: Any) -> dict[TopicPartition, EpochEnd]:
+def read_epoch_ends(answer: Any) -> dict[TopicPartition, EpochEndAnswer]:
     """Return the ends of epochs by partition. As in `read_batches`, the dict is empty if the whole request failed."""
-    ends: dict[TopicPartition, EpochEnd] = {}
+    ends: dict[TopicPartition, EpochEndAnswer] = {}
     for topic in answer.responses:
         for row in topic.partitions:
             end = row.diverging_epoch
-            ends[topic.topic, row.partition_index] = EpochEnd(error_name(row.error_code), end and end.epoch, end and end.end_offset)
+            ends[topic.topic, row.partition_index] = EpochEndAnswer(error_name(row.error_code), end and end.epoch, end and end.end_offset)
     return ends
 
 

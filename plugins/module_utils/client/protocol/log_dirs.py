@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build and read DescribeLogDirs (KIP-113): the content of a broker's log directories, and which have failed (KIP-858).
 
-It uses kafka-python's schemas, as `core.py` does. Pure: no I/O. `log_dir_admin.py` chooses the brokers.
+It uses kafka-python's schemas, as `core.py` does. Pure: no I/O. `log_dir_client.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ with suppress(ImportError):  # optional_imports.py says why
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import LONGEST_PATH, MOST_PATHS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, only
 
 
@@ -78,7 +79,7 @@ def read_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition] |
 def read_failed_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition]) -> FailedLogDirs:
     """Read one broker's failed log directories, and which of the `wanted` partitions (see `partitions.keys_of`) are in working ones."""
     good = [row for row in answer.results if not row.error_code]
-    failed = [row for row in answer.results if error_name(row.error_code) == "KAFKA_STORAGE_ERROR"]
+    failed = [row for row in answer.results if error_name(row.error_code) == kafka_errors.KAFKA_STORAGE_ERROR]
     paths = sorted(_path(row.log_dir) for row in failed)[:MOST_PATHS]
     return FailedLogDirs(
         _refused(answer), tuple(paths), frozenset(only(wanted, _sizes(good))), len(good) + len(failed) == len(answer.results)
@@ -94,7 +95,7 @@ def _path(path: str) -> str:
 def _refused(answer: Any) -> str | None:
     refused = error_name(answer.error_code) if answer.API_VERSION >= 3 else None
     # Before v3 a client without permission gets an empty answer; every broker has a directory.
-    return "CLUSTER_AUTHORIZATION_FAILED" if refused is None and not answer.results else refused
+    return kafka_errors.CLUSTER_AUTHORIZATION_FAILED if refused is None and not answer.results else refused
 
 
 def _sizes(directories: Iterable[Any]) -> Iterator[tuple[TopicPartition, int]]:

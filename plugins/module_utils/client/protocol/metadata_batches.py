@@ -19,10 +19,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH_ENDS = 12
 _CODEC, _LOG_APPEND_TIME, _CONTROL = 0b111, 0b1000, 0b10_0000
+LATEST = 2**63 - 1  # milliseconds since 1970, as Kafka stores them
 UNREADABLE = (ValueError, IndexError, struct.error)
 
 
-class Batch(NamedTuple):
+class MetadataBatch(NamedTuple):
     """One batch. `records`: its bytes after the header, which hold `record_count` records. `appended_at`: milliseconds since 1970, if set."""
 
     base_offset: int
@@ -44,18 +45,18 @@ class Record(NamedTuple):
     value: bytes
 
 
-def read_batches(data: bytes | memoryview) -> tuple[int, Iterator[Batch]]:
+def read_batches(data: bytes | memoryview) -> tuple[int, Iterator[MetadataBatch]]:
     """Return the number of bytes of `data` that are whole batches, and these batches. ValueError if one has another format or is too large."""
     whole = whole_batches(data)
     return whole, _batches(memoryview(data)[:whole])
 
 
-def _batches(data: memoryview) -> Iterator[Batch]:
+def _batches(data: memoryview) -> Iterator[MetadataBatch]:
     at = 0
     while at < len(data):
         base, length, epoch, _magic, _crc, attributes, last_delta, first, latest, *_producer, count = _HEADER.unpack_from(data, at)
         end = at + _LENGTH_ENDS + length
-        yield Batch(
+        yield MetadataBatch(
             base,
             base + last_delta + 1,
             epoch,
@@ -69,7 +70,7 @@ def _batches(data: memoryview) -> Iterator[Batch]:
         at = end
 
 
-def read_records(batch: Batch) -> Iterator[Record]:
+def read_records(batch: MetadataBatch) -> Iterator[Record]:
     """Yield the records of an uncompressed batch. Raises one of UNREADABLE at the first record that no controller writes."""
     data, at = batch.records, 0
     if batch.record_count < 0:
@@ -87,7 +88,12 @@ def read_records(batch: Batch) -> Iterator[Record]:
         if at - begin != length:
             raise ValueError(f"a record has {at - begin} bytes instead of {length}")
         timestamp = batch.base_timestamp + time_delta if batch.appended_at is None else batch.appended_at
-        yield Record(batch.base_offset + offset_delta, timestamp, bytes(value))
+        if not 0 <= timestamp <= LATEST:
+            raise ValueError(f"a record has the time {timestamp}")
+        offset = batch.base_offset + offset_delta
+        if not batch.base_offset <= offset < batch.next_offset:
+            raise ValueError(f"a record has offset {offset}, and its batch those from {batch.base_offset} to {batch.next_offset - 1}")
+        yield Record(offset, timestamp, bytes(value))
     if at != len(data):
         raise ValueError(f"{len(data) - at} bytes follow its last record")
 

@@ -44,7 +44,7 @@ class TopicRemoved(NamedTuple):
     topic_id: str
 
 
-class PartitionState(NamedTuple):
+class PartitionRegistration(NamedTuple):
     """A whole partition, when it is created and in a snapshot."""
 
     topic_id: str
@@ -97,14 +97,15 @@ class EligibleReplicasCleared(NamedTuple):
     topic: str
 
 
-class Transaction(NamedTuple):
+class TransactionStep(NamedTuple):
     """A step of a metadata transaction (KIP-868): begin, end or abort. Records between begin and abort do not count."""
 
     step: str
 
 
 Record: TypeAlias = (
-    "TopicCreated | TopicRemoved | PartitionState | PartitionChange | ConfigChange | FeatureLevel | EligibleReplicasCleared | Transaction"
+    "TopicCreated | TopicRemoved | PartitionRegistration | PartitionChange | "
+    "ConfigChange | FeatureLevel | EligibleReplicasCleared | TransactionStep"
 )
 
 
@@ -234,7 +235,7 @@ def _partition(reader: _Reader, version: int) -> Record:
     tags = _known(reader.tagged(), frozenset((0, 1, 2)))
     recovering = 0 in tags and tags[0].int8() != 0
     eligible = tags[1].int32s() if 1 in tags else ()
-    return PartitionState(topic_id, number, replicas, isr, leader, leader_epoch, eligible, recovering, bool(removing or adding))
+    return PartitionRegistration(topic_id, number, replicas, isr, leader, leader_epoch, eligible, recovering, bool(removing or adding))
 
 
 def _change(reader: _Reader, version: int) -> Record:
@@ -284,7 +285,7 @@ def _cleared(reader: _Reader, version: int) -> Record:
 def _transaction(step: str) -> Callable[[_Reader, int], Record]:
     def read(reader: _Reader, version: int) -> Record:
         reader.tagged()  # a name or a reason
-        return Transaction(step)
+        return TransactionStep(step)
 
     return read
 

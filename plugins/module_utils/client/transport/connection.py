@@ -16,11 +16,10 @@ from ansible.module_utils.basic import env_fallback
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, tls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.sasl import MECHANISMS, Mechanism
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext, secret_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
-
-OAUTHBEARER = "OAUTHBEARER"
 
 
 def _option(name: str, **spec: Any) -> dict[str, Any]:
@@ -33,7 +32,7 @@ CONNECTION_ARGUMENTS: dict[str, Any] = {
     "security_protocol": _option(
         "security_protocol", type="str", default="PLAINTEXT", choices=["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     ),
-    "sasl_mechanism": _option("sasl_mechanism", type="str", choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER]),
+    "sasl_mechanism": _option("sasl_mechanism", type="str", choices=list(MECHANISMS)),
     "sasl_username": _option("sasl_username", type="str"),
     "sasl_password": _option("sasl_password", type="str", no_log=True),
     "sasl_oauth_token_endpoint": _option("sasl_oauth_token_endpoint", type="str", no_log=False),
@@ -51,14 +50,9 @@ CONNECTION_ARGUMENTS: dict[str, Any] = {
 CONNECTION_REQUIRED_IF = [
     ("security_protocol", "SASL_PLAINTEXT", ("sasl_mechanism",)),
     ("security_protocol", "SASL_SSL", ("sasl_mechanism",)),
-    *(("sasl_mechanism", mechanism, ("sasl_username", "sasl_password")) for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")),
-    ("sasl_mechanism", OAUTHBEARER, ("sasl_oauth_token_endpoint", "sasl_oauth_client_id", "sasl_oauth_client_secret")),
+    *(("sasl_mechanism", name, mechanism.required) for name, mechanism in MECHANISMS.items()),
 ]
 CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
-
-
-class ConnectionOptionError(RecoveryError):
-    """A connection option is not valid; the text names it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,7 @@ class Connection:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Connection:
-        """Build from module parameters. ConnectionOptionError or SecretFileError for the first option that is not valid."""
+        """Build from module parameters. RecoveryError for the first option that is not valid."""
         options = {name: params[name] for name in CONNECTION_ARGUMENTS}
         for option in ("bootstrap_servers", "controller_bootstrap_servers"):
             options[option] = tuple(server.strip() for server in options[option] if server.strip())
@@ -95,51 +89,53 @@ class Connection:
 
     def _check(self) -> None:
         if not self.bootstrap_servers:
-            raise ConnectionOptionError("bootstrap_servers is empty: name at least one broker as host:port")
+            raise RecoveryError("bootstrap_servers is empty: name at least one broker as host:port")
         for option in ("bootstrap_servers", "controller_bootstrap_servers"):
             for server in getattr(self, option):
                 host, _colon, port = server.rpartition(":")
                 if not host or not 0 < (whole_number(port) or 0) < 65536:
-                    raise ConnectionOptionError(f"{option}: {server!r} is not host:port")
+                    raise RecoveryError(f"{option}: {server!r} is not host:port")
         if self.request_timeout <= 0:
-            raise ConnectionOptionError("request_timeout must be more than 0 seconds")
+            raise RecoveryError("request_timeout must be more than 0 seconds")
         for option in ("ca_cert", "client_cert", "client_key"):
             path = getattr(self, option)
             if path and not Path(path).is_file():
-                raise ConnectionOptionError(f"{option}: file not found: {path}")
+                raise RecoveryError(f"{option}: file not found: {path}")
         endpoint = self.sasl_oauth_token_endpoint
         if endpoint and "@" in endpoint:
             # Not quoted: the text before the @ may be a password.
-            raise ConnectionOptionError(
+            raise RecoveryError(
                 "sasl_oauth_token_endpoint has an @: put a login into sasl_oauth_client_id and sasl_oauth_client_secret, write any other @ as %40"
             )
         if endpoint and not endpoint.startswith(("https://", "http://")):
-            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is not an http:// or https:// URL")
+            raise RecoveryError(f"sasl_oauth_token_endpoint: {endpoint!r} is not an http:// or https:// URL")
         if self.client_key:
             secret_files.check("client_key", Path(self.client_key))
         self.check_plaintext((*self.bootstrap_servers, *self.controller_bootstrap_servers))
         refusal = plaintext.endpoint_refusal(endpoint or "") if self._fetches_tokens else None
         if refusal and not self.allow_plaintext_secrets:
-            raise ConnectionOptionError(refusal)
+            raise RecoveryError(refusal)
 
     def check_plaintext(self, servers: Iterable[str]) -> None:
-        """Raise ConnectionOptionError if a login would send a secret unencrypted to one of `servers` (each host:port) without permission."""
+        """Raise RecoveryError if a login would send a secret unencrypted to one of `servers` (each host:port) without permission."""
         if refusal := self.plaintext_refusal(servers):
-            raise ConnectionOptionError(refusal)
+            raise RecoveryError(refusal)
 
     @property
     def guarded_secret(self) -> loopback_peers.Secret | None:
         """The secret that a login sends unencrypted and that no other user's process may receive. None if there is none."""
-        name = plaintext.SENT_SECRETS.get(self.sasl_mechanism or "")
-        if name is None or self.security_protocol != "SASL_PLAINTEXT" or self.allow_plaintext_secrets:
-            return None
-        return loopback_peers.Secret(name, "SASL_SSL")
+        return loopback_peers.Secret(self._open_secret, "SASL_SSL") if self._open_secret else None
 
     def plaintext_refusal(self, servers: Iterable[str]) -> str | None:
         """Return why a login must not be sent to `servers` (each host:port), None if it may be sent."""
-        if self.allow_plaintext_secrets:
+        return plaintext.broker_refusal(self.sasl_mechanism or "", self._open_secret, servers) if self._open_secret else None
+
+    @property
+    def _open_secret(self) -> str | None:
+        """The secret that a login sends unencrypted without permission to do so everywhere, None if there is none."""
+        if self.mechanism is None or self.encrypted or self.allow_plaintext_secrets:
             return None
-        return plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
+        return self.mechanism.sent_secret
 
     @property
     def encrypted(self) -> bool:
@@ -147,17 +143,17 @@ class Connection:
         return self.security_protocol.endswith("SSL")
 
     @property
-    def sasl(self) -> bool:
-        """Whether the security protocol has a login."""
-        return self.security_protocol.startswith("SASL_")
+    def mechanism(self) -> Mechanism | None:
+        """The SASL mechanism of the login, None if there is no login."""
+        return MECHANISMS.get(self.sasl_mechanism or "") if self.security_protocol.startswith("SASL_") else None
 
     @property
     def _fetches_tokens(self) -> bool:
-        return self.sasl and self.sasl_mechanism == OAUTHBEARER
+        return self.mechanism is not None and self.mechanism.fetches_tokens
 
     @cached_property
     def _tokens(self) -> TokenSource | None:
-        """The source of OAUTHBEARER's tokens, None for other mechanisms."""
+        """The source of tokens, None for a mechanism without them."""
         if not self._fetches_tokens:
             return None
         source = TokenSource(
@@ -174,7 +170,7 @@ class Connection:
         return source
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Return the configuration of kafka-python's connection manager. Raises CertificateError and TokenError."""
+        """Return the configuration of kafka-python's connection manager. Raises RecoveryError."""
         if self._tokens is not None:
             from kafka.net.sasl.oauth import AbstractTokenProvider
 
@@ -197,6 +193,6 @@ class Connection:
         }
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Return the TLS context of these options. Raises CertificateError."""
+        """Return the TLS context of these options. Raises RecoveryError."""
         client = (self.client_cert, self.client_key or "", self.client_key_password) if self.client_cert else None
         return tls.context(self.ca_cert, client, self.validate_certs)

@@ -69,12 +69,12 @@ def _exchange(stream: socket.socket, connection: Connection, host: str, deadline
     protocol.receive_bytes = Frames(protocol).receive_bytes
     send = partial(_send, stream, protocol, deadline)
     send(ApiVersionsRequest[0]())
-    if connection.sasl:
-        _log_in(send, connection, host)
+    if connection.mechanism:
+        _log_in(send, connection, connection.mechanism.login, host)
     send(MetadataRequest[4](topics=[], allow_auto_topic_creation=False))
 
 
-def _log_in(send: Callable[[Any], Any], connection: Connection, host: str) -> None:
+def _log_in(send: Callable[[Any], Any], connection: Connection, login_options: str, host: str) -> None:
     from kafka.net.sasl import get_sasl_mechanism
     from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
@@ -89,9 +89,7 @@ def _log_in(send: Callable[[Any], Any], connection: Connection, host: str) -> No
     for _round in range(SASL_ROUNDS):
         answer = send(SaslAuthenticateRequest[1](auth_bytes=mechanism.auth_bytes()))
         if answer.error_code:
-            raise ProbeError(
-                f"the login was refused; check {_login_options(connection)} (the broker's message: {answer.error_message})", True
-            )
+            raise ProbeError(f"the login was refused; check {login_options} (the broker's message: {answer.error_message})", True)
         try:
             mechanism.receive(answer.auth_bytes)
         except scram.ChallengeError as error:
@@ -101,12 +99,6 @@ def _log_in(send: Callable[[Any], Any], connection: Connection, host: str) -> No
         if mechanism.is_done():
             return
     raise ProbeError(f"the login does not end within {SASL_ROUNDS} rounds; is this port a Kafka broker's?", True)
-
-
-def _login_options(connection: Connection) -> str:
-    if connection.sasl_mechanism == "OAUTHBEARER":
-        return "sasl_oauth_client_id, sasl_oauth_scope and whether the brokers trust the tokens of sasl_oauth_token_endpoint"
-    return "sasl_username, sasl_password and sasl_mechanism"
 
 
 def _left(deadline: float) -> float:

@@ -35,6 +35,14 @@ class KeptMemory:
             )
 
 
+def kept_bytes(value: Any, row_bytes: int | None = None) -> int:
+    """Return the approximate bytes of a result.
+
+    row_bytes  the most that a row takes, if the result is a dict of rows of numbers. They need not be measured one by one.
+    """
+    return size_of(value) if row_bytes is None else getsizeof(value) + row_bytes * len(value)
+
+
 def size_of(value: Any) -> int:
     """Return the approximate bytes of a value of containers, texts and numbers.
 

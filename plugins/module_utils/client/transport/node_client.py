@@ -20,7 +20,7 @@ from typing import Any, Self
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory, kept_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 
@@ -184,35 +184,50 @@ class NodeClient:
             await self._net.sleep(seconds)
 
     def _ask_each(
-        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: KeptMemory | None = None
+        self,
+        work: Mapping[Any, Iterable[Any]],
+        read: Callable[[Any], Any] | None = None,
+        kept: KeptMemory | None = None,
+        row_bytes: int | None = None,
     ) -> Answers:
         """Send every node its own requests, all nodes concurrently, at most two requests of one node in flight.
 
         Return the answers per node, in order, or the results of `read`, which is called as soon as an answer arrives. A node that fails, or whose
         answer `read` refuses (AnswerError), gets no further requests; `unreachable` has the reason. `kept`: the memory of rounds whose results are
-        held together. ClusterError if they exceed it. The caller's `deadline.until` ends the round, too.
+        held together. ClusterError if they exceed it. The caller's `deadline.until` ends the round, too. `row_bytes`: as in `kept_bytes`.
         """
-        return self._net.run(self._send_to_nodes, work, read, kept, deadline.end_of_round())
+        return self._net.run(self._send_to_nodes, work, read, kept, row_bytes, deadline.end_of_round())
 
     async def _send_to_nodes(
-        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: KeptMemory | None, end: float | None
+        self,
+        work: Mapping[Any, Iterable[Any]],
+        read: Callable[[Any], Any] | None,
+        kept: KeptMemory | None,
+        row_bytes: int | None,
+        end: float | None,
     ) -> Answers:
         kept = self._memory.begin_round(kept)
         pending = {
-            node: self._net.call_soon_with_future(self._send_pipelined, node, iter(requests), read, kept, end)
+            node: self._net.call_soon_with_future(self._send_pipelined, node, iter(requests), read, kept, row_bytes, end)
             for node, requests in work.items()
         }
         return {node: await answers for node, answers in pending.items()}
 
     async def _send_pipelined(
-        self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: KeptMemory, end: float | None
+        self,
+        node: Any,
+        requests: Iterator[Any],
+        read: Callable[[Any], Any] | None,
+        kept: KeptMemory,
+        row_bytes: int | None,
+        end: float | None,
     ) -> list[Any]:
         answers: list[Any] = []
 
         async def receive() -> None:
             answer = await in_flight.popleft()
             answers.append(read(answer) if read else answer)
-            kept.add(node, size_of(answers[-1]) if read else self._memory.decoded(node))
+            kept.add(node, kept_bytes(answers[-1], row_bytes) if read else self._memory.decoded(node))
             self._memory.read(node)
 
         in_flight: deque[Any] = deque()

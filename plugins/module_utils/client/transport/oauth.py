@@ -25,10 +25,6 @@ MOST_BYTES = 1 << 20
 HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
-class TokenError(RecoveryError):
-    """The endpoint gave no token; the text names the option and the reason."""
-
-
 class TokenSource:
     """Tokens from one endpoint. It may be used from several threads. `timeout`: seconds."""
 
@@ -56,7 +52,7 @@ class TokenSource:
         self._fresh_until = 0.0  # seconds since 1970, on this machine's clock
 
     def token(self) -> str:
-        """Return the cached token, or a new one if that is older than FRESH of its lifetime. Raises TokenError."""
+        """Return the cached token, or a new one if that is older than FRESH of its lifetime. Raises RecoveryError."""
         with self._guard:
             if time.time() >= self._fresh_until:
                 self._renew()
@@ -71,7 +67,7 @@ class TokenSource:
         answer = self._fetch()
         token, lifetime = answer.get("access_token"), answer.get("expires_in", DEFAULT_LIFETIME)
         if not isinstance(token, str) or not token:
-            raise TokenError(f"{self._named()} gave no access_token; is it the token endpoint of an OAuth 2 server?")
+            raise RecoveryError(f"{self._named()} gave no access_token; is it the token endpoint of an OAuth 2 server?")
         try:
             seconds = float(lifetime)
         except (TypeError, ValueError, OverflowError):
@@ -87,17 +83,17 @@ class TokenSource:
         try:
             status, body = self._answer()
             if status >= 300:
-                raise TokenError(f"{self._named()} {_refusal(status, body)}")
+                raise RecoveryError(f"{self._named()} {_refusal(status, body)}")
             answer = json.loads(body)
         except loopback_peers.PeerError as error:
-            raise TokenError(f"sasl_oauth_token_endpoint: {error}") from error
+            raise RecoveryError(f"sasl_oauth_token_endpoint: {error}") from error
         except (UnreachableError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, ssl.SSLCertVerificationError):
-                raise TokenError(f"{self._named()}: {tls.refused(reason, 'its', self._ca_cert)}") from error
-            raise TokenError(f"{self._named()} does not answer within {self._timeout:g} s ({reason}); is the address right?") from error
+                raise RecoveryError(f"{self._named()}: {tls.refused(reason, 'its', self._ca_cert)}") from error
+            raise RecoveryError(f"{self._named()} does not answer within {self._timeout:g} s ({reason}); is the address right?") from error
         except (ValueError, RecursionError) as error:
-            raise TokenError(f"{self._named()} did not answer with JSON; is it the token endpoint of an OAuth 2 server?") from error
+            raise RecoveryError(f"{self._named()} did not answer with JSON; is it the token endpoint of an OAuth 2 server?") from error
         return answer if isinstance(answer, dict) else {}
 
     def _answer(self) -> tuple[int, bytes]:

@@ -17,16 +17,12 @@ UNKNOWN_CA = (2, 18, 19, 20, 21)
 OTHER_NAME = (62, 64)
 
 
-class CertificateError(RecoveryError):
-    """A certificate or key cannot be used; the text names the option."""
-
-
 def context(ca_cert: str | None, client: tuple[str, str, str | None] | None, validate: bool) -> ssl.SSLContext:
-    """Return a client's TLS context. `client`: files of certificate and key, and the key's password. CertificateError names the option."""
+    """Return a client's TLS context. `client`: files of certificate and key, and the key's password. RecoveryError names the option."""
     try:
         tls = ssl.create_default_context(cafile=ca_cert)
     except (ssl.SSLError, OSError) as error:
-        raise CertificateError(f"ca_cert: {ca_cert} has no certificate in PEM format: {error}") from error
+        raise RecoveryError(f"ca_cert: {ca_cert} has no certificate in PEM format: {error}") from error
     if not validate:
         tls.check_hostname = False
         tls.verify_mode = ssl.CERT_NONE
@@ -36,7 +32,7 @@ def context(ca_cert: str | None, client: tuple[str, str, str | None] | None, val
             # With the empty string OpenSSL does not prompt for the password on a terminal.
             tls.load_cert_chain(certificate, key, password or "")
         except (ssl.SSLError, OSError, ValueError) as error:
-            raise CertificateError(_unusable(certificate, key, password, error)) from error
+            raise RecoveryError(_unusable(certificate, key, password, error)) from error
     return tls
 
 

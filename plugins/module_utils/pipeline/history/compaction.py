@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from itertools import groupby
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, DataFile, TableChange
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.parquet_rewrite import rewrite
 
 # A change is committed when it has rewritten so many bytes. A killed run loses at most one change.
@@ -17,12 +17,11 @@ COMMIT_BYTES = 256 << 20
 AUDIT = "recovery_audit"
 
 
-class RetentionError(RecoveryError):
-    """The days of retention are not valid."""
-
-
 def compact(catalog: Catalog, today: date) -> int:
-    """Merge the files of every table, cluster and day before `today`. Return by how many files the tables have shrunk. Rows do not change."""
+    """Merge the files of every table, cluster and day before `today` (UTC). Return by how many files the tables have shrunk. Rows do not change.
+
+    Raises RecoveryError as `Catalog.begin_change` does. A killed run loses at most the last COMMIT_BYTES.
+    """
     fewer = 0
     while _mergeable(catalog.files(), today):
         with catalog.begin_change() as change:
@@ -37,7 +36,7 @@ def _mergeable(files: tuple[DataFile, ...], today: date) -> list[list[DataFile]]
     return [group for group in groups if len(group) > 1]
 
 
-def _merge(catalog: Catalog, change: Change, today: date) -> int:
+def _merge(catalog: Catalog, change: TableChange, today: date) -> int:
     fewer = written = 0
     for group in _mergeable(change.current, today):
         merged = DataFile.new(group[0].table, group[0].cluster, group[0].date)
@@ -52,10 +51,13 @@ def _merge(catalog: Catalog, change: Change, today: date) -> int:
 
 
 def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = None) -> int:
-    """Remove the days before `today` minus `days`, of recovery_audit those before `today` minus `audit_days` (None: keep all). Return how many files
-    were removed. Raises RetentionError if the audit would be kept for less time than the other tables."""
+    """Remove the days before `today` (UTC) minus `days`, of recovery_audit those before `today` minus `audit_days` (None: keep all).
+
+    Returns how many files were removed. Raises RecoveryError if the audit would be kept for less time than the other tables, or if `days` is
+    below 1, and RecoveryError as `Catalog.begin_change` does.
+    """
     if days < 1 or (audit_days is not None and audit_days < days):
-        raise RetentionError(
+        raise RecoveryError(
             f"history for {days} days and its audit for {audit_days} cannot be kept: give at least 1 day, and for the audit no less than for the rest"
         )
     first = {True: date.min if audit_days is None else day_before(today, audit_days), False: day_before(today, days)}

@@ -59,7 +59,10 @@ PLAN_COLUMNS = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ra
 
 
 def documents(spark: SparkSession, files: Sequence[str], schema: str) -> DataFrame:
-    """Return one row per file `<run_id>/<cluster>.json`. Column `cluster` has the key of the run."""
+    """Return one row per file `<run_id>/<cluster>.json`, with the columns of `schema` (PLAN, RESULTS, IMPACT) and `cluster`, the key of the run.
+
+    `files`: absolute paths, which `input_files` has checked.
+    """
     read = spark.read.schema(schema).option("multiLine", value=True).json([literal_path(file) for file in files])
     return read.withColumn("cluster", run_key(".json"))
 
@@ -71,8 +74,10 @@ def _strategy_of(topic: Column) -> Column:
 
 
 def entries(plans: DataFrame) -> DataFrame:
-    """Return the entries of plan files, all sections in one form. `leader`: the designated leader, the best candidate of a held partition, or the
-    leader of a partition that is online."""
+    """Return one row per entry of the `documents` of plan files, with its `section` and the columns of all sections, null if it has none.
+
+    `leader`: the designated leader, the best candidate of a held partition, or the leader of a partition that is online.
+    """
 
     def section(name: str, designated: str | None, leader: str | None, rest: Sequence[str]) -> Column:
         def field(row: Column, of: str | None, kind: str) -> Column:
@@ -103,7 +108,7 @@ def entries(plans: DataFrame) -> DataFrame:
 
 
 def plan(entries: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per partition of a plan."""
+    """Return one row per entry of a plan, in the schema of the table `plan`. `runs`: rows of `observed_rows.RUNS`."""
     return of_runs(entries, runs, PLAN_COLUMNS).select(*schemas.columns("plan"))
 
 
@@ -112,7 +117,7 @@ def _and_truncated(total: Column, cut: Column) -> Column:
 
 
 def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per partition that a plan elects or holds, with its `loss`."""
+    """Return one row per partition that a plan elects or holds, in the schema of the table `loss` (records). `runs`: as for `plan`."""
     rows = entries.where(F.col("loss").isNotNull()).select(
         "cluster",
         "topic",
@@ -126,13 +131,16 @@ def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def result(results: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per partition of a results file."""
+    """Return one row per partition of a results file (`documents`), in the schema of the table `result`. `runs`: as for `plan`."""
     rows = results.select("cluster", F.explode("partitions").alias("result")).select("cluster", "result.*")
     return of_runs(rows, runs, {"finished_at": "finished_at"}).select(*schemas.columns("result"))
 
 
 def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per group, transaction, canary and warning of impact files (`looks`), and per partition that is not readable or writable."""
+    """Return one row per group, transaction, canary and warning of impact files, and per partition that is not readable or writable.
+
+    `looks`: `documents` of impact files. `runs`: as for `plan`. The rows have the schema of the table `impact`.
+    """
     names = [name for name in _TYPES if name not in ("run_id", "observed_at")]
 
     def row_of(kind: str, columns: Mapping[str, Column]) -> Column:
@@ -151,13 +159,13 @@ def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def risk(risks: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per partition of a healthy snapshot that is at risk (see `risk.risks`)."""
+    """Return the rows of `risk.risks` with the day of their run, in the schema of the table `risk`."""
     days = runs.select("cluster", "run_id", "date")
     return risks.join(F.broadcast(days), ["cluster", "run_id"]).select(*schemas.columns("risk"))
 
 
 def quarantine(runs: DataFrame, refused: DataFrame) -> DataFrame:
-    """Return one row per refused file. `refused`: origin, cluster, run_id, refused_at, kind, path, reason."""
+    """Return one row per refused file, in the schema of the table `quarantine`. `refused`: rows with the columns of `ingest.REFUSED`."""
     days = runs.select("origin", "cluster", "run_id", "date")
     return refused.join(F.broadcast(days), ["origin", "cluster", "run_id"]).select(*schemas.columns("quarantine"))
 

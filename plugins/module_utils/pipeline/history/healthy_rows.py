@@ -33,8 +33,10 @@ NEEDED = ("topic", "partition", "topic_id", "leader", "leader_epoch", "replicas"
 
 
 def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """Return one row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, and `replica_ends`,
-    an array of (broker_id, log_end_offset). `leader` is -1 if there is none."""
+    """Return one row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, `replica_ends`.
+
+    `replica_ends`: an array of (broker_id, log_end_offset). `leader` is -1 if there is none. Invalid rows are left out (see `broken_files`).
+    """
     named = [field.split()[0] for field in WATERMARK.split(", ")]
     ends = F.transform("replica_ends", lambda end: F.struct(end[0].cast("int").alias("broker_id"), end[1].alias("log_end_offset")))
     return (
@@ -46,7 +48,7 @@ def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def brokers(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """Return one row per broker of each snapshot: `cluster`, `run_id` and the fields of BROKER."""
+    """Return one row per broker of each snapshot: `cluster`, `run_id` and the fields of BROKER. Invalid rows are left out."""
     named = [field.split()[0] for field in BROKER.split(", ")]
     sound = F.col("damaged").isNull() & F.col("broker_id").isNotNull() & F.col("broker_state").isNotNull()
     return _records(spark, files).where((F.col("kind") == "broker") & sound).select("cluster", "run_id", *named)

@@ -36,14 +36,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.pending_runs import (
     QUARANTINE,
-    Batch,
     Changes,
+    RunBatch,
     leave_out_old,
     read_audit,
     thin_out,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Publication, Run, Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Publication, PublishedRun, Store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 
@@ -77,26 +77,26 @@ def ingest(spark: SparkSession, workdir: Path, keep_days: int | None = None, now
     """Ingest new and changed files below `workdir` into the tables in `<workdir>/history`.
 
     `keep_days`: leave out older runs, which `compaction.expire` would remove. Of healthy snapshots whose run id is a time, only the first of each hour
-    and the newest are ingested. Raises CatalogError if the disk is full, or if another run writes for too long.
+    and the newest are ingested. `now`: in UTC. Raises RecoveryError if the disk is full or another run writes for too long, FileError for unsafe folders.
     """
     now = now or datetime.now(UTC)
     store, found = Store(spark, workdir / HISTORY), find(workdir)
     files = thin_out(found)
     if keep_days is not None:
         files = leave_out_old(files, keep_days, now, read_audit(store.catalog.root, store.catalog.files()))
-    summary, changes, done = Summary(left_out=len(found) - len(files)), Changes(files), set[Run]()
+    summary, changes, done = Summary(left_out=len(found) - len(files)), Changes(files), set[PublishedRun]()
     while set(changes.of(read_audit(store.catalog.root, store.catalog.files()))) - done:
         with store.begin_publication() as publication:
             # Read again, because another run may have ingested some of the files while this one waited.
             audit = read_audit(store.catalog.root, publication.current)
-            batch = _batch([run for run in changes.of(audit) if run not in done], Batch(files, audit, changes))
+            batch = _batch([run for run in changes.of(audit) if run not in done], RunBatch(files, audit, changes))
             _publish(spark, publication, batch, now, summary)
         done |= batch.headers.keys()
     summary.unchanged = len(files) - len(done)
     return summary
 
 
-def _batch(runs: list[Run], batch: Batch) -> Batch:
+def _batch(runs: list[PublishedRun], batch: RunBatch) -> RunBatch:
     size = 0
     for run in runs:
         batch.check(run)
@@ -106,7 +106,7 @@ def _batch(runs: list[Run], batch: Batch) -> Batch:
     return batch
 
 
-def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: datetime, summary: Summary) -> None:
+def _publish(spark: SparkSession, publication: Publication, batch: RunBatch, now: datetime, summary: Summary) -> None:
     """Stage the rows of a batch for all tables, recovery_audit last, because it counts the others."""
     worker.register_for_workers()
     _refuse_broken(spark, batch)
@@ -126,18 +126,18 @@ def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: d
     summary.remarks += [{"cluster": row["cluster"], "run_id": row["run_id"], "remark": text} for row in rows for text in row["remarks"]]
 
 
-def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
+def _refuse_broken(spark: SparkSession, batch: RunBatch) -> None:
     """Refuse files with a valid seal that have lines without a valid partition, because it is not known which partitions are missing."""
     landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
     for key, reason in observed_rows.faults(spark, landing).items() if landing else ():
         run_id, _slash, cluster = key.partition("/")
-        batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, reason)
+        batch.refuse(PublishedRun(RECOVERY, cluster, run_id), LANDING, reason)
     if snapshots:
         for row in healthy_rows.broken_files(spark, snapshots).collect():
-            batch.refuse(Run(HEALTHY, row.cluster, row.run_id), HEALTHY, row.reason)
+            batch.refuse(PublishedRun(HEALTHY, row.cluster, row.run_id), HEALTHY, row.reason)
 
 
-def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[str, Any]]) -> dict[str, DataFrame]:
+def _frames(spark: SparkSession, batch: RunBatch, runs: DataFrame, rows: list[dict[str, Any]]) -> dict[str, DataFrame]:
     """Return the new rows by table."""
     frames: dict[str, list[DataFrame]] = {}
     landing, snapshots, plans, results, looks = (batch.usable(kind) for kind in (LANDING, HEALTHY, PLAN, RESULT, IMPACT))
@@ -148,7 +148,9 @@ def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[
             for source in landing
         }
         frames["replica_log"] = [observed_rows.replica_log(spark, _paths(landing), clusters, recoveries)]
-        rankings = {Run(row["origin"], row["cluster"], row["run_id"]): row["ranking"] or Ranking.LAST_WRITTEN_EPOCH for row in rows}
+        rankings = {
+            PublishedRun(row["origin"], row["cluster"], row["run_id"]): row["ranking"] or Ranking.LAST_WRITTEN_EPOCH for row in rows
+        }
         for ranking in sorted({rankings[source.run] for source in landing}):
             ranked = [source for source in landing if rankings[source.run] == ranking]
             found = observed_rows.candidates(spark, _paths(ranked), recoveries, ranking)

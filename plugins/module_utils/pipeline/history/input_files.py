@@ -23,9 +23,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file, plan_file, sealed_jsonl
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import OUTCOMES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines
 
 LANDING, PLAN, RESULT, IMPACT = "landing", "plan", "result", "impact"
@@ -66,22 +66,21 @@ _RESULTS = {
 }
 
 
-class SourceError(RecoveryError):
-    """A file cannot be used. The message gives the reason."""
-
-
 @dataclass(frozen=True)
 class Source:
     """One file. `changed_at`: time of its last change, in nanoseconds since 1970; `bytes`: its size."""
 
     kind: str
-    run: Run
+    run: PublishedRun
     path: Path
     changed_at: int
     bytes: int
 
     def digest(self) -> str:
-        """Return the digest in the file's seal, or of its content if it has no seal. It identifies the version of a file and is not checked here."""
+        """Return the sha256 in the file's seal, or of its content if it has no seal, as hex digits. It identifies a version; it is not checked here.
+
+        Raises nothing: a file that cannot be read has a digest, too.
+        """
         try:
             with opened_regular(self.path, follow=False) as stream:
                 stream.seek(max(0, self.bytes - _END))
@@ -91,7 +90,7 @@ class Source:
             return self.content_digest()
 
     def content_digest(self) -> str:
-        """Return the digest of the whole content, which the tables keep for a refused file: a repaired file differs, even with the same seal."""
+        """Return the sha256 of the whole content as hex digits. The tables keep it for a refused file: a repaired file differs, even with its old seal."""
         digest = hashlib.sha256()
         try:
             with opened_regular(self.path, follow=False) as stream:
@@ -102,27 +101,30 @@ class Source:
         return digest.hexdigest()
 
     def check(self) -> dict[str, Any]:
-        """Check that the file is complete and matches its path, and return its header. Raises RecoveryError if not."""
+        """Check that the file is complete and matches its path. Return its header, for a file that is one JSON object all of its content.
+
+        Raises RecoveryError if not.
+        """
         if any(name.startswith(NAMELESS) for name in (self.run.cluster, self.run.run_id)):
-            raise SourceError(
+            raise RecoveryError(
                 "its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
             )
         header = _CHECKS[self.kind](self.path)
         for name, wanted in (("cluster", self.run.cluster), ("run_id", self.run.run_id)):
             if header[name] != wanted:
-                raise SourceError(f"its {name} is {header[name]}, but its path has {wanted}: a copied or renamed file")
+                raise RecoveryError(f"its {name} is {header[name]}, but its path has {wanted}: a copied or renamed file")
         return dict(header)
 
 
-def find(workdir: Path) -> dict[Run, dict[str, Source]]:
+def find(workdir: Path) -> dict[PublishedRun, dict[str, Source]]:
     """Return the files of all runs in `workdir`, by run and kind. Temporary and other files are left out. Raises FileError for unsafe folders."""
-    runs: dict[Run, dict[str, Source]] = {}
+    runs: dict[PublishedRun, dict[str, Source]] = {}
     for kind, (folder, suffix) in FOLDERS.items():
         check_inside(workdir, workdir / folder / "any")
         for outer, path in _files(workdir / folder, suffix):
             names = (outer, path.name.removesuffix(suffix))
             run_id, cluster = map(_name, names[::-1] if kind == HEALTHY else names)
-            run = Run(HEALTHY if kind == HEALTHY else RECOVERY, cluster, run_id)
+            run = PublishedRun(HEALTHY if kind == HEALTHY else RECOVERY, cluster, run_id)
             status = path.lstat()
             runs.setdefault(run, {})[kind] = Source(kind, run, path, status.st_mtime_ns, status.st_size)
     return runs
@@ -147,16 +149,16 @@ def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
 def _plan(path: Path) -> Mapping[str, Any]:
     plan = plan_file.load(path)
     if "plan_id" not in plan:
-        raise SourceError("it is a bare KIP-1275 file, not the plan of a run")
+        raise RecoveryError("it is a bare KIP-1275 file, not the plan of a run")
     return plan
 
 
 def _results(path: Path) -> Mapping[str, Any]:
     content = strict_json.parse(read_regular(path, follow=False))
     strict_json.check(content, _RESULTS)
-    unknown = {row["outcome"] for row in content["partitions"]} - set(OUTCOMES)
+    unknown = {row["outcome"] for row in content["partitions"]} - set(Outcome)
     if unknown:
-        raise ContentError(f"outcome {strict_json.shortened(min(unknown))} is not one of {', '.join(OUTCOMES)}")
+        raise ContentError(f"outcome {strict_json.shortened(min(unknown))} is not one of {', '.join(Outcome)}")
     found: Mapping[str, Any] = content
     return found
 
@@ -168,9 +170,9 @@ def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mappin
         try:
             return read(path)
         except ContentError as error:
-            raise SourceError(f"{error}: the file was cut off, edited, or written by another version of the collection") from error
+            raise RecoveryError(f"{error}: the file was cut off, edited, or written by another version of the collection") from error
         except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}") from error
+            raise RecoveryError(f"cannot be read: {error.strerror}") from error
 
     return read_checked
 

@@ -45,10 +45,6 @@ _PATH = re.compile(r"([a-z_]+)/cluster=([A-Za-z0-9_][A-Za-z0-9_.\-]*)/date=(\d{4
 _SHAPE = {"version": int, "files": [str], "replaced": [{"path": str, "at": float}]}
 
 
-class CatalogError(RecoveryError):
-    """The history tables cannot be read or written. The message gives the reason and the remedy."""
-
-
 @dataclass(frozen=True, order=True)
 class DataFile:
     """One Parquet file of a table. `path` is relative to the directory of the history."""
@@ -60,7 +56,7 @@ class DataFile:
 
     @classmethod
     def parse(cls, path: str) -> DataFile:
-        """Parse a path. Raises ValueError if it is not that of a data file."""
+        """Return the data file of a path, which is relative to the directory of the history. Raises ValueError if it is not that of a data file."""
         found = _PATH.fullmatch(path)
         if found is None:
             raise ValueError(f"{path!r:.300} is not the path of a data file")
@@ -69,12 +65,12 @@ class DataFile:
 
     @classmethod
     def new(cls, table: str, cluster: str, day: Date) -> DataFile:
-        """Return a new data file with a unique path."""
+        """Return a data file with a unique new path. Nothing is created."""
         return cls(table, cluster, day, f"{table}/cluster={cluster}/date={day}/{uuid.uuid4().hex}.parquet")
 
 
 @dataclass
-class Change:
+class TableChange:
     """The change of a writer. `folder`: where it stages files, on the same file system; `current`: the present data files."""
 
     folder: Path
@@ -83,7 +79,7 @@ class Change:
     removed: set[DataFile] = field(default_factory=set)
 
     def replace(self, files: set[DataFile] | list[DataFile], by: tuple[DataFile, Path] | None) -> None:
-        """Replace `files` by one staged file and its path, or remove them if `by` is None."""
+        """Replace `files` when the change is committed. `by`: one new data file and the path where it is staged, None to remove them only."""
         self.removed |= set(files)
         if by is not None:
             self.added[by[0]] = by[1]
@@ -99,14 +95,14 @@ class Catalog:
         self._patience = patience
 
     def files(self) -> tuple[DataFile, ...]:
-        """Return the present data files of all tables, sorted. Raises CatalogError if the manifest is not valid."""
+        """Return the present data files of all tables, sorted. Raises RecoveryError if the manifest is not valid."""
         return tuple(sorted(DataFile.parse(path) for path in self._read()["files"]))
 
     @contextmanager
-    def begin_change(self) -> Iterator[Change]:
+    def begin_change(self) -> Iterator[TableChange]:
         """Lock out other writers and yield a change, which is committed at the end of the block. An empty change writes nothing.
 
-        Raises CatalogError if another writer holds the lock for too long, or if the tables cannot be written.
+        Raises RecoveryError if another writer holds the lock for too long, or if the tables cannot be written.
         """
         try:
             private_directory(self.root)
@@ -114,7 +110,7 @@ class Catalog:
                 self._sweep()
                 folder = private_directory(self.root / STAGING / uuid.uuid4().hex)
                 try:
-                    change = Change(folder, self.files())
+                    change = TableChange(folder, self.files())
                     yield change
                     if change.added or change.removed:
                         self._commit(change)
@@ -123,7 +119,7 @@ class Catalog:
         except OSError as error:
             if error.errno not in (*NO_ROOM, errno.EACCES):
                 raise
-            raise CatalogError(
+            raise RecoveryError(
                 f"cannot write the history tables in {self.root}: {error.strerror or error}; they have not changed: make room and run again"
             ) from error
 
@@ -133,7 +129,7 @@ class Catalog:
             content = strict_json.parse(read_regular(self._manifest, follow=False))
             strict_json.check(content, {"version": int})
             if content["version"] != VERSION:
-                raise CatalogError(
+                raise RecoveryError(
                     f"{self._manifest}: version {strict_json.shortened(content['version'])} of the history tables is not {VERSION}; "
                     f"move {self.root} away, and the tables are made again from the files of the workdir"
                 )
@@ -143,11 +139,11 @@ class Catalog:
         except FileNotFoundError:
             return {"version": VERSION, "files": [], "replaced": []}
         except (strict_json.ContentError, ValueError) as error:
-            raise CatalogError(
+            raise RecoveryError(
                 f"{self._manifest}: {error}; move {self.root} away, and the tables are made again from the files of the workdir"
             ) from error
         except OSError as error:
-            raise CatalogError(f"{self._manifest}: cannot be read: {error.strerror}; correct its permissions") from error
+            raise RecoveryError(f"{self._manifest}: cannot be read: {error.strerror}; correct its permissions") from error
         manifest: dict[str, Any] = content
         return manifest
 
@@ -163,7 +159,7 @@ class Catalog:
                     break
                 except BlockingIOError as error:
                     if time.monotonic() >= deadline:
-                        raise CatalogError(
+                        raise RecoveryError(
                             f"another run writes the history tables in {self.root} ({stream.read(200) or 'its process is not known'}): "
                             "run again when it has ended"
                         ) from error
@@ -173,7 +169,7 @@ class Catalog:
             stream.flush()
             yield
 
-    def _commit(self, change: Change) -> None:
+    def _commit(self, change: TableChange) -> None:
         now = time.time()
         manifest = self._read()
         for file, staged in sorted(change.added.items()):
@@ -217,7 +213,10 @@ class Catalog:
 
 
 def private_directory_quickly(path: Path) -> None:
-    """As `private_files.private_directory`, but without a trial write, for many directories below one that has been checked."""
+    """Create a directory with mode 0700 in an existing one that has been checked. Unlike `private_directory` it does no trial write.
+
+    Raises OSError if it cannot be created.
+    """
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
         path.chmod(0o700)

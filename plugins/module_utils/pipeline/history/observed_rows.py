@@ -18,7 +18,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import first
@@ -52,21 +52,27 @@ def of_runs(rows: DataFrame, runs: DataFrame, names: Mapping[str, str]) -> DataF
     return joined.withColumnRenamed("_name", "cluster")
 
 
-def replica_log(spark: SparkSession, files: Sequence[str], clusters: Mapping[str, Cluster], runs: DataFrame) -> DataFrame:
-    """Return one row per replica of each partition in the landing files, as collected, without a decision."""
+def replica_log(spark: SparkSession, files: Sequence[str], clusters: Mapping[str, ClusterHeader], runs: DataFrame) -> DataFrame:
+    """Return one row per replica of each partition in the landing files, as collected, in the schema of the table `replica_log`.
+
+    `clusters`: as `landing_lines.read_cluster` returned them, by key of the run. `runs`: rows of RUNS.
+    """
     seen = lines(spark, files).mapInArrow(worker.replica_log(clusters), worker.REPLICA_LOG)
     rows = seen.withColumn("origin", F.lit(schemas.RECOVERY))
     return of_runs(rows, runs, {"collected_at": "observed_at"}).select(*schemas.columns("replica_log"))
 
 
 def candidates(spark: SparkSession, files: Sequence[str], runs: DataFrame, ranking: str) -> DataFrame:
-    """Return the survivors of each offline partition as `decide` ranks them by `ranking`, best first, with the kind of evidence."""
+    """Return the survivors of each offline partition as `decide` ranks them, in the schema of the table `candidates`.
+
+    `runs`: rows of RUNS. `ranking`: a value of Ranking; KIP-1275's is one of them.
+    """
     found = lines(spark, files).mapInArrow(worker.candidates(Ranking(ranking)), worker.CANDIDATES)
     return of_runs(found, runs, {"collected_at": "observed_at"}).select(*schemas.columns("candidates"))
 
 
 def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
-    """Return by run the reason why its landing file cannot be used. The reasons are those for which the plan quarantines a file."""
+    """Return the reason why a landing file cannot be used, by key of the run; usable files are absent. The plan quarantines for the same reasons."""
     reason, topic = F.col("reason"), F.col("topic")
     counted = (
         lines(spark, files)
@@ -93,7 +99,10 @@ def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
 
 
 def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per replica of each partition of healthy snapshots (see `healthy_rows`). Log ends that were not read are null."""
+    """Return one row per replica of each partition of healthy snapshots, in the schema of the table `replica_log`.
+
+    `watermarks`, `brokers`: as `healthy_rows` returns them. `runs`: rows of RUNS. Log ends that were not read are null.
+    """
     key = ["cluster", "run_id"]
     states = brokers.groupBy(*key).agg(
         F.map_from_entries(F.collect_list(F.struct("broker_id", F.struct("broker_state", "rack")))).alias("states")

@@ -22,9 +22,9 @@ GROUP = 1 << 20
 
 
 def rewrite(sources: Sequence[Path], target: Path, without: pc.Expression | None = None) -> int:
-    """Write the rows of `sources`, which have one schema, to `target`, except those that match `without`. Return their number.
+    """Write the rows of `sources`, which have one schema, to `target`, except those that match `without`. Return the number of written rows.
 
-    Without rows no file is written. Raises OSError if the disk is full.
+    Without rows no file is written. Raises OSError if a file cannot be read, or if the disk is full.
     """
     schema = pq.read_schema(sources[0]).remove_metadata()
     count = 0
@@ -61,7 +61,7 @@ def rewrite(sources: Sequence[Path], target: Path, without: pc.Expression | None
 
 
 def of_runs(runs: Collection[tuple[str | None, str]]) -> pc.Expression:
-    """Return an expression for the rows of these (origin, run id). The origin is None for a table without that column."""
+    """Return an expression for the rows of `runs`, each an origin and a run id; at least one. The origin is None for a table without that column."""
 
     def row(origin: str | None, run_id: str) -> pc.Expression:
         mine = pc.field("run_id") == run_id
@@ -71,7 +71,7 @@ def of_runs(runs: Collection[tuple[str | None, str]]) -> pc.Expression:
 
 
 def holds_any(path: Path, run_ids: Collection[str]) -> bool:
-    """Return whether a file has a row of one of these runs. Mostly its footer is enough, without reading rows."""
+    """Return whether a Parquet file has a row of one of these runs. Usually its footer shows that it has none, so no row is read."""
     with pq.ParquetFile(path) as file:
         bounds = [_bounds(file.metadata.row_group(number)) for number in range(file.metadata.num_row_groups)]
         if not any(found is None or any(found[0] <= run_id <= found[1] for run_id in run_ids) for found in bounds):

@@ -27,14 +27,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     PLAN,
     RESULT,
     Source,
-    SourceError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, WRITTEN_BY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 
 Row = dict[str, Any]
-Files = Mapping[Run, Mapping[str, Source]]
+Files = Mapping[PublishedRun, Mapping[str, Source]]
 
 # The column of recovery_audit with the digest of a file of each kind, and the tables that have rows from it.
 DIGEST = {
@@ -86,22 +85,25 @@ KNOWN = (
 QUARANTINE, AUDIT = "quarantine", "recovery_audit"
 
 
-def read_audit(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
-    """Return the audit rows of the runs in the tables, with `date`."""
+def read_audit(root: Path, files: Iterable[DataFile]) -> dict[PublishedRun, Row]:
+    """Return the audit rows of the runs in the tables: the columns of KNOWN, and `date`. `root`: directory of the history; `files`: of all tables."""
     found = {}
     for file in files:
         if file.table == AUDIT:
             with pq.ParquetFile(root / file.path) as stream:
                 for row in stream.read(columns=list(KNOWN)).to_pylist(maps_as_pydicts="strict"):
-                    found[Run(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
+                    found[PublishedRun(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
     return found
 
 
-def thin_out(files: Files) -> dict[Run, Mapping[str, Source]]:
-    """Leave out healthy snapshots except the first of each hour and the newest of a cluster. Those whose run id is not a time are all kept."""
-    kept: dict[Run, Mapping[str, Source]] = {}
+def thin_out(files: Files) -> dict[PublishedRun, Mapping[str, Source]]:
+    """Return `files` without healthy snapshots that are neither the first of their hour nor the newest of their cluster.
+
+    Snapshots whose run id is not a time are all kept.
+    """
+    kept: dict[PublishedRun, Mapping[str, Source]] = {}
     hours: set[tuple[str, datetime]] = set()
-    newest: dict[str, Run] = {}
+    newest: dict[str, PublishedRun] = {}
     for run in sorted(files):
         time = time_of(f"{run.run_id}.jsonl") if run.origin == HEALTHY else None
         if time is None:
@@ -115,11 +117,14 @@ def thin_out(files: Files) -> dict[Run, Mapping[str, Source]]:
     return {**kept, **{run: files[run] for run in newest.values()}}
 
 
-def leave_out_old(files: Files, days: int, now: datetime, audit: Collection[Run]) -> dict[Run, Mapping[str, Source]]:
-    """Leave out runs that are older than `days` and not in the tables, from which they would be removed again."""
+def leave_out_old(files: Files, days: int, now: datetime, audit: Collection[PublishedRun]) -> dict[PublishedRun, Mapping[str, Source]]:
+    """Return `files` without runs that are older than `days` and not in the tables (`audit`), from which they would be removed again.
+
+    The age of a run is that of its run id if this is a time, else that of its last changed file. `now`: in UTC.
+    """
     first = day_before(now.date(), days)
 
-    def written(run: Run) -> date:
+    def written(run: PublishedRun) -> date:
         named = time_of(f"{run.run_id}.jsonl")
         return (named or datetime.fromtimestamp(max(source.changed_at for source in files[run].values()) / 1e9, UTC)).date()
 
@@ -133,13 +138,13 @@ class Changes:
         self._files = files
         self._digests: dict[Source, str] = {}
 
-    def of(self, audit: Mapping[Run, Row]) -> list[Run]:
+    def of(self, audit: Mapping[PublishedRun, Row]) -> list[PublishedRun]:
         """Return the runs whose files differ from those in the tables, the oldest files first."""
         changed = [run for run in self._files if run not in audit or self.kinds(run, audit[run])]
         return sorted(changed, key=lambda run: (min(source.changed_at for source in self._files[run].values()), run))
 
-    def kinds(self, run: Run, row: Row) -> list[str]:
-        """Return the kinds of files of a run that differ from the digests in its audit row."""
+    def kinds(self, run: PublishedRun, row: Row) -> list[str]:
+        """Return the kinds of files of a run that differ from the digests in its audit row (`row`)."""
         return [kind for kind, source in self._files[run].items() if not self._same(source, row[DIGEST[kind]])]
 
     def digest(self, source: Source) -> str:
@@ -154,17 +159,17 @@ class Changes:
 
 
 @dataclass
-class Batch:
+class RunBatch:
     """Runs that are being ingested. `audit`: audit rows of the tables; `headers`, `refused`: by run and kind, of usable and of refused files."""
 
     files: Files
-    audit: Mapping[Run, Row]
+    audit: Mapping[PublishedRun, Row]
     changes: Changes
-    headers: dict[Run, dict[str, Row]] = field(default_factory=dict)
-    refused: dict[Run, dict[str, str]] = field(default_factory=dict)
+    headers: dict[PublishedRun, dict[str, Row]] = field(default_factory=dict)
+    refused: dict[PublishedRun, dict[str, str]] = field(default_factory=dict)
 
-    def check(self, run: Run) -> None:
-        """Check the files of a run and add it to the batch."""
+    def check(self, run: PublishedRun) -> None:
+        """Check the files of a run and add it to the batch. Raises nothing for a file that cannot be used: it is `refused` with the reason."""
         headers: dict[str, Row] = {}
         refused: dict[str, str] = {}
         for kind, source in self.files[run].items():
@@ -174,26 +179,26 @@ class Batch:
                 refused[kind] = str(error)
         self.headers[run], self.refused[run] = headers, refused
 
-    def refuse(self, run: Run, kind: str, reason: str) -> None:
-        """Refuse a file that had passed the check."""
+    def refuse(self, run: PublishedRun, kind: str, reason: str) -> None:
+        """Refuse a file that has passed `check`: `usable` no longer returns it. `reason`: a sentence for the quarantine."""
         self.refused[run][kind] = reason
         del self.headers[run][kind]
 
     def usable(self, kind: str) -> list[Source]:
-        """Return the usable files of a kind."""
+        """Return the files of a kind (LANDING, PLAN, RESULT, IMPACT, HEALTHY) that have passed the checks."""
         return [self.files[run][kind] for run in self.headers if kind in self.headers[run]]
 
-    def replaced(self) -> dict[Run, set[str]]:
+    def replaced(self) -> dict[PublishedRun, set[str]]:
         """Return the runs of the batch that are in the tables, and the tables from which their rows must be removed."""
         return {run: set(WRITTEN_BY[run.origin]) - self._kept_tables(run) for run in self.headers if run in self.audit}
 
     def rows(self, now: datetime) -> list[Row]:
-        """Return one row per run with the columns of `observed_rows.RUNS`."""
+        """Return one row per run with the columns of `observed_rows.RUNS`. `now`: dates runs whose files have no time."""
         last = _last(self.audit)
         return [self._row(run, last, now) for run in self.headers]
 
     def quarantine(self, now: datetime) -> list[Row]:
-        """Return one row per refused file."""
+        """Return one row per refused file, for `decision_rows.quarantine`. `now`: the time of the refusal."""
         return [
             {"origin": run.origin, "cluster": run.cluster, "run_id": run.run_id, "refused_at": now, "kind": kind,
              "path": printable(str(self.files[run][kind].path)), "reason": printable(reason)}
@@ -201,17 +206,17 @@ class Batch:
             for kind, reason in sorted(reasons.items())
         ]  # fmt: skip
 
-    def _kept(self, run: Run) -> set[str]:
+    def _kept(self, run: PublishedRun) -> set[str]:
         """Return the kinds of files of which the tables have rows, but which are gone or unusable now. Their rows are kept."""
         before = self.audit.get(run, {})
         return {kind for kind in TABLES if (kind == HEALTHY) == (run.origin == HEALTHY) and before.get(DIGEST[kind])} - self.headers[
             run
         ].keys()
 
-    def _kept_tables(self, run: Run) -> set[str]:
+    def _kept_tables(self, run: PublishedRun) -> set[str]:
         return {table for kind in self._kept(run) for table in TABLES[kind]}
 
-    def _row(self, run: Run, last: dict[tuple[str, str], Row], now: datetime) -> Row:
+    def _row(self, run: PublishedRun, last: dict[tuple[str, str], Row], now: datetime) -> Row:
         headers, before, kept = self.headers[run], self.audit.get(run, {}), self._kept(run)
         time_columns = tuple(dict.fromkeys(name for _table, name in TIMES.values()))
         row: Row = dict.fromkeys(("cluster_id", "backend", *time_columns, *DECIDED, *FOUND, *ENDED, *DIGESTS))
@@ -242,7 +247,7 @@ class Batch:
                 last[run.origin, run.cluster] = row
         return row
 
-    def _remarks(self, run: Run, row: Row, last: Row | None) -> list[str]:
+    def _remarks(self, run: PublishedRun, row: Row, last: Row | None) -> list[str]:
         found = [f"its {kind} file was refused: {reason}" for kind, reason in sorted(self.refused[run].items())]
         if run in self.audit:
             changed = self.changes.kinds(run, self.audit[run])
@@ -264,7 +269,7 @@ class Batch:
         return [printable(text) for text in found]
 
 
-def _last(audit: Mapping[Run, Row]) -> dict[tuple[str, str], Row]:
+def _last(audit: Mapping[PublishedRun, Row]) -> dict[tuple[str, str], Row]:
     """Return the audit row of the last run with a time, by origin and cluster."""
     timed = sorted((row["collected_at"], run) for run, row in audit.items() if row["collected_at"])
     return {(run.origin, run.cluster): audit[run] for _time, run in timed}
@@ -280,14 +285,14 @@ def _header(source: Source, other: Row | None) -> Row:
     impact file of another cluster id than `other`, the known facts of its run."""
     header = source.check()
     if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT, IMPACT):
-        raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
+        raise RecoveryError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
     if source.kind == PLAN and header["ranking"] not in list(Ranking):
-        raise SourceError(f"its ranking {header['ranking']} is not one of {', '.join(Ranking)}")
+        raise RecoveryError(f"its ranking {header['ranking']} is not one of {', '.join(Ranking)}")
     name = TIMES[source.kind][0]
     try:
         time = timestamps.read(header[name])
     except ValueError as error:
-        raise SourceError(f"its {name} {header[name]} is not a time such as 2026-01-31T03:00:00Z") from error
+        raise RecoveryError(f"its {name} {header[name]} is not a time such as 2026-01-31T03:00:00Z") from error
     impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None
     known = {key: header.get(key) for key in ("cluster_id", "backend", "data_loss_allowed", *DECIDED)}
     return {**known, "other_offline": header.get("other_offline_partitions"), "impact": impact, name: time}

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Risk: which partitions of a healthy snapshot are offline or one failure from offline, and what a loss of certain brokers would mean.
+"""Risk: partitions of a healthy snapshot that are offline or one failure from offline, and the effect of a loss of certain brokers.
 
 A live member of the ISR, else a live eligible leader replica can become leader without loss (KIP-966, "Leader election"). Without either the partition
-is offline. Forks are not considered: while there is a leader, followers truncate what they have too much.
+is offline. Forks are not considered: while there is a leader, followers truncate records that it lacks.
 """
 
 from __future__ import annotations
@@ -25,15 +25,11 @@ RISKS = ("offline", "no_eligible_leader", "last_in_sync", "below_min_isr", "same
 WEIGHTS = {risk: 1 << place for place, risk in enumerate(reversed(RISKS))}
 FAR_BEHIND = 10_000  # offsets that a follower outside of the ISR lacks
 
-# What the loss of brokers means for a partition, worst first.
+# The effects of a loss of brokers on a partition, worst first.
 ALREADY_OFFLINE, OFFLINE, NEW_LEADER, SAME_LEADER = "already_offline", "offline", "new_leader", "same_leader"
 
 _SNAPSHOT = ["cluster", "run_id"]
 _PARTITION = [*_SNAPSHOT, "topic", "partition"]
-
-
-class WhatIfError(RecoveryError):
-    """The named brokers do not exist, or none are named."""
 
 
 def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIND) -> DataFrame:
@@ -86,7 +82,7 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
     lost_offsets  offsets that an unclean election of the best survivor would lose, 0 with a clean leader, null if not known
     reason        why `lost_offsets` is not known, or what limits it
 
-    An id means the broker of each cluster that has it. Raises WhatIfError for ids that no cluster has.
+    An id means the broker of each cluster that has it. Raises RecoveryError for ids that no cluster has.
     """
     _check(brokers, lost)
     gone = F.array(*(F.lit(broker) for broker in lost)).cast("array<int>")
@@ -134,13 +130,13 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
 
 
 def _check(brokers: DataFrame, lost: Sequence[int]) -> None:
-    """Raise WhatIfError if `lost` is empty or has an id that no cluster has. Collects at most as many rows as `lost` has ids."""
+    """Raise RecoveryError if `lost` is empty or has an id that no cluster has. Collects at most as many rows as `lost` has ids."""
     if not lost:
-        raise WhatIfError("no broker is named: name the ids of brokers whose loss is to be simulated")
+        raise RecoveryError("no broker is named: name the ids of brokers whose loss is to be simulated")
     found = {row["broker_id"] for row in brokers.where(F.col("broker_id").isin(*lost)).select("broker_id").distinct().collect()}
     missing = sorted(set(lost) - found)
     if missing:
-        raise WhatIfError(f"no cluster has a broker {', '.join(map(str, missing))}; name ids of brokers in the last snapshots")
+        raise RecoveryError(f"no cluster has a broker {', '.join(map(str, missing))}; name ids of brokers in the last snapshots")
 
 
 def _live(watermarks: DataFrame, brokers: DataFrame) -> DataFrame:

@@ -18,7 +18,7 @@ RECOVERY, HEALTHY = "recovery", "healthy"
 _PARTITION = "run_id string, topic string, partition int"
 # Whether a dry run made the plan, whether the run was allowed to elect, and how many other partitions had no leader when it ended.
 MODE_OF_RUN = "dry_run boolean, data_loss_allowed boolean, other_offline bigint"
-# What the survivors of a partition truncate for its leader: the known number of records, and the number of replicas without a known number.
+# Records that the survivors of a partition truncate for its leader: the known number of records, and the number of replicas without a known number.
 TRUNCATED = "truncated_records bigint, truncated_unknown int"
 IMPACT_OF_RUN = "impact_sha256 string, impact_at timestamp, impact map<string,bigint>"
 
@@ -83,6 +83,6 @@ WRITTEN_BY = {
 
 
 def columns(table: str) -> list[str]:
-    """Return the names of the columns of a table, those of its partitioning last."""
+    """Return the names of the columns of a table, in the order of its schema, `cluster` and `date` last. Raises KeyError for an unknown table."""
     # No type of a top-level column has a comma followed by a space.
     return [field.split()[0] for field in f"{SCHEMAS[table]}, {PARTITIONED_BY}".split(", ")]

@@ -22,14 +22,14 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import parquet_rewrite, schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import (
     GRACE,
     PATIENCE,
     Catalog,
-    CatalogError,
-    Change,
     DataFile,
+    TableChange,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import literal_path
@@ -43,7 +43,7 @@ CONF = {
 FREE_BYTES = 1 << 20
 
 
-class Run(NamedTuple):
+class PublishedRun(NamedTuple):
     """The unit that is published and replaced as a whole."""
 
     origin: str
@@ -59,12 +59,15 @@ class Publication:
     """
 
     spark: SparkSession
-    change: Change
+    change: TableChange
     current: tuple[DataFile, ...]
-    replaced: dict[Run, Collection[str]] = field(default_factory=dict)
+    replaced: dict[PublishedRun, Collection[str]] = field(default_factory=dict)
 
     def write(self, table: str, rows: DataFrame) -> None:
-        """Stage the rows of a table, which have `cluster` and `date`. One Spark job for any number of clusters. Raises CatalogError if the disk is full."""
+        """Stage the rows of a table, which have `cluster` and `date`, in one Spark job for any number of clusters.
+
+        Raises RecoveryError if the disk is full, PySparkException if the rows cannot be computed or do not have the schema of the table.
+        """
         folder = self.change.folder / table
         schema = cast("StructType", StructType.fromDDL(f"{schemas.SCHEMAS[table]}, {schemas.PARTITIONED_BY}"))
         writer = rows.select(*schemas.columns(table)).to(schema).repartition("cluster", "date").write.partitionBy("cluster", "date")
@@ -72,7 +75,7 @@ class Publication:
             writer.option("compression", "zstd").parquet(literal_path(str(folder)))
         except PySparkException as error:
             if "No space left" in str(error) or "File too large" in str(error) or _is_full(folder):
-                raise CatalogError(
+                raise RecoveryError(
                     f"no room for the history tables in {folder.parents[1]}: they have not changed; make room and run again"
                 ) from error
             raise
@@ -98,9 +101,9 @@ class Store:
             spark.conf.set(key, value)
 
     def read(self, table: str, clusters: Collection[str] | None = None, since: date | None = None) -> DataFrame:
-        """Return the present rows of a table, with `cluster` and `date`.
+        """Return the present rows of a table, with `cluster` and `date`. Without files the DataFrame is empty.
 
-        `clusters`: only these clusters; `since`: only this day and later ones.
+        `clusters`: only these clusters; `since`: only this day and later ones (UTC). Raises RecoveryError if the manifest is not valid.
         """
         wanted = [
             file
@@ -112,16 +115,22 @@ class Store:
 
     @contextmanager
     def begin_publication(self) -> Iterator[Publication]:
-        """Yield a publication, which is committed at the end of the block and removes the replaced rows. After an error nothing is published."""
+        """Yield a publication, which is committed at the end of the block and removes the replaced rows. After an error nothing is published.
+
+        Raises RecoveryError as `Catalog.begin_change` does.
+        """
         with self.catalog.begin_change() as change:  # pylint: disable=contextmanager-generator-missing-cleanup  # an error ends it, too
             publication = Publication(self._spark, change, change.current)
             yield publication
             remove_runs(self.catalog.root, change, publication.replaced)
 
 
-def remove_runs(root: Path, change: Change, runs: Mapping[Run, Collection[str]]) -> None:
-    """Remove the rows of `runs` from the tables named for each. A file that also has rows of other runs is rewritten without them."""
-    wanted: dict[tuple[str, str], list[Run]] = {}
+def remove_runs(root: Path, change: TableChange, runs: Mapping[PublishedRun, Collection[str]]) -> None:
+    """Remove the rows of `runs` when `change` is committed. `root`: directory of the history; `runs`: the names of tables by run.
+
+    A file that also has rows of other runs is rewritten without these. Raises OSError if the disk is full.
+    """
+    wanted: dict[tuple[str, str], list[PublishedRun]] = {}
     for run, names in runs.items():
         for table in names:
             wanted.setdefault((table, run.cluster), []).append(run)

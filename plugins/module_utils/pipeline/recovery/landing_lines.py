@@ -15,7 +15,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_header
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.sealed_jsonl import SnapshotError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import cluster_of_file, literal_path
@@ -50,7 +50,7 @@ def first_fault(file: Path) -> str | None:
     return None
 
 
-def read_cluster(header: Mapping[str, Any]) -> Cluster:
+def read_cluster(header: Mapping[str, Any]) -> ClusterHeader:
     """Return the cluster that the header of a landing file describes. Raises SnapshotError if a field is not valid."""
     try:
         return read_header(header)

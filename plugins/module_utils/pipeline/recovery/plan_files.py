@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS, with_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
@@ -42,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.clu
     write_each,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import in_plan_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.local_frame import fetched_rows
 
 # Entries by (section, evidence or reason).
 Counts: TypeAlias = "Counter[tuple[str, str | None]]"
@@ -58,7 +59,7 @@ class Plan:
 
     path: Path
     header: Mapping[str, Any]
-    cluster: Cluster
+    cluster: ClusterHeader
     seats: Seats = field(default_factory=lambda: Seats({}))
     counts: Counts = field(default_factory=Counter)
     firsts: Firsts = field(default_factory=dict)
@@ -122,7 +123,7 @@ def write_plans(
         decided = landing_lines.lines_by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
         # To count and to sort in Spark takes two more jobs, so it is done only if the rows do not fit into memory.
         if run_files.is_small(files):
-            few = sort_rows(decided.collect())
+            few = sort_rows(fetched_rows(decided))
             _assign_seats(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
             return few
         decided = keep(decided)

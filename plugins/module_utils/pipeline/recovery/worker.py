@@ -21,10 +21,10 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import beside_header
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import SECTIONS, fields
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import SECTIONS, Fields, fields, online_fields
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 
@@ -46,8 +46,8 @@ CANDIDATES = (
     "last_written_epoch int, partition_leader_epoch int, proven bigint, resolved boolean, relation_to_winner string, common_offset bigint"
 )
 _FRAME_LINE = b'{"kind":'
-# The JSON form of `plan_file.canonical`: sorted names, no spaces, ASCII.
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+# The JSON form of `plan_file.canonical`: no spaces, ASCII. The names inside of fields are sorted already (`entry.py`).
+_canonical = json.JSONEncoder(check_circular=False, separators=(",", ":"), allow_nan=False).encode
 _LITERALS = {None: "null", False: "false", True: "true"}
 
 Row = tuple[Any, ...]
@@ -60,7 +60,7 @@ def register_for_workers() -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-def plan(clusters: Mapping[str, Cluster], policy: Policy) -> ArrowMapper:
+def plan(clusters: Mapping[str, ClusterHeader], policy: Policy) -> ArrowMapper:
     """Return a function for mapInArrow that makes rows of PLAN_ROWS from rows (line, cluster).
 
     entry  the JSON of the plan's fields, one per line; with `choices`, without the fields that depend on the leader (see `entry.with_leader`).
@@ -74,7 +74,7 @@ def plan(clusters: Mapping[str, Cluster], policy: Policy) -> ArrowMapper:
     return _arrow_mapper(rows, PLAN_ROWS)
 
 
-def plan_row(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
+def plan_row(line: bytes, name: str, cluster: ClusterHeader, policy: Policy) -> Row:
     """Return the row of PLAN_ROWS of one line. `name`: of the cluster."""
     try:
         evidence = read_line(line)
@@ -83,10 +83,16 @@ def plan_row(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
     if evidence is None:
         return (name, FRAME, None, None, None, None, None, None)
     decided = decide(beside_header(evidence, cluster), policy, cluster.elr)
-    loss = bounds(decided, cluster)
-    entry = "\n".join(map(_text, fields(decided, loss, explanation(decided, loss, cluster)).values()))
-    place = name, SECTIONS[decided.outcome], _word(decided), evidence.topic, evidence.partition
+    entry = "\n".join(map(_text, _fields(decided, cluster).values()))
+    place = name, SECTIONS[decided.action], _word(decided), evidence.topic, evidence.partition
     return (*place, decided.choices, decided.best_first if decided.choices else None, entry)
+
+
+def _fields(decided: Decision, cluster: ClusterHeader) -> Fields:
+    if decided.action == Action.LEAVE:
+        return online_fields(decided)
+    loss = bounds(decided, cluster)
+    return fields(decided, loss, explanation(decided, loss, cluster))
 
 
 def _text(value: object) -> str:
@@ -112,7 +118,7 @@ def faults() -> ArrowMapper:
     return _arrow_mapper(rows, FAULTS)
 
 
-def replica_log(clusters: Mapping[str, Cluster]) -> ArrowMapper:
+def replica_log(clusters: Mapping[str, ClusterHeader]) -> ArrowMapper:
     """Return a function that makes rows of REPLICA_LOG: each replica of each partition as collected, without a decision."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
@@ -158,7 +164,7 @@ def read_line(line: bytes) -> PartitionEvidence | None:
 
 
 def _word(decided: Decision) -> str | None:
-    return decided.word.value if decided.outcome == Outcome.ELECT else decided.reason
+    return decided.word.value if decided.action == Action.ELECT else decided.reason
 
 
 class _NoPandas:

@@ -47,8 +47,8 @@ def tasks(
     kept        replicas that stay, in the order of the assignment; `kept_racks`: their racks
     missing     number of replicas to add
 
-    `lost_brokers`: the lost brokers, by default those that are fenced. `replication_factor`: None to keep each partition's own. `topics`: topics to
-    plan, None for all.
+    `lost_brokers`: ids of lost brokers, for all clusters or by cluster; None for the fenced ones. `replication_factor`: None to keep each
+    partition's own. `topics`: topics to plan, None for all.
     """
     ids = F.transform("brokers", lambda row: row["broker_id"])
     states = clusters.select(
@@ -88,7 +88,10 @@ def tasks(
 
 
 def lost(lost_brokers: LostBrokers) -> Column:
-    """Return the ids of the lost brokers: those of `lost_brokers` that the cluster has, or the fenced ones if none are named."""
+    """Return a column with the ids of the lost brokers: those of `lost_brokers` that the cluster has, or the fenced ones if none are named.
+
+    It needs the columns `cluster` and `brokers` of `layout_rows.clusters`.
+    """
     named = named_lost(lost_brokers)
     return F.when(named.isNull(), of_state("fenced")).otherwise(
         F.filter(named, lambda broker: any_of("brokers", lambda row: row["broker_id"] == broker))
@@ -96,12 +99,12 @@ def lost(lost_brokers: LostBrokers) -> Column:
 
 
 def of_state(state: str) -> Column:
-    """Return the ids of `brokers` in a state."""
+    """Return a column with the ids of the brokers in a state (`unfenced`, `fenced`, `coming_back`), from the column `brokers`."""
     return F.transform(F.filter("brokers", lambda row: row["broker_state"] == state), lambda row: row["broker_id"])
 
 
 def rack_aware() -> Column:
-    """Return whether placement considers racks: every broker that may get a replica has one. Kafka's tools do the same (RackAwareMode.Safe)."""
+    """Return a column: whether placement considers racks, because every unfenced broker has one. Kafka's tools do the same (RackAwareMode.Safe)."""
     return ~any_of("brokers", lambda row: (row["broker_state"] == "unfenced") & row["rack"].isNull())
 
 

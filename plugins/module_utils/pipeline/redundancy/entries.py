@@ -34,6 +34,7 @@ RACK_VIOLATION = "rack_violation"
 def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
     """Return one row (cluster, section, word, entry) per entry. The rows of a cluster stay together, in the order of SECTIONS, internal topics first.
 
+    `clusters`: rows of `layout_rows.clusters`; `tasks`: of `decisions.tasks`; `placements`: of `placement.placements`.
     `entry` is JSON. `word` is the reason of a held partition, RACK_VIOLATION of a planned partition with one, else null. A broken file has a row of
     section QUARANTINE before all others of its cluster, which must not be used then.
     """

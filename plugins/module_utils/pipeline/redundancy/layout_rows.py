@@ -32,12 +32,15 @@ LostBrokers = Sequence[int] | Mapping[str, Sequence[int]] | None
 
 
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """Return one row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`. `damaged` has a line that breaks the schema."""
+    """Return one row per line of `files`, with the columns of SCHEMA and `cluster`. `damaged` has the text of a line that breaks the schema.
+
+    `files`: absolute paths, each named `<cluster>.jsonl`, whose seals have been checked.
+    """
     return lines(spark, SCHEMA, files).withColumn("cluster", cluster_of_file())
 
 
 def named_lost(lost_brokers: LostBrokers) -> Column:
-    """Return the ids that `lost_brokers` has for the cluster of a row, or null if it has none."""
+    """Return a column with the ids that `lost_brokers` has for the `cluster` of a row, null if it does not mention the cluster."""
     if lost_brokers is None:
         return F.lit(None).cast("array<int>")
     if isinstance(lost_brokers, Mapping):
@@ -48,8 +51,11 @@ def named_lost(lost_brokers: LostBrokers) -> Column:
 
 
 def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
-    """Return one row per cluster: `brokers`, a sorted array of (broker_id, broker_state, rack, usable_bytes, total_bytes), and `broken`, the reason why
-    its file cannot be used, or null. A file in which a lost broker is unfenced cannot be used."""
+    """Return one row per cluster of `records`: `brokers` and `broken`, the reason why its file cannot be used, or null.
+
+    `brokers`: an array of (broker_id, broker_state, rack, usable_bytes, total_bytes), sorted by id. A file in which one of `lost_brokers` is
+    unfenced cannot be used.
+    """
     kind = F.col("kind")
     found = records.groupBy("cluster").agg(
         F.sort_array(
@@ -86,8 +92,10 @@ def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
 
 
 def partitions(records: DataFrame) -> DataFrame:
-    """Return one row per partition: its fields, and in the place of `sizes` its `bytes`, the size of a replica that is in sync. That is the size of the
-    leader's replica, else of the largest known one, or null if no size is known."""
+    """Return one row per partition of `records`: its fields, but instead of `sizes` its `bytes`, the size of a replica that is in sync.
+
+    That is the size of the leader's replica, else of the largest known one, or null if no size is known. Invalid rows are left out.
+    """
     fields = [field.split()[0] for field in PARTITION.split(", ")]
     size_of_leader = first(F.filter("sizes", lambda row: F.get(row, F.lit(0)) == F.col("leader")))
     replica_bytes = F.coalesce(F.get(size_of_leader, F.lit(1)), F.array_max(F.transform("sizes", lambda row: F.get(row, F.lit(1)))))

@@ -290,7 +290,11 @@ def _first_replica(brokers: Column, move: Column, added: Column) -> Column:
 
 
 def new_replicas() -> Column:
-    """Return the new replica list of a move: each added replica in the position of a lost one, further ones at the end, the preferred leader first."""
+    """Return a column with the new replica list of a move of `placements`, the preferred leader first.
+
+    Each added replica has the position of a lost one; further ones come last. It needs the columns `replicas`, `kept`, `added` and
+    `first_replica`.
+    """
     left = F.array_except("replicas", "kept")
     in_place = F.transform(
         "replicas",

@@ -47,10 +47,6 @@ MOST_REPLICAS = 2**15 - 1
 _SECTIONS = (redundancy_entries.PARTITIONS, redundancy_entries.HELD_BACK, redundancy_entries.BROKERS)
 
 
-class OptionError(RecoveryError):
-    """An option cannot be used. The message names it."""
-
-
 @dataclass(frozen=True)
 class Options:
     """The options of kafka_redundancy_plan."""
@@ -61,25 +57,25 @@ class Options:
     max_disk_percent: int = 90
 
     def check(self) -> None:
-        """Raise OptionError if a value is not valid for any cluster."""
+        """Raise RecoveryError if a value is not valid for any cluster."""
         if self.replication_factor is not None and not 1 <= self.replication_factor <= MOST_REPLICAS:
-            raise OptionError(f"replication_factor {self.replication_factor} is not between 1 and {MOST_REPLICAS}")
+            raise RecoveryError(f"replication_factor {self.replication_factor} is not between 1 and {MOST_REPLICAS}")
         if self.topics is not None and not self.topics:
             # A template that gives an empty list must mean neither "everything" nor, silently, nothing.
-            raise OptionError("option topics is empty: name some topics, or leave it out to plan all")
+            raise RecoveryError("option topics is empty: name some topics, or leave it out to plan all")
         for topic in self.topics or ():
             if not can_be_partition(topic, 0):
-                raise OptionError(f"topics: {topic!r:.80} cannot be a topic of Kafka")
+                raise RecoveryError(f"topics: {topic!r:.80} cannot be a topic of Kafka")
         if not 1 <= self.max_disk_percent <= 100:
-            raise OptionError(f"max_disk_percent {self.max_disk_percent} is not between 1 and 100")
+            raise RecoveryError(f"max_disk_percent {self.max_disk_percent} is not between 1 and 100")
 
     def lost_in(self, cluster: str) -> list[int] | None:
-        """Return the brokers that are named as lost for a cluster, or None if none are named."""
+        """Return the ids of brokers that are named as lost for a cluster, sorted. None if `lost_brokers` does not mention it: the fenced ones count."""
         named = self.lost_brokers.get(cluster) if isinstance(self.lost_brokers, Mapping) else self.lost_brokers
         return None if named is None else sorted(set(named))
 
     def for_cluster(self, cluster: str) -> dict[str, Any]:
-        """Return the options of one cluster in the form of its file."""
+        """Return the options of one cluster as its file records them under `options`."""
         return {
             "lost_brokers": self.lost_in(cluster),
             "replication_factor": self.replication_factor,
@@ -90,7 +86,7 @@ class Options:
 
 @dataclass
 class Totals:
-    """Totals of a reassignment file."""
+    """Totals of a reassignment file. `bytes`: to copy, without the `unknown_sizes` partitions; `held`: partitions by reason; `brokers`: entries."""
 
     planned: int = 0
     held: Counter[str] = field(default_factory=Counter)
@@ -101,7 +97,7 @@ class Totals:
     brokers: list[dict[str, Any]] = field(default_factory=list)
 
     def count(self, section: str, word: str | None, entry: dict[str, Any]) -> None:
-        """Count one entry of the file. `word`: the reason of a held partition, or RACK_VIOLATION."""
+        """Count one entry of a `section` of the file. `word`: the reason of a held partition, RACK_VIOLATION, or None."""
         if section == redundancy_entries.BROKERS:
             self.brokers.append(entry)
         elif section == redundancy_entries.HELD_BACK:
@@ -114,7 +110,7 @@ class Totals:
             self.rack_violations += word == redundancy_entries.RACK_VIOLATION
 
     def summary(self) -> dict[str, Any]:
-        """Return the totals as data, with skews over unfenced brokers (see `skew_percent`)."""
+        """Return the totals as a dict for JSON: counts, `bytes` to copy, and skews in percent over unfenced brokers (see `skew_percent`)."""
         return {
             "planned": self.planned,
             "held": sum(self.held.values()),
@@ -147,12 +143,15 @@ LAYOUT = Kind(layout_file.FOLDER, "layout file", ("layout", "kafka_partition_rea
 
 
 def find_layout_files(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
-    """Check the files of `<workdir>/layout/<run_id>`, see `cluster_batches.find_run_files`."""
+    """Return the checked layout files in `<workdir>/layout/<run_id>`. Parameters, result and errors are those of `find_run_files`."""
     return find_run_files(workdir, LAYOUT, run_id, clusters, others)
 
 
 def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:
-    """Return the entries (see `redundancy_entries.entries`) of all `files`."""
+    """Return the rows of `redundancy_entries.entries` for all layout `files` (absolute paths).
+
+    `keep`: caches a DataFrame that is used more than once, as `write_each` passes it.
+    """
     records = layout_rows.records(spark, files)
     clusters = keep(layout_rows.clusters(records, options.lost_brokers))
     tasks = keep(
@@ -163,7 +162,11 @@ def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: K
 
 
 def write(spark: SparkSession, run_files: RunFiles, workdir: Path, options: Options) -> dict[str, Any]:
-    """Write the file of every cluster with a usable layout. Return `plans`, `quarantine`, `summary` and `warnings`."""
+    """Write the reassignment file of every cluster with a usable layout. Return the result of `kafka_redundancy_plan`.
+
+    Keys: `plans` (path and totals by cluster), `quarantine` (files that cannot be used), `summary` (totals of all clusters) and `warnings`.
+    Raises FileError if a file cannot be written.
+    """
     paths = {name: work_file(workdir, FOLDER, name, run_files.run_id) for name in run_files.files}
     counted = write_each(
         run_files,

@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     DELETE,
     SUBTRACT,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Settings,
@@ -47,7 +47,7 @@ class ThrottleCluster(Protocol):
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
-    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
+    def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class RateRestore:
     live: bool
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> ConfigOperation | None:
         """Return the change that restores the rate, None if others have changed the rate since or if it was never set."""
         first = self.layers[0]
         return None if self.live and self.present == self.after else model.restore_change(first.broker, first.config, self.after)
@@ -87,7 +87,7 @@ class ThrottleToRemove:
     owners: Collection[str]
     rates: Sequence[RateRestore] = ()
     added: Mapping[str, Sequence[AddedReplicas]] = field(default_factory=dict)
-    lists: Mapping[Place, Change | None] = field(default_factory=dict)
+    lists: Mapping[Place, ConfigOperation | None] = field(default_factory=dict)
 
 
 def plan_throttle(
@@ -99,10 +99,11 @@ def plan_throttle(
     topic_ids: Mapping[str, str],
     whole: Mapping[tuple[str, str], Collection[int]] | None = None,
 ) -> ThrottleToSet:
-    """Return what must be set to throttle these replicas. Brokers that do not answer get no rate.
+    """Return what must be set to throttle these replicas, without what is set already. Brokers that do not answer get no rate.
 
-    copying  replicas to throttle, by partition
-    whole    lists (topic, config) to set to `*`, with the ids of the brokers that need rates for them
+    copying    replicas to throttle, by partition; `topic_ids`: by name of these topics
+    whole      lists (topic, config) to set to `*`, with the ids of the brokers that need rates for them
+    Raises ThrottleError if a list would be too long, or would have `*` together with entries (see `model.replicas_to_add`).
     """
     whole = whole or {}
     own = journal.rates([RUN]) if owner == RUN else {}
@@ -115,7 +116,10 @@ def plan_throttle(
 
 
 def plan_rate_change(cluster: ThrottleCluster, journal: ThrottleJournal, owner: str, rates: Rates) -> ThrottleToSet:
-    """Return what must be set for other `rates` on the brokers that have a rate of `owner`. Rates that others have set since stay."""
+    """Return what must be set for other `rates` on the brokers that have a rate of `owner`, without rates that are set already.
+
+    Rates that others have set since stay. A broker that does not answer gets no new rate.
+    """
     own = {key: layers[0] for key, layers in journal.rates([owner]).items()}
     brokers = {broker for broker, _name in own} & cluster.unfenced()
     lacking = model.rates_to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
@@ -125,7 +129,10 @@ def plan_rate_change(cluster: ThrottleCluster, journal: ThrottleJournal, owner: 
 def plan_removal(
     cluster: ThrottleCluster, journal: ThrottleJournal, owners: Collection[str] = LAYERS, keys: Collection[TopicPartition] | None = None
 ) -> ThrottleToRemove:
-    """Return what must be removed: everything that these owners have set, or with `keys` only the entries of these partitions."""
+    """Return what must be removed: everything that these owners have set, or with `keys` only the list entries of these partitions.
+
+    Values that others have set since are not touched, and neither are topics that were deleted, even if they were created again.
+    """
     rates = journal.rates(owners) if keys is None else {}
     added = {owner: rows for owner, rows in journal.replicas(owners, None if keys is None else set(keys)).items() if rows}
     lists: dict[Place, list[AddedReplicas]] = {}
@@ -142,7 +149,7 @@ def plan_removal(
     settings = cluster.topic_configs_of(topics, LISTS) if topics else {}
     states = cluster.partitions({(topic, 0) for topic in settings}) if settings else {}
 
-    def list_change(row: AddedReplicas) -> Change | None:
+    def list_change(row: AddedReplicas) -> ConfigOperation | None:
         state = states.get((row.topic, 0))
         if row.topic not in settings or (state is not None and state.topic_id != row.topic_id):
             return None  # deleted since, maybe created again: the entries were deleted with it
@@ -167,7 +174,7 @@ def _rate_restore(layers: Sequence[SetRate], settings: Settings | None, config: 
 
 
 def place(row: AddedReplicas) -> Place:
-    """Return the list that entries were added to."""
+    """Return the key of the list that entries were added to: topic, topic id and config."""
     return row.topic, row.topic_id, row.config
 
 
@@ -200,7 +207,7 @@ class ThrottleChanges:
         }
 
     def diff(self) -> dict[str, str]:
-        """Return the diff for Ansible: rates before and after, and the entries that are removed and added."""
+        """Return Ansible's diff: `before` has former rates and removed entries, `after` has new rates and added entries."""
         return {"before": self._shown("before", REMOVED), "after": self._shown("after", ADDED)}
 
     def _shown(self, side: str, change: str) -> str:

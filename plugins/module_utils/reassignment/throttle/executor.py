@@ -17,10 +17,11 @@ from typing import Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     BROKER,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Settings,
@@ -51,7 +52,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     parse_list,
 )
 
-UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 VISIBLE_SECONDS, POLL_SECONDS = 10.0, 0.05  # seconds: a broker shows a change a moment after the controller has made it
 
 
@@ -59,18 +59,19 @@ VISIBLE_SECONDS, POLL_SECONDS = 10.0, 0.05  # seconds: a broker shows a change a
 
 
 def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToSet) -> list[str]:
-    """Set rates and lists. Returns warnings for rates of others that are overridden, and for brokers that did not answer.
+    """Set rates and lists, and wait at most VISIBLE_SECONDS until brokers show them.
 
-    Raises ThrottleError if Kafka refuses a change. Topics that were deleted meanwhile are left out.
+    Returns warnings for rates of others that are overridden, and for brokers that did not answer. Topics that were deleted meanwhile are left
+    out. Raises ThrottleError if Kafka refuses a change, ClusterError if no broker answers.
     """
     warnings = _override_warnings(journal, what.rates)
     journal.record_intent(what.owner, what.rates, what.added)
     answers = cluster.alter_configs(model.changes_to_set(what.rates, what.added))
-    deleted = [row for row in what.added if _error(answers, row) == UNKNOWN_TOPIC]
+    deleted = [row for row in what.added if _error(answers, row) == kafka_errors.UNKNOWN_TOPIC_OR_PARTITION]
     journal.record_removed(what.owner, (), deleted)
     refused: dict[str, str] = {}  # the first broker and the first topic, which need different permissions
     for resource, refusal in answers.items():
-        if refusal is not None and refusal.error != UNKNOWN_TOPIC:
+        if refusal is not None and refusal.error != kafka_errors.UNKNOWN_TOPIC_OR_PARTITION:
             grant = f"grant ALTER_CONFIGS on the {'cluster' if resource.kind == BROKER else 'topic'}"
             refused.setdefault(resource.kind, f"the throttle of {resource} cannot be set: {refusal}; {grant}")
     if refused:
@@ -121,7 +122,10 @@ def _poll_until(holds: Callable[[], bool]) -> bool:
 
 
 def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToRemove) -> list[str]:
-    """Remove throttles. Returns a sentence for each that could not be removed: it stays in the journal, for the next run."""
+    """Remove throttles, and wait at most VISIBLE_SECONDS until brokers show it. Raises nothing if the cluster refuses or does not answer.
+
+    Returns a sentence for each throttle that could not be removed: it stays in the journal, for the next run.
+    """
     problems: list[str] = []
     answers: dict[Resource, Refusal | None] = {}
     for changes in ([row.change for row in what.rates], list(what.lists.values())):
@@ -133,7 +137,7 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
         except RecoveryError as error:
             problems.append(f"{error}: {len(wanted)} throttle configs may still be set")
     for resource, refusal in answers.items():
-        if refusal is not None and refusal.error != UNKNOWN_TOPIC:
+        if refusal is not None and refusal.error != kafka_errors.UNKNOWN_TOPIC_OR_PARTITION:
             problems.append(f"the throttle of {resource} cannot be removed: {refusal}; grant ALTER_CONFIGS")
     done = [row for row in what.rates if _is_done(answers, row.change)]
     silent = {row.layers[0].broker for row in what.rates if row.change is not None and row.change.resource not in answers}
@@ -170,7 +174,10 @@ def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], 
 
 
 def remove_all(cluster: ThrottleCluster, journal: ThrottleJournal, owners: Collection[str]) -> tuple[ThrottleChanges, list[str]]:
-    """Remove all throttles of these owners (RUN only if no run is active). Returns the changes, and a sentence for each failure."""
+    """Remove all throttles of these owners. RUN must be one of them only if no run is active. The journal must be open.
+
+    Returns the changes that were made, and a sentence for each throttle that could not be removed.
+    """
     what, changed = plan_removal(cluster, journal, owners), ThrottleChanges()
     changed.add_removed(what)
     problems = remove(cluster, journal, what)
@@ -189,11 +196,11 @@ def _error(answers: Mapping[Resource, Refusal | None], row: AddedReplicas) -> st
     return None if refusal is None else refusal.error
 
 
-def _is_done(answers: Mapping[Resource, Refusal | None], change: Change | None) -> bool:
+def _is_done(answers: Mapping[Resource, Refusal | None], change: ConfigOperation | None) -> bool:
     if change is None:
         return True
     refusal = answers.get(change.resource, Refusal("", None))
-    return refusal is None or refusal.error == UNKNOWN_TOPIC
+    return refusal is None or refusal.error == kafka_errors.UNKNOWN_TOPIC_OR_PARTITION
 
 
 # --- around a run --------------------------------------------------------------------------------------------------
@@ -271,7 +278,7 @@ class Throttle:
         self._warn(map(str, model.shortfalls(copying, rates, inbound or {})))
 
     def release(self, keys: Collection[TopicPartition]) -> None:
-        """Remove the entries of partitions that have arrived. Entries that cannot be removed now are removed on exit."""
+        """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit."""
         if self._rates is None or not keys:
             return
         with signals.critical_section(), suppress(RecoveryError), self._journal as journal:

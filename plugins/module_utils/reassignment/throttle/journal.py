@@ -47,10 +47,6 @@ LOCK_SECONDS = 30.0  # to wait for another process that has the journal open whi
 PROBE_SECONDS = 1.0  # to wait for the lock of a run, which a process that checks for an active run holds for a moment
 
 
-class ThrottleJournalError(RecoveryError):
-    """The journal of throttles cannot be used; the text names it and the remedy."""
-
-
 class ThrottleJournal(JournalFile):
     """The throttles of one cluster that this collection has set. Open only while configs are changed.
 
@@ -89,13 +85,13 @@ class ThrottleJournal(JournalFile):
             self._was_read = True
         return self
 
-    def _is_busy(self) -> ThrottleJournalError:
-        return ThrottleJournalError(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
+    def _is_busy(self) -> RecoveryError:
+        return RecoveryError(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
 
     def _refuse_other_clusters(self) -> None:
         for owner, cluster_id in self._clusters.items():
             if cluster_id != self._cluster_id and (self._rates[owner] or self._added[owner]):
-                raise ThrottleJournalError(
+                raise RecoveryError(
                     f"{self.path} has throttles that are set on cluster {cluster_id}, but this is {self._cluster_id}; "
                     "use another workdir or inventory name for this cluster"
                 )
@@ -104,7 +100,7 @@ class ThrottleJournal(JournalFile):
         try:
             entry = read_entry(line)
         except ValueError as error:
-            raise ThrottleJournalError(
+            raise RecoveryError(
                 f"{self.path}, line {number}: not an entry of a journal of throttles ({error}); compare the throttles of the cluster by hand "
                 "(kafka-configs.sh --describe), then remove the file"
             ) from error
@@ -143,7 +139,7 @@ class ThrottleJournal(JournalFile):
         return found
 
     def replicas(self, owners: Iterable[str] = LAYERS, keys: Collection[TopicPartition] | None = None) -> dict[str, list[AddedReplicas]]:
-        """Return the entries of lists that these owners have added, by owner: of all partitions, or of `keys`."""
+        """Return the entries of lists that these owners have added, by owner: of all partitions (`keys` None), or of `keys`."""
         found = {}
         for owner in owners:
             rows = [
@@ -164,7 +160,7 @@ class ThrottleJournal(JournalFile):
     # --- writing -------------------------------------------------------------------------------------------------
 
     def set_run_rates(self, rates: Rates | None) -> None:
-        """Record the rates of the active run; None: it has ended."""
+        """Record the rates of the active run, None after it has ended. Raises FileError if the journal cannot be written."""
         if rates == self.run_rates:
             return
         self.run_rates = rates
@@ -172,13 +168,19 @@ class ThrottleJournal(JournalFile):
         self._empty()
 
     def set_expiry(self, expiry: Expiry | None) -> None:
-        """Record when the standing throttle expires, None for never. Must be called before the throttle is set."""
+        """Record when the standing throttle expires, None for never. Must be called before the throttle is set.
+
+        Raises FileError if the journal cannot be written.
+        """
         if expiry != self.expiry:
             self.expiry = expiry
             self._append({"kind": "expiry", "expiry": None if expiry is None else expiry._asdict()})
 
     def record_intent(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
-        """Record what is to be set; it is on disk when this returns. The last value of a rate is the one to set."""
+        """Record the throttles of `owner` that are to be set; they are on disk when this returns. The last of a rate's `values` is the one to set.
+
+        Raises FileError if the journal cannot be written: then nothing may be set.
+        """
         if not rates and not added:
             return
         self._append(
@@ -194,7 +196,10 @@ class ThrottleJournal(JournalFile):
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
 
     def record_removed(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
-        """Record that these rates and entries are removed."""
+        """Record that these rates and entries of `owner` are removed. Rates that the journal does not have are ignored.
+
+        Raises FileError if the journal cannot be written.
+        """
         rates = [rate for rate in rates if (rate.broker, rate.config) in self._rates[owner]]
         if not rates and not added:
             return
@@ -243,7 +248,10 @@ class ThrottleJournal(JournalFile):
     # --- the active run --------------------------------------------------------------------------------------------
 
     def register_run(self, run_id: str | None = None) -> Callable[[], None]:
-        """Register an active run that throttles this cluster. Returns the function that ends it. Raises ThrottleJournalError if another is active."""
+        """Register an active run that throttles this cluster. Returns the function that ends it; the end of the process ends it, too.
+
+        `run_id`: for the error of other runs. Raises RecoveryError if another run is active, FileError if its file cannot be used.
+        """
         if self._read_only:
             self.fail_if_run_active("wait until it has ended")
             return lambda: None
@@ -259,7 +267,7 @@ class ThrottleJournal(JournalFile):
         return stream.close
 
     def fail_if_run_active(self, remedy: str) -> None:
-        """Raise ThrottleJournalError with this remedy if a run throttles this cluster now."""
+        """Raise RecoveryError if a run throttles this cluster now. `remedy`: the end of the message."""
         if self._run_lock.exists():
             with opened(self._run_lock) as stream:
                 if not locked(self._run_lock, stream, PROBE_SECONDS):
@@ -273,8 +281,8 @@ class ThrottleJournal(JournalFile):
             return not locked(self._run_lock, stream)
 
 
-def _run_is_active(stream: IO[bytes], remedy: str) -> ThrottleJournalError:
-    return ThrottleJournalError(f"another run throttles this cluster{_holder(stream)}; {remedy}")
+def _run_is_active(stream: IO[bytes], remedy: str) -> RecoveryError:
+    return RecoveryError(f"another run throttles this cluster{_holder(stream)}; {remedy}")
 
 
 def _holder(stream: IO[bytes]) -> str:

@@ -64,7 +64,10 @@ class Expiry(NamedTuple):
 
 
 def read_entry(line: bytes) -> dict[str, Any]:
-    """Return the entry of one line. Raises ContentError if no run can have written it: an entry must not change other configs than throttles."""
+    """Return the checked entry of one line. Raises ContentError or ValueError if no run can have written it.
+
+    A journal that others have changed must not make a run change other configs than throttles.
+    """
     entry: dict[str, Any] = strict_json.parse(line)
     strict_json.check(entry, {"kind": Name()})
     if entry["kind"] not in _SHAPES:
@@ -92,7 +95,7 @@ def read_entry(line: bytes) -> dict[str, Any]:
 
 
 def encode_rates(rates: Rates) -> dict[str, Any]:
-    """Return rates in the form of a line of the journal."""
+    """Return rates as the value `rates` of a line of the kind `asked`."""
     return {"each": rates.each._asdict(), "of_broker": [{"broker": broker, **rate._asdict()} for broker, rate in rates.of_broker.items()]}
 
 

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     SET,
     SUBTRACT,
     TOPIC,
-    Change,
+    ConfigOperation,
     Resource,
     Settings,
 )
@@ -74,7 +74,7 @@ class Rate(NamedTuple):
     follower: int
 
     def of(self, config: str) -> int:
-        """Return the rate for one of RATES."""
+        """Return the rate (bytes per second) for one of RATES."""
         return self.leader if config == LEADER_RATE else self.follower
 
 
@@ -94,11 +94,14 @@ class Rates:
 
     @classmethod
     def same(cls, each: int, of_broker: Mapping[int, int] | None = None) -> Rates:
-        """Return rates that are the same for leaders and followers."""
+        """Return rates that are the same for leaders and followers: bytes per second of `each` broker, and exceptions by broker id.
+
+        Raises ThrottleError for a rate that is not valid.
+        """
         return cls(Rate(each, each), {broker: Rate(rate, rate) for broker, rate in (of_broker or {}).items()})
 
     def of(self, broker: int, config: str) -> int:
-        """Return the rate of one broker, for one of RATES."""
+        """Return the rate (bytes per second) of one broker, for one of RATES."""
         return self.of_broker.get(broker, self.each).of(config)
 
 
@@ -145,7 +148,10 @@ class Shortfall(NamedTuple):
 
 
 def copying_during_move(move: Moved, isr: Collection[int] | None, leader: int, live: Collection[int]) -> Copying:
-    """Return the replicas that copy a partition while it is moved, including replicas that stay and must catch up. `isr`: None if unknown."""
+    """Return the replicas that copy a partition while it is moved, including replicas that stay and must catch up.
+
+    `isr`: None if unknown, then all present replicas count as in sync. `leader`: broker id, -1 for none. `live`: ids of unfenced brokers.
+    """
     in_sync = set(move.current if isr is None else isr)
     replicas = [*move.current, *(broker for broker in move.target if broker not in move.current)]
     return Copying(
@@ -156,13 +162,16 @@ def copying_during_move(move: Moved, isr: Collection[int] | None, leader: int, l
 
 
 def copying_after_recovery(replicas: Iterable[int], isr: Collection[int], leader: int, live: Collection[int]) -> Copying:
-    """Return the replicas that copy a partition that this run does not move: those that came back or were added, and are not in sync yet."""
+    """Return the replicas that copy a partition that is not moved: those that came back or were added, and are not in sync yet.
+
+    `leader`: broker id, -1 for none. `live`: ids of unfenced brokers.
+    """
     alive = [broker for broker in replicas if broker in live]
     return Copying(tuple(broker for broker in alive if broker in isr), tuple(broker for broker in alive if broker not in isr), leader)
 
 
 def list_entries(copying: Mapping[TopicPartition, Copying]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the entries that the lists must have, by topic and config; no list without entries."""
+    """Return the entries (`partition:broker`) that the lists must have, by topic and config. Lists without entries are absent."""
     found: dict[tuple[str, str], list[str]] = {}
     for (topic, partition), copies in sorted(copying.items()):
         for config, brokers in ((LEADER_REPLICAS, copies.leaders), (FOLLOWER_REPLICAS, copies.followers)):
@@ -176,12 +185,12 @@ def brokers_to_throttle(copying: Mapping[TopicPartition, Copying]) -> set[int]:
 
 
 def parse_list(value: str | None) -> list[str]:
-    """Return the entries of a list config."""
+    """Return the entries of a list config, without spaces and empty entries; none if `value` is None."""
     return [entry.strip() for entry in (value or "").split(",") if entry.strip()]
 
 
 def partition_of(entry: str) -> int | None:
-    """Return the partition that an entry names, None if it names none."""
+    """Return the partition that an entry (`partition:broker`) names, None if it names none, as `*` does."""
     return whole_number(entry.partition(":")[0])
 
 
@@ -189,7 +198,10 @@ def partition_of(entry: str) -> int | None:
 
 
 def rates_to_set(wanted: Iterable[int], rates: Rates, present: Mapping[int, Settings]) -> list[SetRate]:
-    """Return the rates to set on the `wanted` brokers whose `present` configs are known, without rates that are set already."""
+    """Return the rates to set on the brokers `wanted` (ids), without rates that are set already.
+
+    `present`: dynamic configs by broker id. A broker whose configs are not known gets no rate.
+    """
     found = []
     for broker in sorted(set(wanted) & present.keys()):
         for config in RATES:
@@ -211,7 +223,7 @@ def replicas_to_add(
     topic_ids: Mapping[str, str],
     whole: Iterable[tuple[str, str]] = (),
 ) -> list[AddedReplicas]:
-    """Return the entries to add to each list, without entries that it has already, and none if it is `*`.
+    """Return the entries to add to each list, without entries that it has already, and none if it is `*`. `present`: topic configs.
 
     `whole`: the lists (topic, config) to set to `*`. If a list of leaders would be too long, it gets only the present leaders. Raises
     ThrottleError if it is still too long, or if a list to set to `*` has entries.
@@ -248,11 +260,11 @@ def replicas_to_add(
     return found
 
 
-def changes_to_set(rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> list[Change]:
+def changes_to_set(rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> list[ConfigOperation]:
     """Return the changes that set rates and lists, rates first: a list without a rate throttles nothing."""
     return [
-        *(Change(Resource(BROKER, str(rate.broker)), rate.config, SET, rate.values[-1]) for rate in rates),
-        *(Change(Resource(TOPIC, row.topic), row.config, APPEND, ",".join(row.entries)) for row in added),
+        *(ConfigOperation(Resource(BROKER, str(rate.broker)), rate.config, SET, rate.values[-1]) for rate in rates),
+        *(ConfigOperation(Resource(TOPIC, row.topic), row.config, APPEND, ",".join(row.entries)) for row in added),
     ]
 
 
@@ -268,12 +280,12 @@ def restored_value(layers: Iterable[SetRate], present: str | None) -> tuple[bool
     return own, value
 
 
-def restore_change(broker: int, config: str, value: str | None) -> Change:
+def restore_change(broker: int, config: str, value: str | None) -> ConfigOperation:
     """Return the change that restores a rate. `value`: None to delete the config."""
-    return Change(Resource(BROKER, str(broker)), config, DELETE if value is None else SET, value)
+    return ConfigOperation(Resource(BROKER, str(broker)), config, DELETE if value is None else SET, value)
 
 
-def removal_change(own: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> Change:
+def removal_change(own: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> ConfigOperation:
     """Return the change that removes entries that this collection added from a list, or deletes the list if it has no others.
 
     `present`: the list's value, None if it is not set. `staying`: other entries of this collection, which stay. The change is also right
@@ -282,8 +294,8 @@ def removal_change(own: AddedReplicas, present: str | None, staying: Collection[
     resource = Resource(TOPIC, own.topic)
     others = {*parse_list(present)} - {*own.entries}
     if staying or (present is not None and (others or own.was_empty)):
-        return Change(resource, own.config, SUBTRACT, ",".join(own.entries))
-    return Change(resource, own.config, DELETE)
+        return ConfigOperation(resource, own.config, SUBTRACT, ",".join(own.entries))
+    return ConfigOperation(resource, own.config, DELETE)
 
 
 def merge_layers(layers: Iterable[AddedReplicas]) -> AddedReplicas:
@@ -299,9 +311,10 @@ def throttles_of_others(
     rates: Iterable[SetRate],
     added: Iterable[AddedReplicas],
 ) -> list[dict[str, Any]]:
-    """Return the throttles that this collection did not set, as rows with `resource`, `name`, `config`, `value` and `source`.
+    """Return the throttles that this collection did not set, as rows with `resource`, `name`, `config`, `value` and `source` (KIP-226).
 
-    The value of a list has only the entries of others.
+    `rates`, `added`: what the journal has. The value of a list has only the entries of others. A rate that others have set to the same value
+    counts as set by this collection.
     """
     own_rates = {(rate.broker, rate.config, value) for rate in rates for value in rate.values}
     own_entries: dict[tuple[str, str], set[str]] = {}

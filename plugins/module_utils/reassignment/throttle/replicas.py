@@ -32,7 +32,7 @@ class ThrottledReplicas(NamedTuple):
     followers: Entries | None
 
     def copying(self, states: Iterable[PartitionState], live: Collection[int]) -> dict[TopicPartition, Copying]:
-        """Return the named live replicas, by partition."""
+        """Return the named live replicas, by partition. `states`: of the topic's partitions; `live`: ids of unfenced brokers."""
         leader = {state.partition: state.leader for state in states if state.topic == self.topic}
         named = {
             partition: tuple(
@@ -54,8 +54,10 @@ class ThrottledReplicas(NamedTuple):
 
 
 def read_replicas(rows: Sequence[Mapping[str, Any]] | None) -> list[ThrottledReplicas] | None:
-    """Return the option `throttled_replicas`. Raises ThrottleError for a topic that is named twice, and for an entry that is not
-    `partition:broker`."""
+    """Return the option `throttled_replicas`, None if it is not set.
+
+    Raises ThrottleError if it is empty, for a topic that is named twice, and for an entry that is not `partition:broker`.
+    """
     if rows is None:
         return None
     if not rows:
@@ -77,7 +79,10 @@ def _entries(row: Mapping[str, Any], name: str) -> Entries | None:
 
 
 def read_rates(params: Mapping[str, Any]) -> Rates:
-    """Return the options `rate`, `leader_rate`, `follower_rate` and `broker_rates`. Raises ThrottleError if one is missing or not valid."""
+    """Return the options `rate`, `leader_rate`, `follower_rate` and `broker_rates`, all in bytes per second.
+
+    Raises ThrottleError if one is missing or not valid (KIP-179: INVALID_THROTTLE), or if a broker is named twice.
+    """
     each = _rate(params, None, "state present needs rate, or both leader_rate and follower_rate")
     rows = params["broker_rates"]
     _refuse_twice("broker_rates", "broker", [row["broker_id"] for row in rows])
@@ -99,7 +104,10 @@ def _refuse_twice(option: str, kind: str, names: Sequence[Any]) -> None:
 
 
 def check_brokers(brokers: Brokers, states: Sequence[PartitionState], rates: Rates, replicas: Sequence[ThrottledReplicas]) -> None:
-    """Raise ThrottleError for a broker, topic or partition that the cluster does not have."""
+    """Raise ThrottleError if `rates` or `replicas` name a broker, topic or partition that the cluster does not have.
+
+    `states`: of all partitions that the cluster has, at least those of the named topics.
+    """
     # If the cluster does not list fenced brokers, a broker with replicas counts as registered.
     known = brokers.registered if brokers.complete else brokers.registered.union(*(state.replicas for state in states))
     partitions = {state.key for state in states}

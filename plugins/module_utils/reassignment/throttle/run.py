@@ -95,13 +95,13 @@ class ReplicationThrottle:
         self._warn_of_low_rates(copying, rates, states)
 
     def absent(self) -> None:
-        """Remove all throttles of the journal. Raises ThrottleJournalError while a run is active: it removes its throttle when it ends."""
+        """Remove all throttles of the journal. Raises RecoveryError while a run is active: it removes its throttle when it ends."""
         with self._journal as journal:
             journal.fail_if_run_active("wait until it has ended: it removes its throttle itself")
             self._remove(journal, LAYERS)
 
     def clean(self) -> None:
-        """Remove the throttle of a killed run and an expired standing throttle; nothing while a run is active, which removes them when it ends."""
+        """Remove the throttle of a killed run and an expired standing throttle. Does nothing while a run is active: it removes them at its end."""
         with self._journal as journal:
             if not self._check_for_run(journal):
                 self._remove(journal, journal.left_over())
@@ -137,7 +137,10 @@ class ReplicationThrottle:
             self.warnings += map(str, model.shortfalls(copying, rates, written))
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
-        """Return the result of `kafka_replication_throttle`: `failed` if a throttle could not be removed. `preview`: rows of each list."""
+        """Return the result of `kafka_replication_throttle`: the changes, and `others`, the throttles that this collection did not set.
+
+        `failed` and `msg` are set if a throttle could not be removed. `preview`: maximum of rows of each list.
+        """
         changed = self._changed
         with self._journal as journal:
             rates = [layer for layers in journal.rates().values() for layer in layers]
@@ -167,7 +170,11 @@ class ReplicationThrottle:
 
 
 def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
-    """Return the throttles that this collection has set and not removed: `state` (RUNNING, LEFT_OVER, STANDS, EXPIRED), counts, `expires_at`."""
+    """Return one row for the throttle of a run and one for the standing throttle, each if it is set.
+
+    Keys: `state` (RUNNING, LEFT_OVER, STANDS, EXPIRED), the counts `brokers`, `topics` and `replicas`, and `expires_at` (None: never).
+    `journal`: not open. Raises RecoveryError if it cannot be used.
+    """
     run_is_active = journal.run_is_active()
     with journal:
         expiry, found = journal.expiry, []

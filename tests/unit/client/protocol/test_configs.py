@@ -26,11 +26,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     SET,
     SUBTRACT,
     TOPIC,
-    Change,
+    ConfigOperation,
     Refusal,
     Resource,
     Setting,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 ONE, ORDERS = Resource(BROKER, "1"), Resource(TOPIC, "orders")
 KINDS = {TOPIC: 2, BROKER: 4}
@@ -79,10 +80,10 @@ def test_only_what_somebody_set_while_the_cluster_ran_is_read_and_who_it_was(ver
 @pytest.mark.parametrize("version", [0, 1])
 def test_changes_of_one_resource_go_together(version: int) -> None:
     changes = [
-        Change(ONE, "rate", SET, "9"),
-        Change(ORDERS, "l", APPEND, "0:1"),
-        Change(ONE, "old", DELETE),
-        Change(ORDERS, "f", SUBTRACT, "1:1"),
+        ConfigOperation(ONE, "rate", SET, "9"),
+        ConfigOperation(ORDERS, "l", APPEND, "0:1"),
+        ConfigOperation(ONE, "old", DELETE),
+        ConfigOperation(ORDERS, "f", SUBTRACT, "1:1"),
     ]
     request = config_protocol.alter(changes)
     again = IncrementalAlterConfigsRequest.decode(bytes(request.encode(version=version)), version=version)
@@ -106,3 +107,21 @@ def test_what_was_not_changed_comes_back_with_the_reason(version: int) -> None:
     again = IncrementalAlterConfigsResponse.decode(bytes(answer.encode(version=version)), version=version)
     assert config_protocol.read_altered(again) == {ONE: None, ORDERS: Refusal("INVALID_CONFIG", "no such list")}
     assert str(Refusal("INVALID_CONFIG", "no such list")) == "INVALID_CONFIG: no such list" and str(ORDERS) == "topic orders"
+
+
+def test_topics_are_asked_for_three_configs_and_no_more() -> None:
+    again = DescribeConfigsRequest.decode(bytes(config_protocol.describe_topics(["a", "b"]).encode(version=4)), version=4)
+    names = ["min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"]
+    assert [(row.resource_type, row.resource_name, row.configuration_keys) for row in again.resources] == [(2, "a", names), (2, "b", names)]
+    assert (again.include_synonyms, again.include_documentation) == (False, False)
+
+
+def test_topic_configs_come_back_by_topic_and_refusals_by_name() -> None:
+    kind = DescribeConfigsResponse.DescribeConfigsResult
+    value = kind.DescribeConfigsResourceResult(name="min.insync.replicas", value="2")
+    answer = DescribeConfigsResponse(
+        results=[kind(error_code=0, resource_name="a", configs=[value]), kind(error_code=29, resource_name="b", configs=[])]
+    )
+    found = config_protocol.read_topics(answer)
+    assert found.found == {"a": TopicConfig(2, None)}
+    assert found.refused == {"b": "TOPIC_AUTHORIZATION_FAILED"}

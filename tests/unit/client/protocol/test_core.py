@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsResponse,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
     ElectLeadersResponse,
@@ -26,7 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, read_batch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 
 def header(magic: int = 2, attributes: int = 0, records: int = 5) -> bytes:
@@ -93,14 +90,16 @@ def test_the_end_of_an_epoch_comes_back_as_the_diverging_epoch() -> None:
         responses=[topic(topic="orders", partitions=[topic.PartitionData(**empty, **row) for row in rows])],
     )
     assert core.read_epoch_ends(FetchResponse.decode(bytes(sent.encode(version=12)), version=12)) == {
-        ("orders", 0): core.EpochEnd(None, 4, 101),
-        ("orders", 1): core.EpochEnd("OFFSET_OUT_OF_RANGE", None, None),
-        ("orders", 2): core.EpochEnd(None, None, None),
+        ("orders", 0): core.EpochEndAnswer(None, 4, 101),
+        ("orders", 1): core.EpochEndAnswer("OFFSET_OUT_OF_RANGE", None, None),
+        ("orders", 2): core.EpochEndAnswer(None, None, None),
     }
 
 
 def test_list_offsets_asks_as_a_debugging_replica() -> None:
-    again = ListOffsetsRequest.decode(bytes(core.list_offsets([("orders", 3)]).encode(version=7)), version=7)
+    request = core.list_offsets([("orders", 3)])
+    assert (request._min_version, request._max_version) == (4, 5)
+    again = ListOffsetsRequest.decode(bytes(request.encode(version=5)), version=5)
     row = again.topics[0].partitions[0]
     assert (again.replica_id, again.isolation_level, row.partition_index, row.timestamp) == (-2, 0, 3, -1)
 
@@ -152,24 +151,6 @@ def test_a_feature_is_off_where_it_is_not_finalized_and_unknown_where_a_broker_d
     assert core.read_feature_level(told(7), "group.version") == 0
     assert core.read_feature_level(told(-1), "eligible.leader.replicas.version") is None
     assert core.read_feature_level(told(7, version=2), "eligible.leader.replicas.version") is None
-
-
-def test_topics_are_asked_for_three_configs_and_no_more() -> None:
-    again = DescribeConfigsRequest.decode(bytes(core.describe_topic_configs(["a", "b"]).encode(version=4)), version=4)
-    names = ["min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"]
-    assert [(row.resource_type, row.resource_name, row.configuration_keys) for row in again.resources] == [(2, "a", names), (2, "b", names)]
-    assert (again.include_synonyms, again.include_documentation) == (False, False)
-
-
-def test_topic_configs_come_back_by_topic_and_refusals_by_name() -> None:
-    kind = DescribeConfigsResponse.DescribeConfigsResult
-    value = kind.DescribeConfigsResourceResult(name="min.insync.replicas", value="2")
-    answer = DescribeConfigsResponse(
-        results=[kind(error_code=0, resource_name="a", configs=[value]), kind(error_code=29, resource_name="b", configs=[])]
-    )
-    found = core.read_topic_configs(answer)
-    assert found.found == {"a": TopicConfig(2, None)}
-    assert found.refused == {"b": "TOPIC_AUTHORIZATION_FAILED"}
 
 
 def described(**fields: Any) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
-from metalog import batch
+from metadata_logs import batch
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_batches import (
     UNREADABLE,
@@ -63,6 +63,9 @@ def test_the_time_of_appending_counts_if_the_batch_has_it() -> None:
     assert [record.timestamp for record in read_records(found)] == [1234, 1234]
 
 
+TIMESTAMP = 27  # of the first record, in the header
+
+
 @pytest.mark.parametrize(
     ("at", "replaced", "reason"),
     [
@@ -76,6 +79,10 @@ def test_the_time_of_appending_counts_if_the_batch_has_it() -> None:
         (HEADER + 11, b"\x02", "a record has 1 headers"),
         (HEADER + 11, b"\x01", "a record has -1 headers"),
         (HEADER, b"\xff" * 10, "an integer of more than 64 bits"),
+        (HEADER + 3, b"\x7e", "a record has offset"),
+        (HEADER + 3, b"\x01", "a record has offset"),
+        (TIMESTAMP, struct.pack(">q", -5), "a record has the time -5"),
+        (TIMESTAMP, struct.pack(">q", 2**63 - 1) + ONE[TIMESTAMP + 8 : HEADER + 2] + b"\x02", "a record has the time 9223372036854775808"),
     ],
 )
 def test_what_no_controller_writes_is_an_error(at: int, replaced: bytes, reason: str) -> None:

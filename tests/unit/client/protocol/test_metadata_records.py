@@ -8,31 +8,31 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metalog import ORDERS, change, config, feature, int32s, partition, removed, text, topic, value
+from metadata_logs import ORDERS, change, config, feature, int32s, partition, removed, text, topic, value
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records as records
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_records import UnknownRecordError, decode
 
 # Recorded from brokers that lost their leader 1, and then broker 2.
 FORKED_3_9, FORKED_4_3 = "SP_c-QqBQFegWlpyOmss9w", "6i3jgebjTSWPehMVB9zK7A"
 RECORDED = {
-    "01170001001212426f6f747374726170207265636f726473": records.Transaction("begin"),
-    "01180000": records.Transaction("end"),
-    "010c00116d657461646174612e76657273696f6e001e00": records.FeatureLevel("metadata.version", 30),
-    "01020007666f726b656448ffdcf90a814057a05a5a723a6b2cf700": records.TopicCreated("forked", FORKED_3_9),
-    "0104000207666f726b6564146d696e2e696e73796e632e7265706c69636173023100": records.ConfigChange(2, "forked", "min.insync.replicas", "1"),
-    "0104000401146d696e2e696e73796e632e7265706c69636173023100": records.ConfigChange(4, "", "min.insync.replicas", "1"),
-    "011c0007666f726b656400": records.EligibleReplicasCleared("forked"),
+    "01170001001212426f6f747374726170207265636f726473": metadata_records.TransactionStep("begin"),
+    "01180000": metadata_records.TransactionStep("end"),
+    "010c00116d657461646174612e76657273696f6e001e00": metadata_records.FeatureLevel("metadata.version", 30),
+    "01020007666f726b656448ffdcf90a814057a05a5a723a6b2cf700": metadata_records.TopicCreated("forked", FORKED_3_9),
+    "0104000207666f726b6564146d696e2e696e73796e632e7265706c69636173023100": metadata_records.ConfigChange(2, "forked", "min.insync.replicas", "1"),
+    "0104000401146d696e2e696e73796e632e7265706c69636173023100": metadata_records.ConfigChange(4, "", "min.insync.replicas", "1"),
+    "011c0007666f726b656400": metadata_records.EligibleReplicasCleared("forked"),
     "0103010000000348ffdcf90a814057a05a5a723a6b2cf70400000003000000020000000104000000030000000200000001010100000003000000000000000004c01f247487"
-    "544676bc67241600ed16108d30e5e083274a95b3577f5ad1121789e6ca85672ad74b07bf669a0d3e8aaa3800": records.PartitionState(
+    "544676bc67241600ed16108d30e5e083274a95b3577f5ad1121789e6ca85672ad74b07bf669a0d3e8aaa3800": metadata_records.PartitionRegistration(
         FORKED_3_9, 3, (3, 2, 1), (3, 2, 1), 3, 0, (), False, False
     ),
     "0105010000000348ffdcf90a814057a05a5a723a6b2cf702020d040000000200000003000000010831048d30e5e083274a95b3577f5ad1121789c01f247487544676bc6724"
-    "1600ed1610e6ca85672ad74b07bf669a0d3e8aaa38": records.PartitionChange(FORKED_3_9, 3, (2, 3, 1), None, None, None, None, None),
-    "0105010000000348ffdcf90a814057a05a5a723a6b2cf7020009030000000200000001010400000002": records.PartitionChange(
+    "1600ed1610e6ca85672ad74b07bf669a0d3e8aaa38": metadata_records.PartitionChange(FORKED_3_9, 3, (2, 3, 1), None, None, None, None, None),
+    "0105010000000348ffdcf90a814057a05a5a723a6b2cf7020009030000000200000001010400000002": metadata_records.PartitionChange(
         FORKED_3_9, 3, None, (2, 1), 2, None, None, None
     ),
-    "01050200000003ea2de381e6e34d258f7a131507dccaec040001010104ffffffff0605020000000107050200000001": records.PartitionChange(
+    "01050200000003ea2de381e6e34d258f7a131507dccaec040001010104ffffffff0605020000000107050200000001": metadata_records.PartitionChange(
         FORKED_4_3, 3, None, (), -1, (1,), None, None
     ),
 }  # fmt: skip
@@ -46,13 +46,13 @@ def test_what_real_controllers_wrote_is_read(recorded: str) -> None:
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_every_version_of_a_partition_is_read(version: int) -> None:
     found = decode(partition([2, 3], 3, epoch=4, version=version, recovering=True, adding=[5]))
-    assert found == records.PartitionState(ORDERS, 0, (1, 2, 3), (2, 3), 3, 4, (), True, True)
+    assert found == metadata_records.PartitionRegistration(ORDERS, 0, (1, 2, 3), (2, 3), 3, 4, (), True, True)
     changed = decode(change(version, isr=[3], leader=-1, recovering=0, elr=[2], adding=[]))
-    assert changed == records.PartitionChange(ORDERS, 0, None, (3,), -1, (2,), False, False)
+    assert changed == metadata_records.PartitionChange(ORDERS, 0, None, (3,), -1, (2,), False, False)
 
 
 def test_what_tells_nothing_of_partitions_is_nothing() -> None:
-    assert {decode(value(key, 0, b"anything at all")) for key in sorted(records.IRRELEVANT)} == {None}
+    assert {decode(value(key, 0, b"anything at all")) for key in sorted(metadata_records.IRRELEVANT)} == {None}
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from kafka.protocol.admin import DescribeQuorumResponse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, LISTENERS, VOTERS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum as model_quorum
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 
 Member = tuple[int, int]  # id, and the directory's id, 0 if there is none
 Address = tuple[str, int]
@@ -62,22 +62,22 @@ def test_an_observer_can_be_there_once_for_each_directory() -> None:
     """KIP-853. Before version 2 of the answer directories have no ids, and a disk that was replaced is there beside the new one for minutes."""
     described = answer([(1, 5), (2, 6)], [(2, 7), (3, 8), (3, 9), (4, 0), (4, 0)], [(1, [("c1", 9093)]), (2, [])])
     assert core.quorum_error(described) is None
-    assert [replica.replica_id for replica in model_quorum.read(described).observers] == [2, 3, 3, 4, 4]
+    assert [replica.replica_id for replica in quorum.read(described).observers] == [2, 3, 3, 4, 4]
 
 
 def test_addresses_longer_than_any_name_are_not_kept() -> None:
     places = [("c1", 9093), ("x" * 30_000, 9093), ("c3", 9093)]
-    assert model_quorum.read(answer([(1, 0)], nodes=[(1, places)])).addresses == {"c1:9093": 1, "c3:9093": 1}
+    assert quorum.read(answer([(1, 0)], nodes=[(1, places)])).addresses == {"c1:9093": 1, "c3:9093": 1}
 
 
 class Cluster:
     """Answers with one look after the other."""
 
-    def quorum(self) -> model_quorum.Quorum:
-        return model_quorum.read(answer([(1, 5), (2, 6)], [(3, 7)], [(1, [("c1", 9093)])]))
+    def quorum(self) -> quorum.Quorum:
+        return quorum.read(answer([(1, 5), (2, 6)], [(3, 7)], [(1, [("c1", 9093)])]))
 
 
 def test_of_earlier_looks_only_what_the_verdict_needs_is_kept() -> None:
-    *earlier, last = [look.quorum for look in quorum.watch(Cluster(), 0.3)]
+    *earlier, last = [look.quorum for look in quorum_stability.watch(Cluster(), 0.3)]
     assert earlier and all(one and len(one.voters) == 2 and not one.observers and not one.addresses for one in earlier)
     assert last and last.observers and last.addresses

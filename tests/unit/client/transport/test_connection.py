@@ -11,12 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import (
-    CONNECTION_ARGUMENTS,
-    Connection,
-    ConnectionOptionError,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.tls import CertificateError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS, Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from rig.tokens import Issuer
 
 
@@ -78,7 +74,7 @@ def test_without_a_login_no_token_is_fetched() -> None:
     ],
 )
 def test_the_option_is_named(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConnectionOptionError, match=words) as refused:
+    with pytest.raises(RecoveryError, match=words) as refused:
         Connection.from_params(params(**given))
     assert "hunter" not in str(refused.value)
 
@@ -86,7 +82,7 @@ def test_the_option_is_named(given: dict[str, Any], words: str) -> None:
 def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     path.write_text("hello")
-    with pytest.raises(CertificateError, match="ca_cert"):
+    with pytest.raises(RecoveryError, match="ca_cert"):
         Connection.from_params(params(security_protocol="SSL", ca_cert=str(path))).for_kafka_python()
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.sasl import SaslHandshakeResponse
-from made_up_brokers import (
+from fake_brokers import (
     API_VERSIONS,
     PASSWORD,
     SASL_AUTHENTICATE,
@@ -25,6 +24,7 @@ from made_up_brokers import (
     options,
     plain_login,
 )
+from kafka.protocol.sasl import SaslHandshakeResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core

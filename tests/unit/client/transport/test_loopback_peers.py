@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from fake_brokers import PASSWORD, brokers, plain_login, resolve
 from listener import Listener, listener
-from made_up_brokers import PASSWORD, brokers, plain_login, resolve
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, loopback_peers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenError, TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 OAUTH = Connection(("127.0.0.1:1",), (), "SASL_PLAINTEXT", "OAUTHBEARER")
@@ -74,7 +75,7 @@ def test_another_user_gets_no_login_when_the_reason_is_looked_for(taken: Taken) 
 @only_root
 def test_another_user_gets_no_client_secret(taken: Taken) -> None:
     source = TokenSource(f"http://{taken.server}/token", "recovery", PASSWORD, None, None, True, 3.0)
-    with pytest.raises(TokenError, match=r"another user \(uid 65534\).*use https://"):
+    with pytest.raises(RecoveryError, match=r"another user \(uid 65534\).*use https://"):
         source.token()
     assert taken.process.received() == b""
 

@@ -179,6 +179,18 @@ def test_rows_that_are_read_count_and_rows_that_are_dropped_do_not(opened: list[
 
 
 @pytest.mark.usefixtures("little")
+def test_each_row_of_numbers_counts_as_the_largest_one(opened: list[NodeClient]) -> None:
+    nodes = listing(opened, range(1000))
+
+    def numbers(answer: range) -> dict[int, int]:
+        return dict.fromkeys(answer, 0)
+
+    assert nodes._ask_each({"a": [object()] * 4}, numbers) == {"a": [numbers(range(1000))] * 4}
+    with pytest.raises(ClusterError, match="more than 1 MiB"):
+        nodes._ask_each({"a": [object()] * 4}, numbers, row_bytes=300)
+
+
+@pytest.mark.usefixtures("little")
 def test_a_node_with_many_ids_has_one_budget(opened: list[NodeClient]) -> None:
     nodes = listing(opened, range(1000))
     assert list(nodes._ask_each({"a": [object()] * 4}, rows)) == ["a"]

@@ -19,7 +19,8 @@ from typing import Any
 import jwt
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenError, TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from rig.certificates import Certificates
 from rig.tokens import Issuer
 
@@ -95,7 +96,10 @@ def test_a_token_is_shown_again_until_it_grows_old(tmp_path: Path, monkeypatch: 
 
 
 def test_other_credentials_are_refused_and_the_options_named(tmp_path: Path) -> None:
-    with Issuer(tmp_path).endpoint({"recovery": SECRET}) as endpoint, pytest.raises(TokenError, match="sasl_oauth_client_secret") as caught:
+    with (
+        Issuer(tmp_path).endpoint({"recovery": SECRET}) as endpoint,
+        pytest.raises(RecoveryError, match="sasl_oauth_client_secret") as caught,
+    ):
         source(endpoint, "another").token()
     assert "another" not in str(caught.value)
 
@@ -104,7 +108,7 @@ def test_an_endpoint_is_trusted_by_its_certificate(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     with (
         Issuer(tmp_path).endpoint({"recovery": SECRET}, certificates.server("127.0.0.1")) as endpoint,
-        pytest.raises(TokenError, match="unknown CA"),
+        pytest.raises(RecoveryError, match="unknown CA"),
     ):
         source(endpoint, ca_cert=certificates.unknown_ca).token()
 
@@ -124,14 +128,14 @@ def test_an_endpoint_is_trusted_by_its_certificate(tmp_path: Path) -> None:
     ],
 )
 def test_an_endpoint_that_gives_no_token_is_named_and_what_it_repeats_is_not(status: int, body: str, words: str) -> None:
-    with answering(status, body) as endpoint, pytest.raises(TokenError, match=words) as caught:
+    with answering(status, body) as endpoint, pytest.raises(RecoveryError, match=words) as caught:
         source(endpoint).token()
     assert str(caught.value).startswith(f"sasl_oauth_token_endpoint {endpoint}")
     assert SECRET not in str(caught.value)
 
 
 def test_an_endpoint_where_nobody_listens_is_named() -> None:
-    with pytest.raises(TokenError, match="refused"):
+    with pytest.raises(RecoveryError, match="refused"):
         source("http://127.0.0.1:1/token").token()
 
 
@@ -152,7 +156,7 @@ def test_an_endpoint_that_answers_byte_by_byte_is_left_at_the_time_limit(beginni
         tokens = source(endpoint, timeout=0.5, allow_plaintext=allow_plaintext)
         # The second try begins no second connection while the first one is still served.
         for words in (r"does not answer within 0\.5 s \(the answer is not complete\)", "an earlier request is not answered yet"):
-            with pytest.raises(TokenError, match=words):
+            with pytest.raises(RecoveryError, match=words):
                 tokens.token()
         over.set()
 
@@ -164,13 +168,13 @@ def test_a_refusal_that_is_cut_off_is_still_one(allow_plaintext: bool) -> None:
         time.sleep(0.3)  # until the headers are read
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    with speaking(reset) as endpoint, pytest.raises(TokenError, match="check sasl_oauth_client_id"):
+    with speaking(reset) as endpoint, pytest.raises(RecoveryError, match="check sasl_oauth_client_id"):
         source(endpoint, allow_plaintext=allow_plaintext).token()
 
 
 def test_a_compressed_answer_is_not_inflated() -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08" + bytes(9)
-    with speaking(lambda stream: stream.sendall(answer)) as endpoint, pytest.raises(TokenError, match="JSON"):
+    with speaking(lambda stream: stream.sendall(answer)) as endpoint, pytest.raises(RecoveryError, match="JSON"):
         source(endpoint, allow_plaintext=True).token()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.tls import CertificateError, client_refused, context
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.tls import client_refused, context
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from rig.certificates import Certificates
 
 
@@ -17,25 +18,25 @@ def test_a_locked_key_opens_with_its_password_only(tmp_path: Path) -> None:
     locked = Certificates(tmp_path).client("recovery", password="hush")
     files = str(locked.certificate), str(locked.key)
     assert context(None, (*files, "hush"), True)
-    with pytest.raises(CertificateError, match="client_key_password does not open the key"):
+    with pytest.raises(RecoveryError, match="client_key_password does not open the key"):
         context(None, (*files, "wrong"), True)
-    with pytest.raises(CertificateError, match="client_key_password is missing"):
+    with pytest.raises(RecoveryError, match="client_key_password is missing"):
         context(None, (*files, None), True)
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     one, other = certificates.client("one"), certificates.client("other")
-    with pytest.raises(CertificateError, match=r"client_key: .* is not the key of the certificate"):
+    with pytest.raises(RecoveryError, match=r"client_key: .* is not the key of the certificate"):
         context(None, (str(one.certificate), str(other.key), None), True)
 
 
 def test_files_that_hold_neither_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_text("")
     empty = str(tmp_path / "empty.pem")
-    with pytest.raises(CertificateError, match="ca_cert"):
+    with pytest.raises(RecoveryError, match="ca_cert"):
         context(empty, None, True)
-    with pytest.raises(CertificateError, match="client_cert"):
+    with pytest.raises(RecoveryError, match="client_cert"):
         context(None, (empty, empty, None), True)
 
 

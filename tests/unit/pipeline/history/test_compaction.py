@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from history_tables import DAY, found, publish
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import compaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 
 TODAY = DAY + timedelta(days=2)
 
@@ -26,7 +27,7 @@ def catalog(tmp_path: Path) -> Catalog:
     for days in range(3):
         for hour in range(4):
             runs = {
-                Run(HEALTHY, cluster, f"{days}-{hour:02}"): (
+                PublishedRun(HEALTHY, cluster, f"{days}-{hour:02}"): (
                     DAY + timedelta(days=days),
                     {"risk": [hour, hour + 1], "replica_log": range(hour), "recovery_audit": [hour]},
                 )
@@ -49,7 +50,7 @@ def test_past_days_become_one_file_each_and_every_row_stays(catalog: Catalog, mo
     assert per_day == {DAY: 6, DAY + timedelta(days=1): 6, TODAY: 2 * (4 + 3 + 4)}
     assert compaction.compact(catalog, TODAY) == 0
     # A run in a file with others is still replaced alone.
-    run = Run(HEALTHY, "east", "0-02")
+    run = PublishedRun(HEALTHY, "east", "0-02")
     publish(catalog, {run: (DAY, {"risk": [99]})}, {run: ("risk",)})
     wanted = {row: number for row, number in before.items() if row[:2] != ("risk", "east") or row[3] != "0-02"}
     assert found(catalog) == {**wanted, ("risk", "east", DAY, "0-02", 99): 1}
@@ -67,7 +68,7 @@ def test_old_days_go_and_their_audit_stays_longer(catalog: Catalog) -> None:
 @pytest.mark.parametrize(("days", "audit_days"), [(0, None), (-1, None), (30, 7)])
 def test_days_that_cannot_be_meant(tmp_path: Path, days: int, audit_days: int | None) -> None:
     catalog = Catalog(tmp_path / "history")
-    with pytest.raises(compaction.RetentionError, match="at least 1 day, and for the audit no less"):
+    with pytest.raises(RecoveryError, match="at least 1 day, and for the audit no less"):
         compaction.expire(catalog, TODAY, days, audit_days)
 
 

@@ -20,12 +20,12 @@ import healthy_files
 import pyarrow.parquet as pq
 import pytest
 from impact_samples import impact, write
+from partition_situations import FENCED, RUN, Log, Situation, broker_rows, land, plan_all
 from pyspark.sql import SparkSession
-from situations import FENCED, RUN, Log, Situation, broker_rows, land, plan_all
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.ingest import HISTORY, Summary, ingest
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import CatalogError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Store
 
 LONG, SHORT = Log.of((5, 3), high_watermark=4), Log.of((3, 3), high_watermark=2)
@@ -295,7 +295,7 @@ def test_no_room_is_reported_in_one_line_and_the_tables_stand(spark: SparkSessio
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
     try:
-        with pytest.raises(CatalogError, match=r"make room and run again") as refused:
+        with pytest.raises(RecoveryError, match=r"make room and run again") as refused:
             history.ingest()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -19,13 +19,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import manifest as catalogs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import compact, expire
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, CatalogError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY, VERSION
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 
-EAST, WEST = Run(HEALTHY, "east", "run-1"), Run(HEALTHY, "west", "run-1")
+EAST, WEST = PublishedRun(HEALTHY, "east", "run-1"), PublishedRun(HEALTHY, "west", "run-1")
 BEFORE = {EAST: (DAY, {"risk": [1, 2, 3], "replica_log": [4]}), WEST: (DAY, {"risk": [5]})}
 # On another day, with fewer rows, and none in one table.
 AFTER = {EAST: (DAY + timedelta(days=1), {"risk": [1]})}
@@ -44,7 +45,7 @@ def test_a_rerun_replaces_its_own_rows_on_any_day_and_others_stay(tmp_path: Path
 
 def test_one_run_id_of_both_origins_is_two_runs(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "history")
-    recovery = Run(RECOVERY, "east", "run-1")
+    recovery = PublishedRun(RECOVERY, "east", "run-1")
     publish(catalog, {EAST: (DAY, {"replica_log": [1]}), recovery: (DAY, {"replica_log": [2]})}, {})
     publish(catalog, {recovery: (DAY, {"replica_log": [3]})}, {recovery: ("replica_log",)})
     assert sorted(value for *_, value in found(catalog)) == [1, 3]
@@ -65,7 +66,7 @@ def test_killed_at_every_step(what: str, tmp_path: Path, monkeypatch: pytest.Mon
     def prepared(name: str) -> Catalog:
         catalog = Catalog(tmp_path / name / "history", grace=0.0)
         publish(catalog, BEFORE, {})
-        publish(catalog, {Run(HEALTHY, "east", "run-2"): (DAY, {"risk": [7]})}, {})
+        publish(catalog, {PublishedRun(HEALTHY, "east", "run-2"): (DAY, {"risk": [7]})}, {})
         # Something that is to be swept with the next commit.
         publish(catalog, {WEST: (DAY, {"risk": [6]})}, {WEST: ("risk",)})
         return catalog
@@ -87,9 +88,9 @@ def test_killed_at_every_step(what: str, tmp_path: Path, monkeypatch: pytest.Mon
         act(catalog)
         assert found(catalog) == new
         # One more commit removes what was replaced; nothing else is left.
-        publish(catalog, {Run(HEALTHY, "north", "run-1"): (DAY, {"risk": [1]})}, {})
-        publish(catalog, {}, {Run(HEALTHY, "north", "run-1"): ("risk",)})
-        publish(catalog, {Run(HEALTHY, "north", "run-2"): (DAY, {"risk": [1]})}, {})
+        publish(catalog, {PublishedRun(HEALTHY, "north", "run-1"): (DAY, {"risk": [1]})}, {})
+        publish(catalog, {}, {PublishedRun(HEALTHY, "north", "run-1"): ("risk",)})
+        publish(catalog, {PublishedRun(HEALTHY, "north", "run-2"): (DAY, {"risk": [1]})}, {})
         assert {str(path.relative_to(catalog.root)) for path in catalog.root.glob("**/*.parquet")} == {
             file.path for file in catalog.files()
         }
@@ -108,7 +109,7 @@ def test_readers_who_are_under_way_find_their_files(tmp_path: Path) -> None:
 def test_the_second_writer_waits_or_says_who_is_before_it(tmp_path: Path) -> None:
     first, second = Catalog(tmp_path / "history"), Catalog(tmp_path / "history", patience=0.01)
     expected = rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"
-    with first.begin_change(), pytest.raises(CatalogError, match=expected), second.begin_change():
+    with first.begin_change(), pytest.raises(RecoveryError, match=expected), second.begin_change():
         pass
     publish(second, BEFORE, {})
     assert found(second)
@@ -140,9 +141,9 @@ def test_a_manifest_that_cannot_be_used_is_refused_and_nothing_is_written(conten
     publish(catalog, BEFORE, {})
     manifest = catalog.root / "manifest.json"
     manifest.write_text(content)
-    with pytest.raises(CatalogError, match=message):
+    with pytest.raises(RecoveryError, match=message):
         catalog.files()
-    with pytest.raises(CatalogError, match=message):
+    with pytest.raises(RecoveryError, match=message):
         publish(catalog, AFTER, EVERYWHERE)
     assert manifest.read_text() == content
 
@@ -164,14 +165,14 @@ def test_no_room_is_one_line_and_the_tables_stand(tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    with monkeypatch.context() as patched, pytest.raises(CatalogError, match=r"cannot write .*No space left on device.*make room"):
+    with monkeypatch.context() as patched, pytest.raises(RecoveryError, match=r"cannot write .*No space left on device.*make room"):
         patched.setattr(catalogs.os, "fsync", full)
         publish(catalog, AFTER, EVERYWHERE)
     assert found(catalog) == before
     assert not list((catalog.root / "_staging").iterdir())
 
 
-RUNS = st.builds(Run, st.sampled_from((RECOVERY, HEALTHY)), st.sampled_from(("east", "west")), st.sampled_from(("a", "b", "c")))
+RUNS = st.builds(PublishedRun, st.sampled_from((RECOVERY, HEALTHY)), st.sampled_from(("east", "west")), st.sampled_from(("a", "b", "c")))
 TABLES = ("replica_log", "recovery_audit")
 CONTENT = st.fixed_dictionaries({table: st.lists(st.integers(0, 9), max_size=4, unique=True) for table in TABLES})
 
@@ -183,13 +184,13 @@ class History(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = TemporaryDirectory()
         self.catalog = Catalog(Path(self.folder.name) / "history", grace=0.0)
-        self.runs: dict[Run, tuple[date, Content]] = {}
+        self.runs: dict[PublishedRun, tuple[date, Content]] = {}
 
     @rule(
         some=st.dictionaries(RUNS, st.tuples(st.integers(0, 3), CONTENT), min_size=1, max_size=3),
         step=st.one_of(st.none(), st.integers(0, 60)),
     )
-    def publish(self, some: dict[Run, tuple[int, Content]], step: int | None) -> None:
+    def publish(self, some: dict[PublishedRun, tuple[int, Content]], step: int | None) -> None:
         new = {run: (DAY + timedelta(days=days), content) for run, (days, content) in some.items()}
         replaced = {run: TABLES for run in new if run in self.runs}
         self._maybe_killed(lambda: publish(self.catalog, new, replaced), {**self.runs, **new}, step)
@@ -208,7 +209,7 @@ class History(RuleBasedStateMachine):
             for run, (day, content) in self.runs.items()
         }
 
-    def _maybe_killed(self, act, after: dict[Run, tuple[date, Content]], step: int | None) -> None:  # type: ignore[no-untyped-def]
+    def _maybe_killed(self, act, after: dict[PublishedRun, tuple[date, Content]], step: int | None) -> None:  # type: ignore[no-untyped-def]
         if step is None:
             act()
             self.runs = after
@@ -232,7 +233,7 @@ class History(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-def _rows(runs: dict[Run, tuple[date, Content]]) -> Found:
+def _rows(runs: dict[PublishedRun, tuple[date, Content]]) -> Found:
     return Counter(
         (table, run.cluster, day, run.run_id, value)
         for run, (day, content) in runs.items()

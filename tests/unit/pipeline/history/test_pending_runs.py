@@ -13,18 +13,18 @@ from typing import Any
 
 import healthy_files
 from impact_samples import impact, write
-from situations import broker_rows, land
+from partition_situations import broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import find
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.pending_runs import (
     DIGESTS,
-    Batch,
     Changes,
+    RunBatch,
     leave_out_old,
     thin_out,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -50,7 +50,7 @@ def test_what_is_older_than_retention_waits_outside(tmp_path: Path) -> None:
     os.utime(land(tmp_path, "east", broker_rows(3), "long-ago"), (1e9, 1e9))
     files, now = find(tmp_path), datetime(2026, 11, 21, tzinfo=UTC)
     assert {run.run_id for run in leave_out_old(files, 3, now, ())} == {young}
-    assert {run.run_id for run in leave_out_old(files, 3, now, {Run(RECOVERY, "east", "long-ago")})} == {young, "long-ago"}
+    assert {run.run_id for run in leave_out_old(files, 3, now, {PublishedRun(RECOVERY, "east", "long-ago")})} == {young, "long-ago"}
     assert len(leave_out_old(files, 10**4, now, ())) == 3
 
 
@@ -58,10 +58,10 @@ def test_a_file_is_another_one_by_its_seal_and_a_refused_one_by_its_content(tmp_
     path = land(tmp_path, "east", broker_rows(3))
     healthy_files.write(tmp_path, "2026-11-20T10-00-00Z", [healthy_files.broker(1)])
     files = find(tmp_path)
-    changes, run = Changes(files), Run(RECOVERY, "east", "run-1")
+    changes, run = Changes(files), PublishedRun(RECOVERY, "east", "run-1")
     assert set(changes.of({})) == files.keys()
     row = {"landing_sha256": files[run]["landing"].digest(), "plan_sha256": None, "result_sha256": None}
-    snapshot = Run(HEALTHY, "east", "2026-11-20T10-00-00Z")
+    snapshot = PublishedRun(HEALTHY, "east", "2026-11-20T10-00-00Z")
     assert changes.of({run: row}) == [snapshot]
     assert changes.of({run: {**row, "landing_sha256": files[run]["landing"].content_digest()}}) == [snapshot]
     land(tmp_path, "east", broker_rows(4))
@@ -72,7 +72,7 @@ def test_a_file_is_another_one_by_its_seal_and_a_refused_one_by_its_content(tmp_
 
 
 def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken_now(tmp_path: Path) -> None:
-    path, run = land(tmp_path, "east", broker_rows(3)), Run(RECOVERY, "east", "run-1")
+    path, run = land(tmp_path, "east", broker_rows(3)), PublishedRun(RECOVERY, "east", "run-1")
     results = tmp_path / "results" / "run-1" / "east.json"
     results.parent.mkdir(parents=True)
     content: dict[str, Any] = {
@@ -87,8 +87,8 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
     }
     results.write_text(json.dumps({**content, "cluster_id": "another"}))
 
-    def taken(audit: dict[Run, dict[str, Any]]) -> Batch:
-        batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+    def taken(audit: dict[PublishedRun, dict[str, Any]]) -> RunBatch:
+        batch = RunBatch(find(tmp_path), audit, Changes(find(tmp_path)))
         batch.check(run)
         return batch
 
@@ -114,7 +114,7 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
 
 def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path) -> None:
     land(tmp_path, "east", broker_rows(3))
-    run, path = Run(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
+    run, path = PublishedRun(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
     results = tmp_path / "results" / "run-1" / "east.json"
     content: dict[str, Any] = {
         "cluster": "east", "cluster_id": "id-of-east", "run_id": "run-1", "plan_id": None, "backend": "compat",
@@ -122,8 +122,8 @@ def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path)
     }  # fmt: skip
     write(results, content)
 
-    def taken(audit: dict[Run, dict[str, Any]]) -> Batch:
-        batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+    def taken(audit: dict[PublishedRun, dict[str, Any]]) -> RunBatch:
+        batch = RunBatch(find(tmp_path), audit, Changes(find(tmp_path)))
         batch.check(run)
         return batch
 
@@ -150,10 +150,10 @@ def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path)
 
 
 def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the_former_one(tmp_path: Path) -> None:
-    run, path = Run(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
+    run, path = PublishedRun(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
     land(tmp_path, "east", broker_rows(3))
     write(path, impact())
-    first = Batch(find(tmp_path), {}, Changes(find(tmp_path)))
+    first = RunBatch(find(tmp_path), {}, Changes(find(tmp_path)))
     first.check(run)
     audit = {run: {**first.rows(NOW)[0], "table_rows": {"impact": 5, "replica_log": 3}, "outcomes": {}}}
     for content, reason in (
@@ -164,7 +164,7 @@ def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the
         (json.dumps(impact(observed_at="yesterday")), "its observed_at yesterday is not a time"),
     ):
         path.write_text(content)
-        batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+        batch = RunBatch(find(tmp_path), audit, Changes(find(tmp_path)))
         batch.check(run)
         assert reason in batch.refused[run]["impact"], content
         assert [(row["kind"], row["path"]) for row in batch.quarantine(NOW)] == [("impact", str(path))]
@@ -174,6 +174,6 @@ def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the
         assert "the rows are those of the former one" in " ".join(row["remarks"])
         assert run not in Changes(find(tmp_path)).of({run: row}), "it is refused once"
     path.unlink()
-    gone = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+    gone = RunBatch(find(tmp_path), audit, Changes(find(tmp_path)))
     gone.check(run)
     assert gone.rows(NOW)[0]["impact"] == audit[run]["impact"] and not gone.refused[run]

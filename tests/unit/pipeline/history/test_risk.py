@@ -14,6 +14,7 @@ import pytest
 from healthy_files import broker, leaderless, mark, write
 from pyspark.sql import DataFrame, SparkSession
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
 
@@ -111,9 +112,9 @@ def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession,
     assert reasons["gone", 2] == "where the logs of brokers 2, 3 end was not read"
     assert "no replica is left" in reasons["no-survivor", 0] and "no replica is left" in reasons["late", 0]
 
-    with pytest.raises(risk.WhatIfError, match="no cluster has a broker 7, 8;"):
+    with pytest.raises(RecoveryError, match="no cluster has a broker 7, 8;"):
         risk.what_if(marks, brokers, [8, 9, 7])
-    with pytest.raises(risk.WhatIfError, match="no broker is named"):
+    with pytest.raises(RecoveryError, match="no broker is named"):
         risk.what_if(marks, brokers, [])
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.ingest import ingest
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import CatalogError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 
@@ -44,7 +44,7 @@ def test_tables_of_another_version_are_refused_in_one_line(spark: SparkSession, 
     manifest.write_text(FORMER)
     refusal = rf"^{manifest}: version 1 of the history tables is not {schemas.VERSION}; move {manifest.parent} away, and the tables are made again"
     for read in (lambda: Store(spark, manifest.parent).read("recovery_audit"), lambda: ingest(spark, tmp_path)):
-        with pytest.raises(CatalogError, match=refusal) as raised:
+        with pytest.raises(RecoveryError, match=refusal) as raised:
             read()
         assert "\n" not in str(raised.value)
     assert manifest.read_text() == FORMER

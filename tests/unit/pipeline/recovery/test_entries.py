@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import cluster, evidence
+from evidence_documents import cluster, evidence
+from partition_situations import COMING_BACK, FENCED, RUN, UNREADABLE, Log, Situation, broker_rows, by_topic, history, land, plan_all
 from pyspark.sql import SparkSession
-from situations import COMING_BACK, FENCED, RUN, UNREADABLE, Log, Situation, broker_rows, by_topic, history, land, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation

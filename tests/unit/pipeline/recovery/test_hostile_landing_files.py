@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from documents import document
-from hostile import DEEP, damage, encoded, mutate
+from evidence_documents import document
+from hostile_content import DEEP, damage, encoded, mutate
+from partition_situations import FENCED, RUN, Log, Situation, broker_rows, by_topic
 from pyspark.sql import SparkSession
-from situations import FENCED, RUN, Log, Situation, broker_rows, by_topic
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl

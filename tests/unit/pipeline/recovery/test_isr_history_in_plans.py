@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from partition_situations import FENCED, Log, Situation, broker_rows, by_topic, history, plan_all
 from pyspark.sql import SparkSession
-from situations import FENCED, Log, Situation, broker_rows, by_topic, history, plan_all
 
 COMMITTED, LATER = Log.of((15, 0)), Log.of((10, 0), (3, 1))
 # Broker 3 led and died, 2 and 1 went on, 1 left, 2 died.

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from partition_situations import FENCED, RUN, Log, Situation, broker_rows, land
 from pyspark.sql import SparkSession
-from situations import FENCED, RUN, Log, Situation, broker_rows, land
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import cluster_batches
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import NoSnapshotError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import in_plan_order
 
 LONG = Log.of((120, 0), high_watermark=80)
@@ -186,7 +186,7 @@ def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch:
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoSnapshotError, match="collect the evidence of run run-9 first"):
+    with pytest.raises(RecoveryError, match="collect the evidence of run run-9 first"):
         plan_files.find_landing_files(tmp_path, "run-9", None)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""After brokers were lost: what is replaced by whom, what stays, what is held and why. The oracle is in `layouts`."""
+"""After brokers were lost: what is replaced by whom, what stays, what is held and why. The oracle is in `cluster_layouts`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_layouts import Oracle, Row, broker, lists, partition, plan_all, random_layout, shuffled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import Oracle, Row, broker, lists, partition, plan_all, random_layout, shuffled
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import placement

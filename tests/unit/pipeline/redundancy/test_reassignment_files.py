@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from layouts import RUN, broker, land, partition, plan_all
+from cluster_layouts import RUN, broker, land, partition, plan_all
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -22,7 +22,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.reassignment_files import Options, skew_percent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import cluster_batches
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import NoSnapshotError
 
 ROWS = [
     broker(1, "fenced"),
@@ -213,7 +212,7 @@ def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoSnapshotError, match="collect the layout of run run-9 first"):
+    with pytest.raises(RecoveryError, match="collect the layout of run run-9 first"):
         reassignment_files.find_layout_files(tmp_path, "run-9", None)
 
 

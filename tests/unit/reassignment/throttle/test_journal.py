@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
-    ThrottleJournal,
-    ThrottleJournalError,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_REPLICAS,
@@ -167,7 +165,7 @@ def test_it_is_private_and_never_a_link(workdir: Path, path: Path) -> None:
 def test_it_is_locked_while_it_is_open(workdir: Path) -> None:
     with (
         opened(workdir),
-        pytest.raises(ThrottleJournalError, match="another process is changing the throttles"),
+        pytest.raises(RecoveryError, match="another process is changing the throttles"),
         opened(workdir, patience=0.1),
     ):
         pass
@@ -176,7 +174,7 @@ def test_it_is_locked_while_it_is_open(workdir: Path) -> None:
 def test_throttles_of_another_cluster_are_refused_until_they_are_gone(workdir: Path) -> None:
     with opened(workdir) as journal:
         journal.record_intent(RUN, [RATE], [])
-    with pytest.raises(ThrottleJournalError, match="set on cluster abc, but this is xyz"), opened(workdir, "xyz"):
+    with pytest.raises(RecoveryError, match="set on cluster abc, but this is xyz"), opened(workdir, "xyz"):
         pass
     with opened(workdir) as journal:
         journal.record_removed(RUN, [RATE], [])
@@ -204,7 +202,7 @@ def test_a_foreign_line_is_refused_with_its_number(workdir: Path, path: Path, li
     with opened(workdir) as journal:
         journal.record_intent(RUN, [RATE], [LIST])
     path.write_text(path.read_text() + line)
-    with pytest.raises(ThrottleJournalError, match=r"east\.jsonl, line 2: not an entry of a journal of throttles"), opened(workdir):
+    with pytest.raises(RecoveryError, match=r"east\.jsonl, line 2: not an entry of a journal of throttles"), opened(workdir):
         pass
 
 
@@ -213,7 +211,7 @@ def test_one_run_at_a_time_throttles_a_cluster(workdir: Path) -> None:
     assert not journal.run_is_active()
     ended = journal.register_run("run-1")
     assert journal.run_is_active() and opened(workdir).run_is_active()
-    with pytest.raises(ThrottleJournalError) as error:
+    with pytest.raises(RecoveryError) as error:
         opened(workdir).register_run("run-2")
     assert re.search(
         rf"another run throttles this cluster: process {os.getpid()} on {re.escape(socket.gethostname())}, since 20", str(error.value)

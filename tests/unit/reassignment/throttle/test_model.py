@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from configurable import Move
+from fake_config_cluster import Move
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     SET,
     SUBTRACT,
     TOPIC,
-    Change,
+    ConfigOperation,
     Resource,
     Setting,
 )
@@ -113,8 +113,8 @@ def test_only_missing_entries_are_added() -> None:
 def test_rates_are_set_before_lists() -> None:
     rates, added = [SetRate(1, LEADER_RATE, "9", ("5", "7"))], [AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1", "1:2"))]
     assert model.changes_to_set(rates, added) == [
-        Change(Resource(BROKER, "1"), LEADER_RATE, SET, "7"),
-        Change(Resource(TOPIC, "t"), LEADER_REPLICAS, APPEND, "0:1,1:2"),
+        ConfigOperation(Resource(BROKER, "1"), LEADER_RATE, SET, "7"),
+        ConfigOperation(Resource(TOPIC, "t"), LEADER_REPLICAS, APPEND, "0:1,1:2"),
     ]
 
 

@@ -5,21 +5,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from configurable import Configurable, Killed, Move
+from fake_config_cluster import Configurable, Killed, Move
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet, plan_rate_change
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
-    ThrottleJournal,
-    ThrottleJournalError,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_RATE,
@@ -34,19 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 ZERO, ONE = ("t", 0), ("t", 1)
 MOVES = {ZERO: Move((1, 2, 3), (1, 2, 4)), ONE: Move((1, 2, 3), (4, 2, 3))}
 RATES = {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
-
-
-@pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting is not what is tested here."""
-    monkeypatch.setattr(executor, "VISIBLE_SECONDS", 0.0)
-    monkeypatch.setattr(executor, "POLL_SECONDS", 0.0)
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> ThrottleJournal:
-    tmp_path.chmod(0o700)
-    return ThrottleJournal(tmp_path, "east", "abc")
 
 
 def by_others() -> Configurable:
@@ -332,7 +315,7 @@ def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_othe
         before = cluster.configs()
         dry = ThrottleJournal(journal.path.parents[1], "east", "abc", read_only=True)
         for other in (journal, dry):
-            with pytest.raises(ThrottleJournalError, match="another run throttles this cluster"), Throttle(cluster, other, 5000):
+            with pytest.raises(RecoveryError, match="another run throttles this cluster"), Throttle(cluster, other, 5000):
                 pass
         with Throttle(cluster, journal, None):
             pass

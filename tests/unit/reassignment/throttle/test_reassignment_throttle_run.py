@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from configurable import Configurable, Move
+from fake_config_cluster import Configurable, Move
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionError, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
-    ThrottleJournal,
-    ThrottleJournalError,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_RATE,
@@ -39,19 +37,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
 
 NOTHING = {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}
-
-
-@pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting is not what is tested here."""
-    monkeypatch.setattr(executor, "VISIBLE_SECONDS", 0.0)
-    monkeypatch.setattr(executor, "POLL_SECONDS", 0.0)
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> ThrottleJournal:
-    tmp_path.chmod(0o700)
-    return ThrottleJournal(tmp_path, "east", "abc")
 
 
 def recovering() -> Configurable:
@@ -132,7 +117,7 @@ def test_named_partitions_are_throttled_also_where_nothing_is_to_be_copied_yet(t
     cluster = Configurable()
     task.present(cluster, 5000, [("t", 1)])
     assert cluster.topics == {"t": {LEADER_REPLICAS: "1:1,1:2,1:3"}, "quiet": {}}
-    with pytest.raises(PartitionError, match="no partition t-9"):
+    with pytest.raises(RecoveryError, match="no partition t-9"):
         task.present(cluster, 5000, [("t", 9)])
 
 
@@ -171,9 +156,9 @@ def test_while_a_run_is_active_only_its_rate_is_changed_and_nothing_is_removed(t
 
         during = cluster.configs()
         for check in (True, False):
-            with pytest.raises(ThrottleJournalError, match=r"another run throttles this cluster: process .*; wait until it has ended"):
+            with pytest.raises(RecoveryError, match=r"another run throttles this cluster: process .*; wait until it has ended"):
                 task.absent(cluster, check)
-            with pytest.raises(ThrottleJournalError, match="change its rate alone, without expires_after"):
+            with pytest.raises(RecoveryError, match="change its rate alone, without expires_after"):
                 task.present(cluster, 5000, check=check, expires_after=60.0)
             assert task.clean(cluster, check)["changed"] is False
         assert cluster.configs() == during
@@ -209,7 +194,7 @@ def test_the_throttle_of_a_run_that_begins_after_the_first_request_is_left_to_it
         throttle.clean()
         assert throttle.report(10, False)["changed"] is False
     else:
-        with pytest.raises(ThrottleJournalError, match="another run throttles this cluster"):
+        with pytest.raises(RecoveryError, match="another run throttles this cluster"):
             throttle.present(Rates.same(5000), None, expires_after=60.0) if state == "expiring" else throttle.absent()
     assert began and cluster.topics["t"][FOLLOWER_REPLICAS], "the entries of the run"
     assert cluster.brokers[4][FOLLOWER_RATE] == ("5000" if state == "present" else "9000")

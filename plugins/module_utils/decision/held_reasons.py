@@ -1,0 +1,206 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the operator can do about a held partition, the cheapest step first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import (
+    ALARMING,
+    ELECTED_IF_NAMED,
+    Decision,
+    Word,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, UNFENCED, ClusterHeader, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
+
+IF_NAMED = "if kafka_recovery_partitions (or kafka_recovery_partitions_file) names it when the plan is made"
+# What is wrong, and what to look at. The rest of the explanation has the offsets.
+_ALARMS: Mapping[Word, str] = {
+    Word.CORRUPT: "a log is damaged, or a leader epoch was issued twice: compare the segments of {} (kafka-dump-log.sh)",
+    Word.CONTRADICTED: "what is proven committed contradicts the ISR history: find out why before you believe either",
+    Word.BELOW_HIGH_WATERMARK: "its election loses records that are proven committed: bring back a replica that holds them, or accept that loss",
+}
+_TRANSACTIONS = "Open transactions may hang if __transaction_state loses records: read what its election loses"
+
+
+def remedy(decision: Decision, cluster: ClusterHeader) -> str | None:
+    """Return why a partition is held and what to do, None if it is not held."""
+    if decision.reason is None:
+        return None
+    advice = REASONS[decision.reason]
+    return f"held: {advice if isinstance(advice, str) else advice(decision, cluster)}"
+
+
+def _aggressive(decision: Decision, effect: str) -> str:
+    """Return what the strategy aggressive does with the partition, and whether it must be named for that."""
+    must_be_named = decision.word in ALARMING or decision.evidence.topic in ELECTED_IF_NAMED
+    return f"Strategy aggressive {effect}{f', but only {IF_NAMED}' if must_be_named and not decision.state.named else ''}"
+
+
+def _repairs(logs: Collection[Log]) -> Iterator[str]:
+    """Yield how these replicas become readable, or electable: they are lost, coming back or silent."""
+    returning = [log.broker_id for log in logs if log.broker_state == COMING_BACK]
+    cut_off = [log.broker_id for log in logs if log.answered and log.broker_id not in returning]
+    disks = [log.broker_id for log in logs if log.disk_failed]
+    silent = [log.broker_id for log in logs if log.silent]
+    others = [log.broker_id for log in logs if log.broker_id not in (*cut_off, *disks, *silent, *returning)]
+    if returning:
+        yield f"wait for {broker_list(returning)} to come back"
+    if silent:
+        yield f"mend {broker_list(silent)} (alive, but {plural(len(silent), 'does', 'do')} not answer for this partition)"
+    if cut_off:
+        yield f"mend the connection of {broker_list(cut_off)} to the controllers ({plural(len(cut_off), 'it answers', 'they answer')})"
+    if disks:
+        yield f"bring the {plural(len(disks), 'disk', 'disks')} of {broker_list(disks)} back"
+    if others:
+        yield f"start or mend {broker_list(others)}, with {plural(len(others), 'its disk', 'their disks')}"
+
+
+def _alarms(decision: Decision) -> str:
+    """Return why the partition must be named."""
+    brokers = sorted({broker for pair in decision.corrupt for broker in (pair.broker_a, pair.broker_b)})
+    alarm = _ALARMS.get(decision.word)
+    transactions = _TRANSACTIONS if decision.evidence.topic in ELECTED_IF_NAMED else None
+    return ". ".join(text for text in (alarm and alarm.format(broker_list(brokers)), transactions) if text)
+
+
+def _alarm(decision: Decision, _cluster: ClusterHeader) -> str:
+    return f"{_alarms(decision)}. {_aggressive(decision, 'elects it')}"
+
+
+def _must_be_named(decision: Decision, _cluster: ClusterHeader) -> str:
+    return f"{_alarms(decision)}. It is elected only {IF_NAMED}"
+
+
+def _wait_for_clean_leader(decision: Decision, cluster: ClusterHeader) -> str:
+    broker = decision.waiting_for[0][0]
+    doubt = doubt_about(broker, decision.evidence, decision.state, cluster.elr)
+    then = f"then elects broker {broker} by itself" if doubt is None else f"may then elect broker {broker} by itself: {doubt}"
+    return f"wait, the controller {then}. Strategy aggressive does not wait"
+
+
+def _wait_for_elr(decision: Decision, _cluster: ClusterHeader) -> str:
+    """Return what brings each member back. The strategy balanced waits only for what may be read or mended soon."""
+    unheard = decision.evidence.unheard
+    logs = [log for log in decision.evidence.logs if log.broker_id in unheard]
+    steps = ", and ".join(_repairs(logs)) or f"start {broker_list(unheard)}"
+    may_hold_more = {row.other.broker_id for row in decision.fenced if not follows(row)}
+    waits = any(log.silent or log.broker_state == COMING_BACK or log.broker_id in may_hold_more for log in logs)
+    balanced = "" if waits or decision.winner is None else ". Strategy balanced does not wait for that"
+    return f"strategy kip966_balanced waits for every member of ISR, ELR and last known ELR: {steps}{balanced}"
+
+
+def _no_survivor(decision: Decision, _cluster: ClusterHeader) -> str:
+    steps = ", or ".join(_repairs(decision.evidence.logs)) or "start a broker that holds a replica"
+    return f"no replica is on a live broker that answers: {steps}"
+
+
+def _ahead_of_controller(decision: Decision, _cluster: ClusterHeader) -> str:
+    known = decision.state.leader_epoch
+    ahead = " and ".join(
+        f"broker {log.broker_id} has leader epoch {log.newest_epoch}" for log in decision.evidence.logs if log.newest_epoch > known
+    )
+    survivors = any(log.newest_epoch > known for log in decision.evidence.logs if log.broker_state == UNFENCED)
+    if decision.winner is None:
+        effect = "No strategy elects it: no replica is on a live broker that answers"
+    elif survivors and not decision.state.named:
+        effect = f"Strategy aggressive elects it, but only {IF_NAMED}"
+    else:
+        # What fenced brokers hold does not hold an election back under this strategy.
+        effect = _aggressive(decision, "elects it" if survivors else "elects it, and gives up what the fenced brokers hold")
+    return (
+        f"{ahead}, the controller {known}, as after a metadata quorum that was rebuilt: collect the evidence again, and if it stays so, do not trust "
+        f"comparisons by epoch. {effect}"
+    )
+
+
+def _fenced_broker_holds_more(decision: Decision, _cluster: ClusterHeader) -> str:
+    more = [row.other.broker_id for row in decision.fenced if not follows(row)]
+    them, they = plural(len(more), "it", "them"), plural(len(more), "it", "they")
+    effect = _aggressive(decision, plural(len(more), "gives its offsets up", "gives their offsets up"))
+    return (
+        f"mend the connection of {broker_list(more)} to the controllers, or stop {them} if {they} will not come back, and collect the evidence again. "
+        f"{effect}"
+    )
+
+
+def _forked(decision: Decision, _cluster: ClusterHeader) -> str:
+    """Return the ways to a proof first. What an election gives up is the last of them."""
+    steps = [*_repairs(decision.unread)]
+    if decision.evidence.history is None:
+        steps.append("set kafka_controller_bootstrap_servers (the ISR history may prove a branch)")
+    first = f": {', or '.join(steps)}" if steps else ""
+    return f"nothing proves which branch is committed{first}. {_aggressive(decision, f'gives up {_given_up(decision)}')}"
+
+
+def _forked_proven(decision: Decision, _cluster: ClusterHeader) -> str:
+    steps = ", or ".join(_repairs(decision.unread))
+    first = f": {steps}" if steps else ""
+    effect = _aggressive(decision, f"elects the proven branch and gives up {_given_up(decision)}")
+    return f"one branch is proven committed, the other may hold committed records, too{first}. {effect}"
+
+
+def _given_up(decision: Decision) -> str:
+    """Return what other logs hold beyond their fork from the winner's. A fork of two logs which both seem to be prefixes of it has no such offsets."""
+    if len(decision.tails) != 1:
+        return "what the plan lists under truncated" if decision.tails else "one of two branches"
+    row = decision.tails[0]
+    return f"broker {row.other.broker_id}'s offsets {row.common_offset} to {row.other.end - 1}"
+
+
+def _weak(decision: Decision, _cluster: ClusterHeader) -> str:
+    return (
+        f"which log is best is not known without the last-written epoch of {broker_list(decision.unwritten)}: mend what probe_error in the landing "
+        f"file names, and collect the evidence again. {_aggressive(decision, 'elects the best by what is known')}"
+    )
+
+
+def _incomplete(decision: Decision, _cluster: ClusterHeader) -> str:
+    if decision.evidence.defects:
+        return "no strategy elects on evidence that is damaged or contradicts itself: collect it again. If it stays so, designate the leader by hand"
+    unread = [log for log in decision.evidence.logs if log.silent or log.broker_state == COMING_BACK]
+    steps = [*_repairs(unread), *_comparison(decision)]
+    without = ""
+    if decision.evidence.offsets_unread:
+        steps.append(
+            "make the committed offsets of consumer groups readable, which may prove a branch of the fork (recover partitions of __consumer_offsets "
+            "that have no leader first, let groups load, grant DESCRIBE on them)"
+        )
+        without = ". If these offsets are lost for good, a leader designated by hand is elected without them"
+    return f"{', and '.join(steps)}, then plan again{without}. {_aggressive(decision, 'elects without that')}"
+
+
+def _comparison(decision: Decision) -> Iterator[str]:
+    """Yield what helps logs that could not be compared. The explanation has the reason of each."""
+    if decision.uncompared:
+        brokers = [row.other.broker_id for row in decision.uncompared]
+        yield (
+            f"remove the reason why the {plural(len(brokers), 'log', 'logs')} of {broker_list(brokers)} could not be compared (raise "
+            "kafka_recovery_duration, correct cleanup.policy, or grant the rights that preflight names)"
+        )
+
+
+# By the code of the reason.
+REASONS: Mapping[str, str | Callable[[Decision, ClusterHeader], str]] = {
+    "cluster_metadata": "the metadata log elects its own leader, this tool never touches it",
+    "strategy_none": "strategy none elects nothing",
+    "wait_for_clean_leader": _wait_for_clean_leader,
+    "no_survivor": _no_survivor,
+    "must_be_named": _must_be_named,
+    "reassignment_in_progress": "a reassignment is under way and a new replica order would replace it: let it complete or cancel it",
+    "ahead_of_controller": _ahead_of_controller,
+    "wait_for_elr": _wait_for_elr,
+    "fenced_broker_holds_more": _fenced_broker_holds_more,
+    "forked": _forked,
+    "forked_proven": _forked_proven,
+    "contradicted": _alarm,
+    "corrupt": _alarm,
+    "incomplete": _incomplete,
+    "weak": _weak,
+    "below_high_watermark": _alarm,
+}

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Next steps and commands for partitions without a leader, as the report shows them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import recovery_queries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.scope import Wanted
+
+
+def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> list[dict[str, Any]]:
+    """Add to rows of `recovery_queries.others_offline` the next step and the command that plans for the whole cluster.
+
+    Results have only the number of these partitions, so no command can name them.
+    """
+    step = "plan for all partitions of the cluster without a leader. The last run was not about these, which are among them"
+    return [
+        {**row, "word": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"], without=[STRATEGY])}
+        for row in rows
+    ]
+
+
+def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
+    """Return one entry per cluster, outcome and reason of partitions without a leader, the cheapest next step first.
+
+    An entry whose partitions are not all in `shown` has no command, because a command names all of them.
+    """
+    found, rows = [], defaultdict(list)
+    for row in shown:
+        rows[row["cluster"], row["outcome"], row["word"]].append(row)
+    for group in groups:
+        if group["outcome"] not in recovery_queries.WITHOUT_LEADER:
+            continue
+        own = rows[group["cluster"], group["outcome"], group["word"]]
+        plan = _plan(wanted.workdir, own[0]["run_id"] if own else "", group["cluster"])
+        names = [(row["topic"], row["partition"]) for row in own] if len(own) == group["partitions"] else []
+        found.append(
+            {
+                **{key: group[key] for key in ("cluster", "outcome", "word", "partitions", "first")},
+                "plan": plan,
+                "next_step": next_steps.next_step(_codes(group), plan, wanted.playbooks.require_commit),
+                "command": next_steps.command(
+                    _codes(group), group["cluster"], names, plan if _designates(group, plan, names) else None, wanted.playbooks
+                ),
+            }
+        )
+    return sorted(found, key=lambda row: (next_steps.order(next_steps.first_with_step(_codes(row))), -row["partitions"], row["cluster"]))
+
+
+def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
+    """Add to a partition its next step and command, both null if it has a leader."""
+    if row["outcome"] not in recovery_queries.WITHOUT_LEADER:
+        return {**row, "next_step": None, "command": None}
+    plan, codes = _plan(wanted.workdir, row["run_id"], row["cluster"]), _codes(row)
+    return {
+        **row,
+        "next_step": next_steps.next_step(codes, plan, wanted.playbooks.require_commit),
+        "command": next_steps.command(codes, row["cluster"], [(row["topic"], row["partition"])], None, wanted.playbooks),
+    }
+
+
+def _plan(workdir: Path, run_id: str, cluster: str) -> str:
+    return str(workdir / "plans" / run_id / f"{cluster}.json")
+
+
+def _codes(row: Mapping[str, Any]) -> list[str]:
+    return [row["word"], row["outcome"]]
+
+
+def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartition]) -> bool:
+    """Return whether the plan elects leaders for exactly these partitions. It may not exist any more, or a later run may have some of its partitions."""
+    if next_steps.first_with_step(_codes(group)) not in next_steps.APPLIED:
+        return False
+    try:
+        return {(row["topic"], row["partition"]) for row in plan_file.load(plan)["partitions"]} == set(keys)
+    except RecoveryError:
+        return False
