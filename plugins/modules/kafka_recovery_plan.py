@@ -86,14 +86,14 @@ options:
     type: path
   collected_file:
     description:
-      - Start Spark, and wait for this file in O(workdir) before anything is planned. For a task with C(async) that starts while evidence is collected.
+      - Start Spark, and wait for this file in O(workdir) before anything is planned. A task with C(async) sets it by itself.
       - It is JSON with the lists C(clusters) and C(other_clusters), which replace O(clusters) and O(other_clusters). The module removes it.
       - Requires O(playbook_process).
     type: path
   playbook_process:
     description:
-      - The process that writes O(collected_file), from the lookup P(streamops.kafka_recovery.playbook_process#lookup). The module and its Spark end
-        within seconds of the end of that process.
+      - The process of C(ansible-playbook), with its start time, because process ids are reused. The module and its Spark end within seconds of the end of that
+        process. A task with C(async) sets it by itself.
     type: dict
     suboptions:
       pid:
@@ -104,6 +104,12 @@ options:
         description: Start time, in seconds since the epoch.
         type: float
         required: true
+  background_task:
+    description:
+      - The registered result of an earlier task of this module with C(async) and C(poll=0), which starts Spark and waits. This task tells it that the
+        evidence of O(clusters) is complete, waits until it has planned, and returns its result. Its other options count, not those of this task.
+      - A value that is not such a result has no effect, and this task plans by itself, for example in check mode, which has no tasks with C(async).
+    type: dict
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
   - streamops.kafka_recovery.attributes
@@ -137,6 +143,30 @@ EXAMPLES = r"""
     clusters: "{{ groups['kafka_clusters'] }}"
     strategy: aggressive
     spark_remote: "{{ kafka_recovery_spark_remote }}"
+
+- name: Start Spark while evidence is collected
+  streamops.kafka_recovery.kafka_recovery_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+  async: 86400
+  poll: 0
+  register: plan
+  run_once: true
+
+- name: Collect evidence
+  streamops.kafka_recovery.kafka_replica_log_info:
+    cluster: "{{ inventory_hostname }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+
+- name: Plan all clusters with the Spark that was started before
+  streamops.kafka_recovery.kafka_recovery_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    clusters: "{{ ansible_play_batch }}"
+    background_task: "{{ plan }}"
+  register: plan
+  run_once: true
 """
 
 RETURN = r"""
@@ -191,6 +221,7 @@ summary:
     online: 0
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -202,8 +233,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.op
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.collected import Collected, wait_until_collected
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import background_plan, plan_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.evidence_confirmation import (
+    Collected,
+    confirm,
+    wait_until_collected,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.warmup import write_warmup_plan
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import SETTINGS
@@ -212,9 +247,34 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ses
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import SparkSession
 
+RETURNED = ("plans", "manual_outputs", "manual_candidates", "quarantine", "summary")
+# What the action plugin returns when it has started the module in the background.
+BACKGROUND_TASK = {"ansible_job_id", "results_file", "collected_file"}
+
+
+def plan_of_background(module: AnsibleModule) -> dict[str, Any]:
+    """Confirm the evidence to the task in the background, and return its result."""
+    params, task = module.params, module.params["background_task"]
+    confirm(Path(params["workdir"]).absolute(), Path(task["collected_file"]), Collected(params["clusters"], params["other_clusters"]))
+    result = background_plan.wait_for_result(background_plan.BackgroundTask(task["ansible_job_id"], task["results_file"]))
+    for warning in result.get("warnings", ()):
+        module.warn(str(warning))
+    found = {name: result[name] for name in RETURNED if name in result}
+    if (msg := background_plan.failure_message(result)) is not None:
+        return {"failed": True, "msg": msg, **found}
+    return {"changed": False, **found}
+
+
+def _waits_for_background(params: Mapping[str, Any]) -> bool:
+    """Return whether a task in the background waits to plan this run. A play before may have left the start of a plan of another run."""
+    task, landing = params["background_task"] or {}, Path(params["workdir"], "landing", params["run_id"])
+    return task.keys() >= BACKGROUND_TASK and Path(str(task["collected_file"])).parent.absolute() == landing.absolute()
+
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
-    """Return what RETURN documents."""
+    """Return the plans of all clusters, the landing files that were not used, and counts."""
+    if _waits_for_background(module.params):
+        return plan_of_background(module)
     params, where = module.params, options.session_arguments(module)
     check_strategies(params["topic_strategies"])
     workdir = Path(params["workdir"]).absolute()
@@ -265,12 +325,15 @@ def main() -> None:
                 "type": "dict",
                 "options": {"pid": {"type": "int", "required": True}, "started_at": {"type": "float", "required": True}},
             },
+            "background_task": {"type": "dict"},
             **options.SPARK_ARGUMENTS,
         },
         required_by={"collected_file": "playbook_process"},
         supports_check_mode=True,
     )
-    trace = import_error("pyspark.sql", "pyarrow", *(["psutil"] if module.params["collected_file"] else []))
+    trace = import_error(
+        "pyspark.sql", "pyarrow", *(["psutil"] if module.params["collected_file"] or module.params["background_task"] else [])
+    )
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)
     run_and_exit(module, lambda: recovery_plan(module), "plans that were not finished are unchanged")

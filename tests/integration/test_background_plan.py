@@ -130,7 +130,7 @@ def test_it_plans_what_the_file_names_once_it_is_there(tmp_path: Path) -> None:
 import json, threading, time
 from pathlib import Path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import collected
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import evidence_confirmation as collected
 wait = collected.wait_until_collected
 def waited(workdir, path):
     assert not Path({str(tmp_path / "plans")!r}).exists()

@@ -29,7 +29,7 @@ def find_owner(pid: int, started_at: float) -> psutil.Process:
     """Return the process `pid` that started at `started_at` (seconds since the epoch). Raises RecoveryError if it has ended."""
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        if abs(process.create_time() - started_at) < SAME_START_SECONDS and _is_running(process):
+        if abs(process.create_time() - started_at) < SAME_START_SECONDS and is_running(process):
             return process
     raise RecoveryError(f"process {pid}, which started this one, has ended")
 
@@ -51,7 +51,7 @@ def end_with(owner: psutil.Process) -> Iterator[None]:
 
 
 def _watch(owner: psutil.Process, done: threading.Event) -> None:
-    while _is_running(owner):
+    while is_running(owner):
         if done.wait(LOOK_SECONDS):
             return
     end_descendants()
@@ -74,14 +74,15 @@ def end_descendants() -> None:
             process.terminate()
     end = time.monotonic() + TERMINATE_SECONDS
     # psutil.wait_procs would take the exit codes of children, and then PySpark waits without end for a Java that has ended.
-    while (running := [process for process in descendants if _is_running(process)]) and time.monotonic() < end:
+    while (running := [process for process in descendants if is_running(process)]) and time.monotonic() < end:
         time.sleep(0.05)
     for process in running:
         with suppress(psutil.NoSuchProcess):
             process.kill()
 
 
-def _is_running(process: psutil.Process) -> bool:
+def is_running(process: psutil.Process) -> bool:
+    """Return whether a process has not ended. A zombie has: nothing has waited for it yet."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -9,13 +9,19 @@ there, and a cluster that has failed never writes one.
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    check_inside,
+    private_directory,
+    read_regular,
+    write_private,
+)
 
 LOOK_SECONDS = 0.1
 SHAPE = {"clusters": [str], "other_clusters": [str]}
@@ -28,6 +34,13 @@ class Collected(NamedTuple):
     other_clusters: list[str]
 
 
+def confirm(workdir: Path, path: Path, clusters: Collected) -> None:
+    """Write `path` (below `workdir`), for which the plan in the background waits. Raises FileError if it cannot be written, or not safely."""
+    check_inside(workdir, path)
+    private_directory(path.parent)
+    write_private(path, json.dumps(clusters._asdict()).encode())
+
+
 def wait_until_collected(workdir: Path, path: Path) -> Collected:
     """Wait until `path` (below `workdir`) exists, remove it, and return its content. Without a time limit: the playbook that writes it may end first,
     and with it this process.
@@ -36,8 +49,6 @@ def wait_until_collected(workdir: Path, path: Path) -> Collected:
     """
     while not path.exists():
         time.sleep(LOOK_SECONDS)
-    # Ansible's lineinfile changes the mode of the file after it has given it this name, and fails if it is gone then.
-    time.sleep(LOOK_SECONDS)
     check_inside(workdir, path)
     content = read_regular(path, follow=False)
     path.unlink(missing_ok=True)

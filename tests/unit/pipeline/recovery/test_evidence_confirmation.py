@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.collected import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.evidence_confirmation import (
     Collected,
     parse,
     wait_until_collected,

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Gives a plan in the background (a task with `async`) what ties it to the playbook: the playbook's process, and a file to wait for.
+
+Only the control node knows that process, and the file needs a new name for each start: another batch, or a killed playbook, may have left its file.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import psutil
+from ansible.plugins.action.normal import ActionModule as NormalAction
+
+
+class ActionModule(NormalAction):  # type: ignore[misc]
+    """Ansible's action for modules, which adds these options to a task with `async`."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the module's result, or that of its start, with the name of the file."""
+        options = self._task.args
+        if not self._task.async_val or not {"workdir", "run_id"} <= options.keys():
+            return super().run(tmp, task_vars)
+        path = Path(str(options["workdir"]), "landing", str(options["run_id"]), f".collected-{secrets.token_hex(10)}.json")
+        options["collected_file"], options["playbook_process"] = str(path), _playbook_process()
+        return super().run(tmp, task_vars) | {"collected_file": str(path)}
+
+
+def _playbook_process() -> dict[str, Any]:
+    """Return id and start time of the process of ansible-playbook. Ansible runs this code in a worker, which is a child of that process."""
+    parent = multiprocessing.parent_process()
+    pid = os.getpid() if parent is None or parent.pid is None else parent.pid
+    return {"pid": pid, "started_at": psutil.Process(pid).create_time()}
