@@ -153,11 +153,7 @@ EXAMPLES = r"""
   register: plan
   run_once: true
 
-- name: Collect evidence
-  streamops.kafka_recovery.kafka_replica_log_info:
-    cluster: "{{ inventory_hostname }}"
-    workdir: "{{ kafka_recovery_workdir }}"
-    run_id: "{{ kafka_recovery_run_id }}"
+# Here tasks with kafka_replica_log_info collect the evidence of each cluster.
 
 - name: Plan all clusters with the Spark that was started before
   streamops.kafka_recovery.kafka_recovery_plan:

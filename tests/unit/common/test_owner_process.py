@@ -38,7 +38,9 @@ ENDS_WITHIN_SECONDS = 5.0
 
 @pytest.fixture
 def owner() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True) as process:
+    # Programs that a shell starts in the background ignore SIGINT, and so would this one.
+    listens = "import signal, time; signal.signal(signal.SIGINT, signal.default_int_handler); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", listens], start_new_session=True) as process:
         yield process
         process.kill()
 
