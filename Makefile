@@ -1,3 +1,4 @@
+# make help    this list
 # make setup   everything that the rest needs, in .venv, .cache and the user's cache; quick when nothing changed
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make gameday  a rehearsal: a local fleet breaks, you recover it, and get a score: SEED=7 LEVEL=easy|normal|hard
@@ -43,7 +44,13 @@ SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter outpu
 WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { failed=$$?; break; }; done; \
 	$(BIN)/python -m skipped .cache/junit || failed=$${failed:-$$?}; exit $${failed:-0}
 
-.PHONY: setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
+.DEFAULT_GOAL := help
+
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
+
+# The comment at the top of this file.
+help:
+	@sed -n '/^#/!q; s/^# //p' Makefile
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)

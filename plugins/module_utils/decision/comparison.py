@@ -115,40 +115,40 @@ class Comparison:
         return {broker, *(one for pair in same for one in (pair.broker_a, pair.broker_b))}
 
     def relation(self, one: Log, other: Log) -> Relation:
-        """How the log of `other` relates to that of `one`."""
+        """Return how the log of `other` relates to that of `one`."""
         pair = self._pair(one.broker_id, other.broker_id)
         if pair is None:
             return Relation(other, UNKNOWN, None, None, NO_COMPARISON)
         return Relation(other, pair.relation, pair.shorter, pair.common_offset, pair.reason)
 
     def held(self, log: Log, point: Point) -> int:
-        """How much of the records that `point` proves committed this log holds. What could not be compared counts as nothing held."""
+        """Return the offset below which this log holds the records that `point` proves committed; 0 if the logs were not compared."""
         return self._held(log, point) or 0
 
     def _held(self, log: Log, point: Point) -> int | None:
-        """As `held`, None if the logs could not be compared."""
+        """Return the same as `held`, or None if the logs were not compared."""
         if point.holder == log.broker_id:
             return point.offset
         pair = self._pair(log.broker_id, point.holder)
         return None if pair is None or pair.common_offset is None else min(point.offset, pair.common_offset)
 
     def proven(self, log: Log) -> int:
-        """Up to which offset this log holds what is known to be committed."""
+        """Return the greatest offset below which this log holds every record that is proven committed."""
         if log.broker_id not in self._proven:
             self._proven[log.broker_id] = max((self.held(log, point) for point in self.points), default=0)
         return self._proven[log.broker_id]
 
     def holds_all_points(self, log: Log) -> bool:
-        """Whether this log holds all that is proven committed."""
+        """Return whether this log holds every record that is proven committed."""
         return all(self.held(log, point) >= point.offset for point in self.points)
 
     def lacking(self, log: Log) -> tuple[Lack, ...]:
-        """What is proven committed and this log is known to lack."""
+        """Return what is proven committed and this log is known to lack."""
         found = ((point, self._held(log, point)) for point in self.points)
         return tuple(Lack(point, held) for point, held in found if held is not None and held < point.offset)
 
     def resolved(self, log: Log) -> bool:
-        """Whether this log is, or continues, a log that holds every committed record by the ISR history.
+        """Return whether this log is, or continues, a log that holds every committed record by the ISR history.
 
         If such a log is party to a fork that is hidden in this one, whether this one continues it is not known.
         """
@@ -167,10 +167,9 @@ class Comparison:
         return brokers_of(self.hidden_forks(self.relation(log, other) for other in others))
 
     def hidden_forks(self, relations: Iterable[Relation]) -> tuple[Pair, ...]:
-        """Return the forks between two logs which both seem to be prefixes of one log, or that log. One of them is not.
+        """Return forks between two logs that both seem to be prefixes of the same log. Compaction can hide such a fork: it removed one branch's records.
 
-        relations  how logs relate to that one, those on fenced brokers, too. If compaction has removed the records of one branch from it, a comparison
-                   with it does not find the fork
+        relations  how logs relate to that same log, also those on fenced brokers
         """
         if not self.forks:
             return ()
@@ -178,10 +177,10 @@ class Comparison:
         return tuple(pair for pair in self.forks if {pair.broker_a, pair.broker_b} <= brokers)
 
     def ranked(self, ranking: Ranking) -> tuple[Log, ...]:
-        """The survivors, best first. Ties go to the log that starts first, then to the order of the assignment.
+        """Return the survivors, best first. Ties go to the log that starts first, then to the order of the assignment.
 
-        Where every log is a prefix of one, that one is also the plain maximum of (last-written epoch, log end offset), because it holds whatever
-        another proves. Where logs fork, proof of commitment is worth more than a later epoch.
+        If every log is a prefix of one, that one is also the maximum of (last-written epoch, log end offset), because it holds all that
+        another proves. If logs fork, proof of commitment counts more than a later epoch.
         """
         if ranking == Ranking.KIP1275:
             return tuple(sorted(self.survivors, key=lambda log: (-_known(log.partition_leader_epoch, -1), -log.end, _start(log))))
@@ -199,13 +198,15 @@ class Comparison:
         return tuple(log.broker_id for log in logs if _start(log) == first)
 
     def contradicted(self) -> bool:
-        """Whether every log that the ISR history calls complete is known to lack something that is proven committed."""
+        """Return whether every log that the ISR history calls complete is known to lack something that is proven committed."""
         complete = [log for log in self.survivors if self.resolved(log)]
         return bool(complete) and all(map(self.lacking, complete))
 
     def singled_out(self, winner: Log, relations: tuple[Relation, ...]) -> bool:
-        """Whether proof of commitment leaves one branch of a fork: the winner holds the greatest proven offset, so do at most logs that are
-        prefixes of the winner's (or equal to it), a log that forked from it does not, and nothing is proven that the winner lacks."""
+        """Return whether proof of commitment leaves exactly one branch of a fork.
+
+        Only the winner and its prefixes reach the greatest proven offset, a forked log does not, and the winner lacks nothing that is proven.
+        """
         if all(row.relation != FORKED for row in relations):
             return False
         greatest = max((point.offset for point in self.points), default=0)
@@ -224,12 +225,12 @@ def _start(log: Log) -> float:
 
 
 def follows(row: Relation) -> bool:
-    """Whether the other's log is the winner's, or a prefix of it."""
+    """Return whether the other's log is the winner's, or a prefix of it."""
     return row.relation == SAME or (row.relation == PREFIX and row.shorter == row.other.broker_id)
 
 
 def is_beyond(row: Relation, winner: Log) -> bool:
-    """Whether the other's high watermark lies above what the winner shares with it."""
+    """Return whether the other's high watermark lies above what the winner shares with it."""
     return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)
 
 

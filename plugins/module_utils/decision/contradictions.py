@@ -23,18 +23,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 
 def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterator[str]:
-    """Yield what contradicts the landing file's own rules. `pairs`: how many comparisons the document has.
+    """Yield a sentence for each contradiction inside one document. `pairs`: how many comparisons the document has.
 
-    The seal proves that this is what the gathering wrote, so a defect means that writer and reader disagree; then nothing of it proves anything.
+    The seal proves that the document is as it was written. So a contradiction is a defect of what wrote it, and the whole document proves nothing.
     """
     replicas = {*state.replicas}
     if not replicas or len(replicas) < len(state.replicas):
         yield "replicas is empty, or names a broker twice"
     if state.leader >= 0 and state.leader not in replicas:
-        yield f"its leader is broker {state.leader}, which is none of its replicas"
+        yield f"its leader is broker {state.leader}, which is not one of its replicas"
     # Kafka does not filter the ELR: after a reassignment, or a cancelled one, it may name a broker that is no replica any more.
     if not replicas.issuperset(state.isr):
-        yield "isr names a broker that is none of its replicas"
+        yield "isr names a broker that is not one of its replicas"
     if (state.min_insync_replicas or 1) > max(1, len(state.replicas)):
         yield "min_insync_replicas is greater than the number of replicas"
     logs = {log.broker_id: log for log in found.logs}

@@ -95,13 +95,9 @@ class Decision:
     best_first    all replicas in the order in which they should lead
     reason        why it is held: the reason code, not a sentence; None if it is not held
     survivors     logs that were read, in the order of the assignment; `ranked`: best first
-    tails         survivors that hold records which the winner lacks
-    beyond        survivors whose high watermark lies above what the winner shares with them
     lacking       what is proven committed and the winner is known to lack
     hidden_forks  forks between two logs which both seem to be prefixes of the winner's, or identical
-    uncompared    survivors whose log could not be compared with the winner's
     corrupt       comparisons that found different bytes at one offset from one leader epoch
-    unwritten     survivors whose last-written epoch could not be read
     singled_out   whether proof of commitment leaves one branch of a fork
     resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
     contradicted  whether each log that the ISR history calls complete is known to lack something that is proven committed
@@ -146,20 +142,24 @@ class Decision:
 
     @property
     def tails(self) -> tuple[Relation, ...]:
+        """Survivors that hold records which the winner lacks."""
         return tuple(
             row for row in self.relations if row.relation == FORKED or (row.relation == PREFIX and row.shorter != row.other.broker_id)
         )
 
     @property
     def beyond(self) -> tuple[Relation, ...]:
+        """Survivors whose high watermark lies above what the winner shares with them."""
         return tuple(row for row in self.relations if is_beyond(row, self.ranked[0]))
 
     @property
     def uncompared(self) -> tuple[Relation, ...]:
+        """Survivors whose log could not be compared with the winner's."""
         return tuple(row for row in self.relations if row.relation == UNKNOWN)
 
     @property
     def unwritten(self) -> tuple[int, ...]:
+        """Survivors whose last-written epoch could not be read."""
         return tuple(log.broker_id for log in self.survivors if log.last_written_epoch is None)
 
     @property
@@ -169,7 +169,10 @@ class Decision:
 
 
 def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None) -> Decision:
-    """Decide about one partition. Same evidence, same decision. `elr`: whether the cluster keeps eligible leader replicas, None where that is not known."""
+    """Return the decision about one partition: elect, hold or leave. The same evidence gives the same decision.
+
+    `elr`: whether the cluster keeps eligible leader replicas (KIP-966), None if that is not known.
+    """
     state = evidence.state or _UNREAD
     compared = Comparison(evidence, state)
     ranked = compared.ranked(policy.ranking)
@@ -236,7 +239,7 @@ def _word(
 
 
 def _may_hold_more(log: Log) -> bool:
-    """Whether a replica cannot be read now and may be read soon: it may hold more than any survivor."""
+    """Return whether a replica cannot be read now and may be read soon: it may hold more than any survivor."""
     return log.broker_state == COMING_BACK or log.silent
 
 
@@ -274,7 +277,7 @@ def _reason(
 
 
 def _is_ahead(evidence: PartitionEvidence, state: State, strategy: Strategy) -> bool:
-    """Whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then, and
+    """Return whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then, and
     one offset in one epoch is no longer one record. Aggressive gives up what fenced brokers hold, so it does not look at their epochs."""
     return any(
         max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > state.leader_epoch
@@ -284,7 +287,7 @@ def _is_ahead(evidence: PartitionEvidence, state: State, strategy: Strategy) -> 
 
 
 def _stands_best_first(evidence: PartitionEvidence, state: State, best_first: tuple[int, ...]) -> bool:
-    """Whether the controller, which takes the first live replica, would choose best-first from the order that stands.
+    """Return whether the controller, which takes the first live replica, would choose best-first from the order that stands.
 
     A broker that is coming back counts as live: it may be unfenced before the election.
     """

@@ -112,7 +112,7 @@ def _damaged(line: str | bytes) -> PartitionEvidence:
         text = line if isinstance(line, str) else line.decode()
         document = json.loads(text, object_pairs_hook=collect, parse_int=_integer)
     except (ValueError, RecursionError) as error:
-        raise DocumentError("a line that is no JSON") from error
+        raise DocumentError("a line that is not JSON") from error
     if {"topic", "partition"} & {*outermost}:
         raise DocumentError("a document that has its topic or partition twice")
     found = read(document)
@@ -125,9 +125,12 @@ def _integer(digits: str) -> int:
 
 
 def read(document: Any) -> PartitionEvidence:
-    """As `decode`, of a JSON value. Logs and proofs are put in order: in which they stand in the document decides nothing."""
+    """Return the evidence in a decoded document. Sorts logs and proofs, so that their order in the document has no effect.
+
+    Raises DocumentError as `decode`.
+    """
     if type(document) is not dict:
-        raise DocumentError("a line that is no object")
+        raise DocumentError("a line that is not an object")
     topic, partition = document.get("topic"), document.get("partition")
     if not (is_topic(topic) and is_id(partition)):
         raise DocumentError("a document without a valid topic and partition")
@@ -155,7 +158,10 @@ def read(document: Any) -> PartitionEvidence:
 
 
 def read_header(header: Mapping[str, Any]) -> ClusterHeader:
-    """The header of a landing file, whose names `snapshot` has checked. DocumentError if it cannot be used."""
+    """Return the facts of a landing file's header that decisions use. `formats.sealed_jsonl` has checked its names.
+
+    Raises DocumentError if it is damaged.
+    """
     try:
         found = build(HEADER, header, "")
     except DamagedError as error:

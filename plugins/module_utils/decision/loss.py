@@ -66,7 +66,7 @@ class _Upper(NamedTuple):
 
 
 def bounds(decision: Decision, cluster: ClusterHeader) -> Loss:
-    """Return the bounds of the loss if the winner leads."""
+    """Return lower bound, upper bound and estimate of the loss, in offsets, if the winner leads. None: not known. Without a survivor all are None."""
     winner, gaps = decision.winner, tuple(_gaps(decision))
     if winner is None:
         return Loss(None, NONE, gaps, None, NONE, None, UNKNOWN)

@@ -50,7 +50,7 @@ _MOST_UNCOUNTED = 3
 
 
 def loss_text(decision: Decision, loss: Loss, cluster: ClusterHeader) -> str | None:
-    """Return the bounds in a sentence, None if there is no survivor to elect."""
+    """Return one sentence with the bounds of `loss`, in offsets. None if there is no survivor to elect."""
     if decision.winner is None:
         return None
     text = _bounds(loss)

@@ -221,9 +221,12 @@ class DamagedError(ValueError):
 
 
 def build(shape: Shape[_Of], row: Any, place: str) -> _Of:
-    """Build what the shape says of a JSON object. Lists of numbers become tuples."""
+    """Return the object that `shape` builds from a JSON object. Lists of numbers become tuples.
+
+    `place`: where it stands in the document, for errors. Raises DamagedError for another type, an unknown field, or a missing or impossible value.
+    """
     if type(row) is not dict:
-        raise DamagedError(f"{place} is no object")
+        raise DamagedError(f"{place} is not an object")
     if not shape.fields.issuperset(row):
         unknown = min(ascii(f"{name:.60}") for name in row if name not in shape.fields)
         raise DamagedError(f"{place}{unknown} is a field that this version does not know")
@@ -243,7 +246,11 @@ def build(shape: Shape[_Of], row: Any, place: str) -> _Of:
 
 
 def build_each(shape: Shape[_Of], row: Mapping[str, Any], name: str, most: int, place: str = "") -> tuple[_Of, ...]:
+    """Return the objects of the list `row[name]`, built by `shape`; empty if it is absent.
+
+    `place`: where `row` stands, for errors. Raises DamagedError for another type, more than `most` rows, or a damaged row.
+    """
     rows = row.get(name, [])
     if type(rows) is not list or len(rows) > most:
-        raise DamagedError(f"{place}{name} is no list, or one of more than {most}")
+        raise DamagedError(f"{place}{name} is not a list, or has more than {most} rows")
     return tuple([build(shape, each, f"{place}{name}[{number}].") for number, each in enumerate(rows)])

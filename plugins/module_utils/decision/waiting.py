@@ -24,7 +24,7 @@ def registration(state: State) -> Registration:
 
 
 def waiting_for(evidence: PartitionEvidence, state: State, elr: bool | None) -> Iterator[tuple[int, str]]:
-    """Yield whom the controller may elect by itself, because the broker is there or comes back: first those that come back."""
+    """Yield id and state of each broker that the controller may elect by itself (KIP-966), those that are coming back first."""
     there = {log.broker_id for log in evidence.logs if not log.gone}
     waited = waited_for(registration(state), there, elr)
     if not waited:

@@ -142,7 +142,7 @@ def test_what_is_no_list_is_a_defect(path: str) -> None:
 def test_what_is_no_object_is_a_defect(path: str) -> None:
     for value in ROW:
         (defect,) = read(at(path, value)).defects
-        assert "is no object" in defect
+        assert "is not an object" in defect
 
 
 @pytest.mark.parametrize("path", ["", "logs.1.", "pairs.0.", "proofs.0.", "history.", "history.changes.0.", "healthy."])
@@ -233,7 +233,7 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Document], Any], str]] = {
     "watermark-after-end": (changed("logs.1", high_watermark=101), "the log of broker 2 starts"),
     "log-twice": (repeated("logs"), "two logs of one replica"),
     "foreign-log": (lambda sound: sound["logs"].append(sound["logs"][0] | {"broker_id": 7}), "outside the assignment"),
-    "leader-outside": (lambda sound: sound.update(leader=9), "none of its replicas"),
+    "leader-outside": (lambda sound: sound.update(leader=9), "not one of its replicas"),
     "isr-outside": (lambda sound: sound.update(isr=[2, 9]), "isr names a broker"),
     "no-log": (lambda sound: sound["logs"].pop(0), "nothing about the log of one of its replicas"),
     "pair-of-strangers": (changed("pairs.0", broker_b=8), MISFIT),
