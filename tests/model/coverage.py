@@ -27,6 +27,8 @@ VARIANTS = {
     "min ISR goes from 2 to 1 and back": Bounds(2, min_isr_changes=True, **SMALL),
     "ELR": Bounds(2, eligible_leader_replicas=True, **SMALL),
     "3 epochs, power cuts, ELR": Bounds(2, records=1, epochs=3, power_cuts=True, eligible_leader_replicas=True),
+    "4 replicas, 3 epochs, power cuts": Bounds(2, replicas=4, records=1, epochs=3, power_cuts=True),
+    "4 replicas, 3 epochs, power cuts, ELR": Bounds(2, replicas=4, records=1, epochs=3, power_cuts=True, eligible_leader_replicas=True),
     "3 epochs, all of these": Bounds(2, records=1, epochs=3, **EVERYTHING),
     "min ISR 1, unclean elections": Bounds(1, unclean_elections=True, **SMALL),
     "4 replicas, min ISR 3": Bounds(3, replicas=4, **SMALL),

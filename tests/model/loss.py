@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from model.logs import Log, common
 from model.partition import NOTHING, OUT, Replica
+from model.rules import still_complete
 
 
 def lost(committed: Iterable[Log], winner: Log) -> int:
@@ -25,7 +26,7 @@ def at_most(survivors: Sequence[Replica], winner: Log) -> int | None:
     """What the ISR's history allows, by the survivors since whose leaving the ISR was always too small to commit; None where it says nothing."""
     if any(one.since != NOTHING for one in survivors):
         return None
-    return lacking((one for one in survivors if not one.overtaken), winner)
+    return lacking(still_complete(survivors), winner)
 
 
 def lacking(complete: Iterable[Replica], winner: Log) -> int | None:

@@ -104,9 +104,24 @@ def _with_history(survivors: Survivors, tolerated: int) -> Winners:
         return elected
     if any(replica.since > tolerated for replica in survivors):
         return HOLD
-    complete = [replica for replica in survivors if not replica.overtaken]
+    complete = still_complete(survivors)
     able = [place for place, one in enumerate(survivors) if any(is_prefix(replica.log, one.log) for replica in complete)]
     return _best(survivors, able)
+
+
+def still_complete(survivors: Survivors) -> list[Replica]:
+    """The survivors that hold every committed record by the ISR history, without those that end before a fork: they may have lost their end since, in a
+    power cut, so they do not say which branch they were."""
+    forks = [
+        (one.log, other.log)
+        for one, other in combinations(survivors, 2)
+        if not is_prefix(one.log, other.log) and not is_prefix(other.log, one.log)
+    ]
+    return [
+        replica
+        for replica in survivors
+        if not replica.overtaken and not any(is_prefix(replica.log, one) and is_prefix(replica.log, other) for one, other in forks)
+    ]
 
 
 def _best(survivors: Survivors, among: Iterable[int]) -> Winners:

@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     PartitionEvidence,
     State,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof, isr_proof
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof, isr_proof, without_holders
 
 NO_COMPARISON = "the snapshot has no comparison of them"
 
@@ -78,7 +78,8 @@ class Comparison:
         self.corrupt = self._corrupt()
         self.points = tuple(self._points()) if self.survivors else ()
         self._proven: dict[int, int] = {}
-        self.isr_proof: IsrProof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
+        proof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
+        self.isr_proof: IsrProof = without_holders(proof, {broker for broker in proof.holders if self._ends_before_a_fork(broker)})
 
     def _corrupt(self) -> tuple[Pair, ...]:
         """The comparisons of survivors that found different bytes at one offset from one leader epoch, also those without the winner."""
@@ -159,6 +160,15 @@ class Comparison:
         if pair is None or not (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder)):
             return False
         return holder not in self._in_hidden_fork(log)
+
+    def _ends_before_a_fork(self, broker: int) -> bool:
+        """Return whether this broker's log is the same as, or a prefix of, both logs of a fork. Such a log does not say which of them it continued in."""
+
+        def is_before(other: int) -> bool:
+            pair = self._pair(broker, other)
+            return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == broker))
+
+        return any(broker not in brokers_of([fork]) and is_before(fork.broker_a) and is_before(fork.broker_b) for fork in self.forks)
 
     def _in_hidden_fork(self, log: Log) -> set[int]:
         if not self.forks:

@@ -5,11 +5,12 @@
 
 Since Kafka 3.7 nothing is committed while the ISR is smaller than min.insync.replicas. So a replica since whose leaving the ISR has always been
 smaller holds every committed record: it had them all when it left, none was committed since, and to follow a clean leader never truncates one.
+Unless it has lost the end of its log since, in a power cut or with its disk: so where logs fork, it proves a branch only if its log reaches into it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import History, RecordedState, State
@@ -48,6 +49,16 @@ def isr_proof(state: State, history: History | None, survivors: Sequence[int]) -
         left_at = changes[latest + 1].timestamp if latest + 1 < len(changes) else None
     gap = next(_gaps(state, history, inside, holders), None)
     return IsrProof(() if gap else holders, left_last, left_at, gap)
+
+
+def without_holders(proof: IsrProof, shorter: Collection[int]) -> IsrProof:
+    """Return the proof without the holders `shorter`, whose logs end where other logs fork, or before: they may have lost the end that was committed."""
+    if not shorter:
+        return proof
+    left = tuple(broker for broker in proof.holders if broker not in shorter)
+    names = ", ".join(f"broker {broker}" for broker in sorted(shorter))
+    gap = f"{names}, which left the ISR last, holds nothing beyond the fork: its log may have lost its end in a power cut or with its disk"
+    return proof._replace(holders=left, gap=None if left else gap)
 
 
 def _last(places: Iterable[int]) -> int:

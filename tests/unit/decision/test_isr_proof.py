@@ -114,3 +114,16 @@ def test_the_doubt_is_the_first_of_several_reasons() -> None:
 def test_without_a_history_or_survivors_there_is_neither_proof_nor_gap() -> None:
     assert proof_of(None) == IsrProof()
     assert proof_of(history(*PAST), survivors=False) == IsrProof()
+
+
+@pytest.mark.parametrize(("end", "holders"), [(15, (4,)), (11, (4,)), (10, ()), (4, ()), (0, ())])
+def test_a_log_that_ends_before_a_fork_does_not_say_which_branch_is_committed(end: int, holders: tuple[int, ...]) -> None:
+    """Raft's "Figure 8" on brokers 1 and 3: the branch of broker 1 is committed. Broker 4 held it all, and may have lost the end of its log in a power cut."""
+    past = history(
+        {"leader": 1, "isr": [1, 2, 3, 4]}, {"leader": 3, "isr": [2, 3, 4]}, {"leader": 2, "isr": [2, 4]}, {"isr": [2]}, {"leader": -1}
+    )
+    last = MadeUpLog.of((end, 0)) if end else MadeUpLog.of()
+    decision = decide(evidence(Situation("orders", {2: FENCED, 1: COMMITTED, 3: LATER, 4: last}, history=past)), Policy())
+    assert decision.isr_proof.holders == holders
+    assert (decision.reason, set(decision.choices) <= {1, 4}) == ((None, True) if holders else ("forked", True))
+    assert holders or "broker 4, which left the ISR last" in str(decision.isr_proof.gap)
