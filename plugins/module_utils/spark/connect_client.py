@@ -34,7 +34,8 @@ RETRY_MILLISECONDS = 4000
 
 def need_tls(remote: str) -> None:
     """Raise RecoveryError if secrets would be sent to that server in plain text."""
-    if "use_ssl=true" not in remote.lower().split(";")[1:]:
+    # PySpark distinguishes upper and lower case here, and of two values takes the last.
+    if [parameter for parameter in remote.split(";")[1:] if parameter.lower().startswith("use_ssl")] != ["use_ssl=true"]:
         raise RecoveryError(
             f"spark_secret_conf would be sent to {remote.partition(';')[0]} in plain text: use TLS (;use_ssl=true), or set it on that server"
         )

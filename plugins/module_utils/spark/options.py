@@ -23,7 +23,9 @@ SPARK_ARGUMENTS: dict[str, dict[str, Any]] = {
     "spark_remote": {"type": "str"},
     **CONF_ARGUMENTS,
 }
-SECRET = re.compile(r"secret|passw(or)?d|passphrase|token|credential|(access|account|private|api)[._-]?key", re.IGNORECASE)
+SECRET = re.compile(
+    r"secret|passw(or)?d|passphrase|token|credential|(access|account|private|api|encryption)[._-]?key|\.sas\.", re.IGNORECASE
+)
 # The name of a class, such as spark.hadoop.fs.s3a.aws.credentials.provider.
 NO_SECRET = ".provider"
 JAVA_OPTIONS = "javaoptions"

@@ -38,3 +38,23 @@ def test_the_name_localhost_is_never_the_other_user_on_the_other_address(monkeyp
         ):
             pass
         assert other.received() == b"" and HEADERS in frames(own.received())
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "sc://host",
+        "sc://host/;use_ssl=false",
+        "sc://host/;USE_SSL=true",
+        "sc://host/;use_ssl=TRUE",
+        "sc://host/;use_ssl=true;use_ssl=false",
+    ],
+)
+def test_a_secret_is_not_sent_where_pyspark_would_use_no_tls(remote: str) -> None:
+    """PySpark takes the last of two values, and only these letters."""
+    with pytest.raises(RecoveryError, match="in plain text"):
+        connect_client.need_tls(remote)
+
+
+def test_a_secret_is_sent_with_tls() -> None:
+    connect_client.need_tls("sc://host/;user_id=me;use_ssl=true")

@@ -43,6 +43,8 @@ def test_what_is_empty_was_not_named() -> None:
     [
         "spark.hadoop.fs.s3a.secret.key",
         "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.s3a.encryption.key",
+        "spark.hadoop.fs.azure.sas.container.account.blob.core.windows.net",
         "spark.hadoop.fs.azure.account.key.lake.blob.core.windows.net",
         "spark.ssl.keyPassword",
         "spark.hadoop.fs.s3a.session.token",

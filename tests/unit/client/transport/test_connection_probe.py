@@ -75,6 +75,19 @@ def test_a_login_has_no_more_rounds_than_a_mechanism_needs(broker: Broker, login
     assert len(broker.logins) == connection_probe.SASL_ROUNDS
 
 
+@pytest.mark.parametrize("offered", [["A" * 30_000], ["SCRAM-SHA-512\x1b[31m"], ["GSSAPI", *(f"M{number}" for number in range(5_000))]])
+def test_a_listener_cannot_fill_the_error_with_mechanisms(broker: Broker, offered: list[str]) -> None:
+    broker.answers[SASL_HANDSHAKE] = lambda _request: SaslHandshakeResponse[1](error_code=33, mechanisms=offered)
+    with pytest.raises(connection_probe.ProbeError, match=r"does not support PLAIN; set sasl_mechanism to one of (none|GSSAPI)") as refused:
+        connection_probe.probe(plain_login([broker.server]), "127.0.0.1", broker.port, 5.0)
+    assert len(str(refused.value)) < 200 and str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(("message", "shown"), [(None, ""), ("no such user\n", "no such user\\n"), ("x" * 10_000, "x" * 300 + "…")])
+def test_a_listener_cannot_fill_the_error_with_its_message(message: str | None, shown: str) -> None:
+    assert connection_probe.shortened(message) == shown
+
+
 def test_all_steps_share_one_time_limit(broker: Broker) -> None:
     """Each step comes within the limit, and all of them do not."""
     broker.answers |= {
