@@ -24,7 +24,7 @@ import pyarrow
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
 batch = SimpleNamespace(columns=[SimpleNamespace(to_pylist=lambda: [b"no JSON"]), SimpleNamespace(to_pylist=lambda: ["east"])])
 (made,) = worker.faults()([batch])
-assert made.to_pydict()["reason"] == ["a line that is no JSON"]
+assert made.to_pydict()["reason"] == ["a line that is not JSON"]
 assert "pandas" not in sys.modules
 import pandas
 assert pyarrow.table({"a": [1]}).to_pandas().a.tolist() == [1]
