@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Registration,
     after_unclean_shutdown,
     elected,
+    may_lead,
 )
 from rig import KafkaCluster, jars
 from rig.partition_change import NO_LEADER, Partition, PartitionChanges, controller
@@ -62,6 +63,19 @@ def test_elections_are_those_of_kafka(kafka: tuple[PartitionChanges, tuple[bool,
             assert leader == (election.broker if election else NO_LEADER), (partition, live, elr, unclean)
             compared += 1
     assert compared == len(features) * 27 * 8 * 8 * 2
+
+
+def test_preferred_elections_are_those_of_kafka(kafka: tuple[PartitionChanges, tuple[bool, ...]]) -> None:
+    """Of every partition with a live leader that is not its first replica."""
+    changes, features = kafka
+    compared = 0
+    for elr in features:
+        for partition, live in product((one for one in partitions() if not one.last_known_elr), SUBSETS):
+            for leader in {*partition.isr} & {*live} - {REPLICAS[0]}:
+                after = changes.preferred(as_kafka_has_it(partition)._replace(leader=leader), live, elr)
+                assert (after.leader == REPLICAS[0]) == may_lead(partition, REPLICAS[0], live), (partition, live, leader, elr)
+                compared += 1
+    assert compared == len(features) * 72
 
 
 def test_an_unclean_shutdown_leaves_what_kafka_leaves(kafka: tuple[PartitionChanges, tuple[bool, ...]]) -> None:

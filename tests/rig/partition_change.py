@@ -57,6 +57,11 @@ class PartitionChanges:
         """The partition after the controller has looked at it."""
         return self._built(partition, self._builder(partition, live, elr, 1, unclean))
 
+    def preferred(self, partition: Partition, live: Collection[int], elr: bool) -> Partition:
+        """The partition after a preferred election (KIP-460)."""
+        election = getattr(self._java.org.apache.kafka.controller, "PartitionChangeBuilder$Election")
+        return self._built(partition, self._builder(partition, live, elr, 1, False).setElection(election.PREFERRED))
+
     def after_unclean_shutdown(self, partition: Partition, broker: int, elr: bool, min_isr: int) -> Partition:
         """The partition after a broker has registered that was not shut down cleanly, before it is unfenced. Nobody else is alive."""
         builder = self._builder(partition, (), elr, min_isr, False)

@@ -61,16 +61,25 @@ def elr_is_on(level: int | None) -> bool | None:
     return None if level is None else level > 0
 
 
+def _eligible(partition: Registration) -> tuple[int, ...]:
+    """Return the members of the ISR, or of the ELR if the ISR is empty. An ELR from before the feature was switched off counts."""
+    return partition.isr or partition.elr
+
+
+def may_lead(partition: Registration, broker: int, live: Collection[int]) -> bool:
+    """Return whether the controller makes this broker the leader without loss, as in a preferred election (KIP-460). `live`: as for `elected`."""
+    return broker in live and broker in _eligible(partition)
+
+
 def elected(partition: Registration, live: Collection[int], elr: bool, unclean: bool) -> Election | None:
     """Return which broker the controller elects if it examines the partition now, None if it elects none.
 
     `live`: the brokers that are unfenced and whose log directory of this partition is online. `elr`: as in ElectionConfig.
     `unclean`: whether any live replica will do, because of the topic's config or because an unclean election is asked for (KIP-460).
     """
-    # With a member in the ISR the ELR does not count. An ELR that stands from before the feature was switched off does.
-    eligible = partition.isr or partition.elr
+    eligible = _eligible(partition)
     for broker in partition.replicas:
-        if broker in eligible and broker in live:
+        if may_lead(partition, broker, live):
             return Election(broker, Why.ISR if partition.isr else Why.ELR)
     # Not while a member of the ELR may come back, also if it never does.
     if elr and not eligible and len(partition.last_known_elr) == 1 and partition.last_known_elr[0] in live:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected, may_lead
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
@@ -82,14 +82,16 @@ def needed(state: PartitionState, election_type: str) -> bool:
 def expected_leader(state: PartitionState, election_type: str, elr: bool | None = None) -> int | None:
     """Return the id of the broker that the controller elects, as far as `state` shows; None if it elects none.
 
-    Preferred: the first replica, if it is alive and in ISR or ELR. Unclean: a replica that can lead without loss, then the last known leader
-    (KIP-966), then the first replica that is alive. `elr`: whether the cluster keeps eligible leader replicas; None (not known) counts as true.
+    Preferred: the first replica, if it is alive and in the ISR, or in the ELR if the ISR is empty. Unclean: a replica that can lead without loss, then the
+    last known leader (KIP-966), then the first replica that is alive.
+
+    `elr`: whether the cluster keeps eligible leader replicas; None (not known) counts as true.
     """
     alive = [broker for broker in state.replicas if broker not in state.offline_replicas]
+    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
     if election_type == PREFERRED:
         first = state.replicas[0]
-        return first if first in alive and first in {*state.isr, *state.eligible_leader_replicas} else None
-    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
+        return first if may_lead(registered, first, alive) else None
     election = elected(registered, alive, elr is not False, unclean=True)
     return election.broker if election else None
 

@@ -63,12 +63,17 @@ def states(draw: st.DrawFn) -> PartitionState:
 def test_who_is_elected_is_a_live_replica_and_a_preferred_election_loses_nothing(state: PartitionState, election_type: str) -> None:
     leader = expected_leader(state, election_type)
     alive = set(state.replicas) - set(state.offline_replicas)
-    clean = alive & {*state.isr, *state.eligible_leader_replicas}
+    clean = alive & {*(state.isr or state.eligible_leader_replicas)}
     if election_type == PREFERRED:
         assert leader == (state.replicas[0] if state.replicas[0] in clean else None)
     else:
         assert (leader is None) == (not alive)
         assert leader is None or leader in (clean or alive), "who can lead without loss comes before all others"
+
+
+def test_an_eligible_replica_is_not_preferred_while_the_isr_has_a_member() -> None:
+    assert expected_leader(led_by(2, (1, 2, 3), isr=(2, 3), eligible_leader_replicas=(1,)), PREFERRED) is None
+    assert expected_leader(led_by(-1, (1, 2, 3), isr=(), eligible_leader_replicas=(1,)), PREFERRED) == 1
 
 
 def test_an_unclean_election_takes_clean_ones_then_the_last_known_leader_then_the_first_that_is_alive() -> None:
