@@ -106,8 +106,8 @@ options:
         required: true
   background_task:
     description:
-      - The registered result of an earlier task of this module with C(async) and C(poll=0), which starts Spark and waits. This task tells it that the
-        evidence of O(clusters) is complete, waits until it has planned, and returns its result. Its other options count, not those of this task.
+      - The registered result of an earlier task of this module with C(async) and C(poll=0), which starts Spark and waits. This task confirms that
+        the evidence of O(clusters) is complete, waits until the other has planned, and returns its result. Its other options count, not those of this task.
       - A value that is not such a result has no effect, and this task plans by itself, for example in check mode, which has no tasks with C(async).
     type: dict
 extends_documentation_fragment:

@@ -156,19 +156,19 @@ class Comparison:
         return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
 
     def _continues(self, log: Log, holder: int) -> bool:
-        pair = self._pair(log.broker_id, holder)
-        if pair is None or not (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder)):
-            return False
-        return holder not in self._in_hidden_fork(log)
+        return self._is_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)
+
+    def _is_start(self, broker: int, other: int) -> bool:
+        """Return whether the log of `broker` is the same as that of `other`, or a prefix of it."""
+        pair = self._pair(broker, other)
+        return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == broker))
 
     def _ends_before_a_fork(self, broker: int) -> bool:
         """Return whether this broker's log is the same as, or a prefix of, both logs of a fork. Such a log does not say which of them it continued in."""
-
-        def is_before(other: int) -> bool:
-            pair = self._pair(broker, other)
-            return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == broker))
-
-        return any(broker not in brokers_of([fork]) and is_before(fork.broker_a) and is_before(fork.broker_b) for fork in self.forks)
+        return any(
+            broker not in brokers_of([fork]) and self._is_start(broker, fork.broker_a) and self._is_start(broker, fork.broker_b)
+            for fork in self.forks
+        )
 
     def _in_hidden_fork(self, log: Log) -> set[int]:
         if not self.forks:
