@@ -113,6 +113,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.first_answer
+  - streamops.kafka_recovery.evidence_size
   - streamops.kafka_recovery.quorum_watch
   - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
@@ -279,7 +280,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_origin
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import FIRST_ANSWER_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
+    EVIDENCE_SIZE_ARGUMENTS,
+    FIRST_ANSWER_ARGUMENTS,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
@@ -306,6 +310,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         workdir=module.workdir,
         duration=params["duration"],
         first_answer_seconds=params["first_answer_seconds"],
+        max_evidence_rows=params["max_evidence_rows"],
         attempts=params["election_attempts"],
         data_loss_allowed=params["allow_data_loss"],
         check_mode=module.check_mode,
@@ -377,6 +382,7 @@ def main() -> None:
             "decide_again": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
+            **EVIDENCE_SIZE_ARGUMENTS,
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
             **backend_selection.BACKEND_ARGUMENTS,

@@ -640,5 +640,8 @@ def test_invented_offsets_hide_no_proof() -> None:
 def test_evidence_that_is_too_much_at_once_is_refused() -> None:
     states = [PartitionState("t", number, "id", -1, 1, (1, 2, 3), (), (), (), ()) for number in range(28_572)]
     collect.check_size(states[:-1])
-    with pytest.raises(RecoveryError, match=r"evidence of 28572 partitions would be 200004 rows .* partitions_file"):
+    with pytest.raises(
+        RecoveryError, match=r"28572 partitions would be 200004 rows .* kafka_recovery_max_evidence_rows=200004, .* partitions_file"
+    ):
         collect.check_size(states)
+    collect.check_size(states, 200_004)
