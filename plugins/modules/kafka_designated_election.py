@@ -69,11 +69,13 @@ options:
     description:
       - Strategies that a plan may have. A plan with another strategy, for all topics or for one, is refused before anything is elected.
       - The decision before an election takes its strategy from the plan. So this limits what a plan file that was forged or approved by mistake can elect.
+      - By default a plan in the directory C(plans) of O(workdir), where only the user of the run can write, may have every strategy. Other plans may have
+        V(none), V(balanced) or V(kip966_balanced), which elect only on evidence that proves the leader.
       - A bare KIP-1275 file has no strategy and is elected unchanged, so it is refused unless V(aggressive) is allowed. O(partitions) is not limited.
+      - A plan with V(aggressive), or a bare file, is also refused if another user could have written it. C(chmod go-w) is the remedy.
     type: list
     elements: str
     choices: [none, balanced, kip966_balanced, aggressive]
-    default: [none, balanced, kip966_balanced, aggressive]
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -111,6 +113,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.first_answer
+  - streamops.kafka_recovery.evidence_size
   - streamops.kafka_recovery.quorum_watch
   - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
@@ -276,8 +279,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_strategies
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import FIRST_ANSWER_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_origin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
+    EVIDENCE_SIZE_ARGUMENTS,
+    FIRST_ANSWER_ARGUMENTS,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
@@ -295,7 +301,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         check_inside(module.workdir, Path(params["plan"]))
     plan = plan_file.load(params["plan"]) if params["plan"] else {}
     if plan:
-        check_strategies(plan, params["allowed_strategies"], params["plan"])
+        check_origin(plan, Path(params["plan"]), module.workdir, params["allowed_strategies"])
     choose_backend(module, cluster, plan.get("backend"))
     recovery = Recovery(
         cluster,
@@ -304,6 +310,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         workdir=module.workdir,
         duration=params["duration"],
         first_answer_seconds=params["first_answer_seconds"],
+        max_evidence_rows=params["max_evidence_rows"],
         attempts=params["election_attempts"],
         data_loss_allowed=params["allow_data_loss"],
         check_mode=module.check_mode,
@@ -371,10 +378,11 @@ def main() -> None:
             "plan": {"type": "path"},
             "partitions": {"type": "list", "elements": "dict", "options": designation},
             "allow_data_loss": {"type": "bool", "default": False},
-            "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies, "default": strategies},
+            "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies},
             "decide_again": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
+            **EVIDENCE_SIZE_ARGUMENTS,
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
             **backend_selection.BACKEND_ARGUMENTS,

@@ -68,6 +68,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.first_answer
+  - streamops.kafka_recovery.evidence_size
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
@@ -179,6 +180,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
+    EVIDENCE_SIZE_ARGUMENTS,
     FIRST_ANSWER_ARGUMENTS,
     STRATEGY_ARGUMENTS,
     aggressive_ones,
@@ -230,7 +232,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         states, absent = known_of(wanted, known)
     if absent:
         module.ansible.warn(absence(absent))
-    sources = Sources(cluster, module.connection, module.workdir, params["cluster"], module.budget)
+    sources = Sources(cluster, module.connection, module.workdir, params["cluster"], module.budget, params["max_evidence_rows"])
     warnings: list[str] = []
     found = sources.collect(states, warnings, awaited=aggressive_ones((state.key for state in states), params))
     for warning in warnings:
@@ -298,6 +300,7 @@ def main() -> None:
             **workdir_arguments(),
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
+            **EVIDENCE_SIZE_ARGUMENTS,
             **STRATEGY_ARGUMENTS,
             "preview": {"type": "int", "default": 10},
             **backend_selection.BACKEND_ARGUMENTS,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from integration.support import Operator, by_partition, run_module
+from integration.support import Operator, by_partition, failure, run_module
 
 from rig import Damage
 
@@ -20,7 +20,11 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
     file.write_text(json.dumps({"partitions": [{"topic": "bare", "partition": p, "designatedLeader": b} for p, b in LEADERS.items()]}))
     before = east.states("bare")
 
-    held = east.ask("kafka_designated_election", **east.files("held"), plan=str(file))
+    bare = {"plan": str(file), "allowed_strategies": ["aggressive"]}
+    assert "is not among allowed_strategies" in failure(
+        "kafka_designated_election", {**east.connection, **east.files("held"), "plan": str(file)}
+    )
+    held = east.ask("kafka_designated_election", **east.files("held"), **bare)
     assert {row["reason_code"] for row in held["results"]} == {"data_loss_not_allowed"}
     assert east.states("bare") == before
 
@@ -36,7 +40,7 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
     }  # fmt: skip
     assert {key: state.leader for key, state in east.states("bare").items()} == {("bare", p): LEADERS[p] if p == 0 else -1 for p in LEADERS}
 
-    elected = east.ask("kafka_designated_election", diff=True, **east.files("1"), plan=str(file), allow_data_loss=True)
+    elected = east.ask("kafka_designated_election", diff=True, **east.files("1"), **bare, allow_data_loss=True)
     results = by_partition(elected["results"])
     after = east.states("bare")
     for (topic, partition), row in results.items():

@@ -91,7 +91,8 @@ def test_the_manual_output_has_what_is_designated_and_candidates_beside_it_and_c
     assert leaders == {0: BEHIND, 1: AHEAD, 2: AHEAD, 3: -1}
 
     log = RequestLog(operator.cluster)
-    again = operator.ask("kafka_designated_election", **operator.files("again"), plan=str(file), allow_data_loss=True)
+    bare = {"plan": str(file), "allowed_strategies": ["aggressive"]}
+    again = operator.ask("kafka_designated_election", **operator.files("again"), **bare, allow_data_loss=True)
     assert {(row["partition"], row["outcome"], row["leader"]) for row in again["results"]} == {
         (0, "already_online", BEHIND), (1, "already_online", AHEAD), (2, "already_online", AHEAD),
     }  # fmt: skip
@@ -254,4 +255,5 @@ def test_a_file_that_cannot_be_meant_is_refused_with_the_place(
 ) -> None:
     file = tmp_path / "wrong.json"
     file.write_text(content)
-    assert words in failure(module, {**operator.connection, **operator.files("wrong"), option: str(file)})
+    allowed = {"allowed_strategies": ["aggressive"]} if option == "plan" else {}
+    assert words in failure(module, {**operator.connection, **operator.files("wrong"), **allowed, option: str(file)})

@@ -154,7 +154,8 @@ def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     file = operator.workdir / "epoch.json"
     named = [{"topic": topic, "partition": 0, "designatedLeader": broker} for topic, (_, _, broker) in best.items()]
     file.write_text(json.dumps({"partitions": named}))
-    operator.ask("kafka_designated_election", **operator.files("epoch"), plan=str(file), allow_data_loss=True)
+    bare = {"plan": str(file), "allowed_strategies": ["aggressive"]}
+    operator.ask("kafka_designated_election", **operator.files("epoch"), **bare, allow_data_loss=True)
 
     # Other tests of this cluster have made __consumer_offsets. While a partition of it is offline, no fork is decided without what its groups have read.
     if internal := {state.topic for state in small.describe() if state.topic in INTERNAL_TOPICS}:

@@ -28,7 +28,8 @@ def quiet(prepared: Callable[[str], Operator]) -> Iterator[Operator]:
 
 def refused(operator: Operator, **params: Any) -> str:
     """The error of an election that is allowed to lose data."""
-    return failure("kafka_designated_election", {**operator.connection, **operator.files("wrong"), "allow_data_loss": True, **params})
+    allowed = {"allow_data_loss": True, "allowed_strategies": ["aggressive"]}
+    return failure("kafka_designated_election", {**operator.connection, **operator.files("wrong"), **allowed, **params})
 
 
 def designated(leader: int, topic: str = TOPIC, partition: int = 0) -> dict[str, Any]:

@@ -27,8 +27,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     READ,
+    TURNS,
     WRITE,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, quorum, topic_configs
@@ -121,13 +123,16 @@ class Cluster(FollowerClient):
     def _send_write(self, make: Callable[[], Any]) -> Any:
         """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one.
 
-        A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`).
+        A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`). Each broker has
+        `request_timeout`, all of them together have TURNS times as long, so one change never waits for a hundred brokers.
         """
         reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
         nodes = sorted(
             self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != writer, node == reader, node)
         )
-        return self._answered(make, nodes, self._connection.request_timeout, WRITE)
+        limit = self._connection.request_timeout
+        with deadline.until(time.monotonic() + TURNS * limit):
+            return self._answered(make, nodes, limit, WRITE)
 
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)

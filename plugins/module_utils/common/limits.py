@@ -39,9 +39,9 @@ PARTITIONS = 150_000
 IDS = 32
 # Broker ids in all lists of these partitions: replicas, ISR, ELR and so on. Three replicas make six to nine.
 REPLICA_IDS = 12 * PARTITIONS
-# Partitions, their replicas, and pairs of replicas whose logs are compared, whose evidence is collected at once: 28,000 partitions of three
-# replicas each.
-EVIDENCE_ROWS = 200_000
+# Partitions, their replicas, and pairs of replicas whose logs are compared, whose evidence is collected at once unless an operator sets another
+# number: 28,000 partitions of three replicas each. ROW_KB: memory of one row, as collected and as decided on.
+EVIDENCE_ROWS, ROW_KB = 200_000, 1
 # Partitions that a module returns. One takes about 5 kB, most of it as JSON.
 RETURNED_PARTITIONS = 10_000
 # The largest known clusters have some hundreds of brokers. Each unfenced one gets a connection, each fenced one a thread.

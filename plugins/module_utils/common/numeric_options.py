@@ -24,6 +24,7 @@ MINIMUMS = {
     "retention_days": 1,
     "max_plan_age": 0.0,
     "first_answer_seconds": 0.0,
+    "max_evidence_rows": 1,
 }
 EXCLUSIVE_MINIMUMS = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 

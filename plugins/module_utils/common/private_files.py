@@ -109,10 +109,9 @@ def check_inside(workdir: Path, path: Path) -> None:
 
     Paths outside of the workdir are not checked: they are the operator's.
     """
-    # Not resolve(), which would follow the links that this must find.
-    top, named = (Path(os.path.abspath(name)) for name in (workdir, path))  # noqa: PTH100
-    if top not in named.parents:
+    if not is_below(workdir, path):
         return
+    top, named = map(_absolute, (workdir, path))
     try:
         for folder in (top, *(folder for folder in reversed(named.parents) if top in folder.parents)):
             check_directory(folder)
@@ -121,6 +120,36 @@ def check_inside(workdir: Path, path: Path) -> None:
         return
     except OSError as error:
         raise FileError(f"{named} cannot be read: {error.strerror}; fix the permissions of the workdir") from error
+
+
+def is_below(folder: Path, path: Path) -> bool:
+    """Return whether a path leads to a place below `folder`, by their names."""
+    return _absolute(folder) in _absolute(path).parents
+
+
+def _absolute(path: Path) -> Path:
+    # Not resolve(), which would follow the links that `check_inside` must find.
+    return Path(os.path.abspath(path))  # noqa: PTH100
+
+
+def check_writers(path: Path) -> None:
+    """Raise FileError if another user could have written a file: it belongs to that user, or others may write in it or in its directory.
+
+    In a directory with the sticky bit, as /tmp, others cannot replace a file. Links are followed. Raises FileError if there is no such file.
+    """
+    try:
+        found = path.resolve(strict=True)
+        status, folder = found.stat(), found.parent.stat()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+    if (other := next((each.st_uid for each in (status, folder) if each.st_uid not in (os.geteuid(), 0)), None)) is not None:
+        raise FileError(
+            f"{found} or its directory belongs to another user (uid {other}), who could have written it: review it, then copy it"
+        )
+    replaceable = folder.st_mode & 0o022 and not folder.st_mode & stat.S_ISVTX
+    if status.st_mode & 0o022 or replaceable:
+        name = shlex.quote(str(found.parent if replaceable else found))
+        raise FileError(f"others may write {found} or in its directory, so they could have written it: review it, then chmod go-w {name}")
 
 
 def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json", make: bool = True) -> Path:

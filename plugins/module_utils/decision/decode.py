@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     is_topic,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import contradictions
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs, without_discarded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     Broker,
     ClusterHeader,
@@ -145,7 +145,7 @@ def read(document: Any) -> PartitionEvidence:
             state,
             tuple(sorted(logs, key=_FIRST)),
             {(pair.broker_a, pair.broker_b): pair for pair in pairs},
-            tuple(sorted(build_each(PROOF, document, "proofs", MOST_PROOFS), key=repr)),
+            tuple(sorted(without_discarded(build_each(PROOF, document, "proofs", MOST_PROOFS), logs), key=repr)),
             _history(document.get("history")),
             None if healthy is None else build(HEALTHY, healthy, "healthy."),
         )

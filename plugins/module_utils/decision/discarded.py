@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     UNFENCED,
     Log,
     Pair,
+    Proof,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import LOG, DamagedError, build_each
 
@@ -61,6 +62,12 @@ def discard(logs: Sequence[Log], pairs: Sequence[Pair]) -> tuple[Sequence[Log], 
     misfits = [pair for pair in _without(pairs, wrong) if not fits(pair, by_broker)]
     wrong |= {broker for pair in misfits for broker in (pair.broker_a, pair.broker_b) if broker in outside}
     return [_discarded(log) if log.broker_id in wrong else log for log in logs], _without(pairs, wrong)
+
+
+def without_discarded(proofs: Sequence[Proof], logs: Sequence[Log]) -> Sequence[Proof]:
+    """Return the committed offsets that were not looked for in a discarded log."""
+    discarded = {log.broker_id for log in logs if log.error == IMPOSSIBLE_ANSWER}
+    return [proof for proof in proofs if proof.broker_id not in discarded] if discarded else proofs
 
 
 def _without(pairs: Sequence[Pair], brokers: set[int]) -> Sequence[Pair]:

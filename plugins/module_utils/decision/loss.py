@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Healthy,
     Log,
     PartitionEvidence,
+    Proof,
     State,
 )
 
@@ -100,6 +101,11 @@ def is_given_up(healthy: Healthy, decision: Decision, winner: Log) -> bool:
     return healthy.high_watermark > winner.end and not _still_counts(healthy, decision.evidence)
 
 
+def held_by(log: Log, evidence: PartitionEvidence) -> list[Proof]:
+    """Return the proofs of commitment that this log is known to hold."""
+    return [proof for proof in evidence.proofs if proof.held and proof.broker_id == log.broker_id]
+
+
 def age(evidence: PartitionEvidence, cluster: ClusterHeader) -> int | None:
     """Return the milliseconds from the last healthy snapshot to the loss of the leader, else to the collection of the evidence.
 
@@ -116,7 +122,8 @@ def age(evidence: PartitionEvidence, cluster: ClusterHeader) -> int | None:
 def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
     """Yield what each proof of commitment shows to be lost.
 
-    Clients may commit any offset. So an offset of a group counts only as a point: a survivor's batch confirms its leader epoch.
+    Clients may commit any offset. So an offset of a group counts only if a batch confirms its leader epoch: that of a survivor (a point), or of a fenced
+    broker that answered.
     """
 
     def lacking(offset: int, shared: int, source: str) -> _Lower:
@@ -130,6 +137,8 @@ def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
     for row in decision.fenced:
         if row.common_offset is not None:
             yield lacking(row.other.high_watermark or 0, row.common_offset, FENCED_BROKER)
+            for proof in held_by(row.other, decision.evidence):
+                yield lacking(proof.offset, row.common_offset, proof.source)
     healthy = decision.evidence.healthy
     if healthy and is_current(healthy, decision.state) and not is_given_up(healthy, decision, winner):
         yield lacking(healthy.high_watermark, winner.end, HEALTHY_SNAPSHOT)

@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     ISR_HISTORY,
     Loss,
     age,
+    held_by,
     is_current,
     is_given_up,
 )
@@ -71,12 +72,13 @@ def uncounted_text(decision: Decision) -> str | None:
         return None
     groups = {(proof.offset, proof.name or "") for proof in decision.evidence.proofs if proof.source == CONSUMER_GROUP}
     confirmed = {(point.offset, point.name) for point in decision.points}
+    confirmed |= {(proof.offset, proof.name or "") for row in decision.fenced for proof in held_by(row.other, decision.evidence)}
     beyond = sorted((-offset, name) for offset, name in groups - confirmed if offset > winner.end)
     if not beyond:
         return None
     named = ", ".join(f"offset {-offset}, committed by consumer group {name}" for offset, name in beyond[:_MOST_UNCOUNTED])
     more = f" and {len(beyond) - _MOST_UNCOUNTED} more" if len(beyond) > _MOST_UNCOUNTED else ""
-    return f"not counted, because no survivor's batch confirms {plural(len(beyond), 'it', 'them')}: {named}{more}"
+    return f"not counted, because no batch confirms {plural(len(beyond), 'it', 'them')}: {named}{more}"
 
 
 def _bounds(loss: Loss) -> str:

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
@@ -67,6 +68,7 @@ class Recovery:
     name                  of the cluster in the inventory
     duration              seconds for elections, and for collecting the evidence again
     attempts              how often an election that failed is tried again
+    max_evidence_rows     see `collect.check_size`
     first_answer_seconds  seconds beyond `duration` for partitions of which no replica has answered yet
     data_loss_allowed     for the results file, and for `report`
     decide_again          whether this run made the plan, so that partitions may be decided otherwise once offsets can be read
@@ -82,6 +84,7 @@ class Recovery:
         duration: float,
         attempts: int,
         first_answer_seconds: float = 0.0,
+        max_evidence_rows: int = EVIDENCE_ROWS,
         data_loss_allowed: bool = True,
         check_mode: bool = False,
         decide_again: bool = False,
@@ -98,7 +101,7 @@ class Recovery:
         }
         self._workdir = workdir
         self._duration, self._first_answer_seconds = duration, first_answer_seconds
-        self._attempts = attempts
+        self._attempts, self._max_evidence_rows = attempts, max_evidence_rows
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
         self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
         self._decide_again = decide_again
@@ -130,7 +133,7 @@ class Recovery:
 
         `source`: the name of the option or file in errors. Raises RecoveryError for an empty list and for a partition that is named twice.
         """
-        self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration)
+        self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration, self._max_evidence_rows)
         self._results += failed
         self.warnings += warnings
 
@@ -167,7 +170,7 @@ class Recovery:
 
     def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
         budget = Budget(self._duration, self._first_answer_seconds)
-        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
+        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget, self._max_evidence_rows)
         # The designated leaders of these answered for the plan, perhaps as late as now.
         awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
         live = collect_again(sources, wanted, self._plan.named, self._plan.survivors, awaited, left)

@@ -51,6 +51,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import keeps_elr
 
 BATCH = 1000
+ONLINE = (Outcome.ELECTED, Outcome.ALREADY_ONLINE)
 # Concurrent batches keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
@@ -129,9 +130,27 @@ def run(
         if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
             break
         time.sleep(RETRY_SECONDS)
+    failed = [entry for entry in entries if entry.key in results and results[entry.key].outcome == Outcome.FAILED]
+    results |= _online_after_all(cluster, journal, failed, sent)
     untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
     found = {entry.key: results.get(entry.key) or Result.of(entry, Outcome.HELD, ReasonCode.INTERRUPTED, untouched) for entry in entries}
     return [found[key] for key in sorted(found, key=in_recovery_order)]
+
+
+def _online_after_all(
+    cluster: ElectionCluster, journal: Journal, failed: Sequence[Entry], sent: Collection[TopicPartition]
+) -> dict[TopicPartition, Result]:
+    """Return the results of those `failed` entries whose partitions have a leader now, none if the cluster does not answer.
+
+    An election can be carried out although its answer, or a request after it, fails. `sent`: as for `_refusal`.
+    """
+    found: dict[TopicPartition, Result] = {}
+    with suppress(RecoveryError):
+        for batch in chunks(failed, BATCH):
+            live = look(cluster, batch, journal.known())
+            seen = {entry.key: _refusal(entry, live, sent) for entry in batch}
+            found |= {key: result for key, result in seen.items() if result and result.outcome in ONLINE}
+    return found
 
 
 def _worth_another_attempt(result: Result) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.designation import (
@@ -62,8 +63,9 @@ def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPa
     return named
 
 
-def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], duration: float) -> Designated:
+def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], duration: float, max_rows: int = EVIDENCE_ROWS) -> Designated:
     """Return entries with live evidence for these partitions. `named`: designated leaders; `duration`: seconds, as `Budget` divides them.
+    `max_rows`: see `collect.check_size`.
 
     A designation that cannot be elected (no such partition, not a replica, a broker that is not alive or does not answer) becomes a failed result,
     and the others continue (KIP-1275: best effort). Doubts are warnings: the operator who names a leader decides. Raises ClusterError if no
@@ -72,7 +74,8 @@ def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], durat
     budget = Budget(duration)
     with budget.state():
         known = cluster.partitions(named.keys())
-    evidence = collect_evidence(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], budget)
+    states = [known[key] for key in sorted(named, key=in_recovery_order) if key in known]
+    evidence = collect_evidence(cluster, states, budget, max_rows=max_rows)
     broker_states = {row["broker_id"]: row["broker_state"] for row in evidence.brokers}
     problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_IN_CLUSTER) for key in named if key not in known}
     problems |= {

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writers, is_below
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
@@ -18,6 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.p
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+# Strategies that elect only on evidence that proves the leader, whatever ranking a plan has and whatever partitions it names.
+PROVING = (Strategy.NONE, Strategy.BALANCED, Strategy.KIP966_BALANCED)
 
 
 @dataclass(frozen=True)
@@ -37,34 +42,49 @@ class PlanEntries:
     named: frozenset[TopicPartition] = frozenset()
 
 
+def check_origin(plan: Mapping[str, Any], path: Path, workdir: Path, allowed: Collection[str] | None) -> None:
+    """Raise PlanError if the plan of the file `path` has a strategy that is not allowed, FileError if other users could have chosen it.
+
+    `allowed`: None allows every strategy to the plans of the workdir, where only the user of the run writes, and those of PROVING to others. A plan of
+    PROVING strategies may come from anywhere: a forged one elects no other leaders than the evidence proves.
+    """
+    if allowed is None:
+        allowed = tuple(Strategy) if is_below(workdir / "plans", path) else PROVING
+    check_strategies(plan, allowed, str(path))
+    if any(strategy == Strategy.AGGRESSIVE for _, strategy in _strategies(plan)):
+        check_writers(path)
+
+
 def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: str) -> None:
     """Raise PlanError if a strategy of the plan, or of one of its topics, is not in `allowed`. `source`: the name of the plan in errors.
 
     The decision before an election takes its strategy from the plan, so a plan file could choose its own rules. A bare file of KIP-1275's form is
     elected without a decision, which is more than the strategy aggressive does. So it is refused unless aggressive is allowed.
     """
+    if "plan_id" not in plan and Strategy.AGGRESSIVE not in allowed:
+        raise PlanError(
+            f"{source} has no strategy: a bare KIP-1275 file is elected as it stands, as with {Strategy.AGGRESSIVE}, which is not among "
+            f"{_allowed(allowed)}. {_remedy('kafka_recovery_plan', Strategy.AGGRESSIVE, allowed)}"
+        )
+    for name, strategy in _strategies(plan):
+        if "plan_id" in plan and strategy not in allowed:
+            raise PlanError(f"{source}: {name}, {strategy}, is not among {_allowed(allowed)}. {_remedy('one of these', strategy, allowed)}")
+
+
+def _strategies(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the strategies of a plan, each with its name for errors. A bare file is elected as with the strategy aggressive."""
     if "plan_id" not in plan:
-        if Strategy.AGGRESSIVE not in allowed:
-            raise PlanError(
-                f"{source} has no strategy: a bare KIP-1275 file is elected as it stands, as with {Strategy.AGGRESSIVE}, which is not among "
-                f"{_allowed(allowed)}. {_remedy('kafka_recovery_plan', Strategy.AGGRESSIVE)}"
-            )
-        return
-    strategies = [
-        ("its strategy", plan["strategy"]),
-        *((f"the strategy of {row['topic']}", row["strategy"]) for row in plan["topic_strategies"]),
-    ]
-    for name, strategy in strategies:
-        if strategy not in allowed:
-            raise PlanError(f"{source}: {name}, {strategy}, is not among {_allowed(allowed)}. {_remedy('one of these', strategy)}")
+        return [("its strategy", Strategy.AGGRESSIVE)]
+    of_topics = [(f"the strategy of {row['topic']}", row["strategy"]) for row in plan["topic_strategies"]]
+    return [("its strategy", plan["strategy"]), *of_topics]
 
 
 def _allowed(allowed: Collection[str]) -> str:
     return f"allowed_strategies ({', '.join(allowed) or 'none is allowed'})"
 
 
-def _remedy(made_with: str, strategy: str) -> str:
-    return f"Make a plan with {made_with}, or allow {strategy} (playbooks: kafka_recovery_allowed_strategies)"
+def _remedy(made_with: str, strategy: str, allowed: Collection[str]) -> str:
+    return f"Make a plan with {made_with}, or allow {strategy} (playbooks: -e '{{kafka_recovery_allowed_strategies: [{', '.join([*allowed, strategy])}]}}')"
 
 
 def plan_entries(plan: Mapping[str, Any], source: str, cluster_id: str) -> PlanEntries:

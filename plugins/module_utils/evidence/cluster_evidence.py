@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
@@ -29,13 +30,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 @dataclass(frozen=True)
 class Sources:
-    """Sources of evidence. `name`: of the cluster in the inventory; `budget`: the time for all sources."""
+    """Sources of evidence. `name`: of the cluster in the inventory; `budget`: the time for all sources; `max_rows`: see `collect.check_size`."""
 
     cluster: NativeCluster
     connection: Connection
     workdir: Path
     name: str
     budget: Budget
+    max_rows: int = EVIDENCE_ROWS
 
     def collect(
         self,
@@ -50,7 +52,7 @@ class Sources:
         silent    replicas, by partition and broker, that are queried only once
         awaited   partitions that are queried until their first answer, if none comes in time
         """
-        collected = collect.collect_evidence(self.cluster, states, self.budget, silent, awaited)
+        collected = collect.collect_evidence(self.cluster, states, self.budget, silent, awaited, self.max_rows)
         if collected.missed:
             warnings.append(f"not all committed offsets of groups are known, and they may prove more: {'; '.join(collected.missed)}")
         collected.healthy, doubts = healthy_baseline.latest_healthy_rows(

@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS, ROW_KB
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs, proof_rows
@@ -44,6 +44,7 @@ def collect_evidence(
     budget: Budget,
     silent: Collection[tuple[TopicPartition, int]] = (),
     awaited: Collection[TopicPartition] = (),
+    max_rows: int = EVIDENCE_ROWS,
 ) -> Evidence:
     """Read the logs of all survivors of `states` that have no live leader, compare them, and find committed offsets in forked logs.
 
@@ -53,10 +54,11 @@ def collect_evidence(
 
     silent   replicas, by partition and broker, that are queried only once
     awaited  partitions that are queried until their first answer, see `FirstAnswers`
+    max_rows see `check_size`
 
     Raises RecoveryError if there are too many partitions, and ClusterError if the cluster does not answer.
     """
-    check_size(states)
+    check_size(states, max_rows)
     with budget.state():
         brokers = _Brokers(cluster, states)
         states = [_without_dead_leader(state, brokers.unfenced) for state in _reread_fenced_leaders(cluster, states, brokers.unfenced)]
@@ -170,11 +172,12 @@ def _reread_fenced_leaders(cluster: LogSource, states: Sequence[PartitionState],
     yield from (now.get(state.key, state) if state.key in fenced else state for state in states)
 
 
-def check_size(states: Sequence[PartitionState]) -> None:
-    """Raise RecoveryError if the evidence of these partitions has too many rows for one run."""
+def check_size(states: Sequence[PartitionState], max_rows: int = EVIDENCE_ROWS) -> None:
+    """Raise RecoveryError if the evidence of these partitions has more than `max_rows` rows: partitions, replicas and pairs of replicas."""
     count = sum(1 + len(state.replicas) * (len(state.replicas) + 1) // 2 for state in states)
-    if count > EVIDENCE_ROWS:
+    if count > max_rows:
         raise RecoveryError(
-            f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
-            "collected at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
+            f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), and max_evidence_rows is "
+            f"{max_rows}: with {count * ROW_KB >> 20 or 1} GB of free memory run with -e kafka_recovery_max_evidence_rows={count}, else name some of them "
+            "with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
         )

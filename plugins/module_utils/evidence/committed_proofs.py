@@ -28,7 +28,8 @@ LONGEST_NAME = 255
 def proof_rows(cluster: LogSource, evidence: Evidence, prober: log_comparison.Prober, budget: Budget) -> Iterator[dict[str, Any]]:
     """Yield what committed offsets of consumer groups prove of the survivors of offline partitions.
 
-    Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
+    Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it, and fenced
+    brokers that answer and whose logs are party to the fork.
     Elsewhere only survivors whose log ends before that record. No batch confirms such an offset, so it is shown and counts for nothing, and no probe is
     needed. Of all groups the one that committed the greatest offset is named.
 
@@ -38,7 +39,10 @@ def proof_rows(cluster: LogSource, evidence: Evidence, prober: log_comparison.Pr
     for (key, broker), log in evidence.replicas.items():
         if log.log_end_offset is not None:
             answered.setdefault(key, []).append(broker)
-    forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == log_comparison.FORKED}
+    forked, with_fenced = (
+        {(pair["topic"], pair["partition"]) for pair in pairs if pair["relation"] == log_comparison.FORKED}
+        for pairs in (evidence.pairs, evidence.fenced_pairs)
+    )
     missed: list[str] = []
     with budget.part() as seconds:
         committed = _committed(cluster, answered.keys(), seconds, missed) if answered else []
@@ -48,11 +52,14 @@ def proof_rows(cluster: LogSource, evidence: Evidence, prober: log_comparison.Pr
         evidence.offsets_unread |= _waiting({(pair["topic"], pair["partition"]) for pair in may_fork})
         evidence.missed += missed
     furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
-    survivors = {key: sorted(answered[key]) for key in forked}
+    searched = {key: sorted(answered.get(key, ())) for key in forked | with_fenced}
+    for key, broker in evidence.fenced:
+        if key in with_fenced:
+            searched[key].append(broker)
     with budget.part() as seconds:
-        held = [*_held(cluster, evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)]
+        held = [*_held(cluster, evidence, prober, searched, [row for row in committed if row[1] in searched], seconds, forked)]
     yield from held
-    for key in sorted(furthest.keys() - forked):
+    for key in sorted(furthest.keys() - searched.keys()):
         for broker in sorted(answered[key]):
             if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
                 yield proof_row(furthest[key], broker, False)
@@ -102,25 +109,29 @@ def _held(
     cluster: LogSource,
     evidence: Evidence,
     prober: log_comparison.Prober,
-    survivors: Mapping[TopicPartition, Sequence[int]],
+    searched: Mapping[TopicPartition, Sequence[int]],
     committed: Sequence[Committed],
     seconds: float,
+    forked: Collection[TopicPartition],
 ) -> Iterator[dict[str, Any]]:
+    """Yield the proof rows of partitions with forks. `searched`: brokers to probe. `forked`: partitions whose survivors fork, which wait for proofs."""
     wanted: dict[offset_confirmations.Replica, set[offset_confirmations.Point]] = {}
     for _group, key, *point in committed:
-        for broker in survivors[key]:
+        for broker in searched[key]:
             wanted.setdefault((key, broker), set()).add((point[0], point[1]))
-    judged = offset_confirmations.confirm(wanted, evidence.replicas, evidence.configs.compacted, prober, cluster.epoch_ends)
+    judged = offset_confirmations.confirm(
+        wanted, {**evidence.replicas, **evidence.fenced}, evidence.configs.compacted, prober, cluster.epoch_ends
+    )
     unread = {(key, point) for (key, broker), points in wanted.items() for point in points if point not in judged[key, broker]}
     if unread:
-        evidence.offsets_unread |= _waiting({key for key, _point in unread})
+        evidence.offsets_unread |= _waiting({key for key, _point in unread} & {*forked})
         evidence.missed.append(
             f"{len(unread)} committed offsets were not looked for in forked logs within {seconds:.1f} s, first in {min(unread)[0][0]}; raise duration"
         )
     for row in committed:
         _group, key, offset, epoch = row
         if (key, (offset, epoch)) not in unread:
-            for broker in survivors[key]:
+            for broker in searched[key]:
                 yield proof_row(row, broker, judged[key, broker][offset, epoch])
 
 

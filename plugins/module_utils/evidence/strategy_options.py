@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options by which modules know the strategy of each topic, and how long partitions with an aggressive one wait for their first answer. Pure."""
+"""Options of modules that collect evidence: the strategy of each topic, the wait for a first answer, and how much is collected at once. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import shortened
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
@@ -17,6 +18,7 @@ STRATEGY_ARGUMENTS = {
     "strategy": {"type": "str", "choices": [str(strategy) for strategy in Strategy], "default": "balanced"},
     "topic_strategies": {"type": "dict", "default": {}},
 }
+EVIDENCE_SIZE_ARGUMENTS = {"max_evidence_rows": {"type": "int", "default": EVIDENCE_ROWS}}
 FIRST_ANSWER_ARGUMENTS = {"first_answer_seconds": {"type": "float", "default": 0.0}}
 
 

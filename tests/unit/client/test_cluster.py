@@ -20,6 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import TURNS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
@@ -62,6 +64,29 @@ class Paging(Cluster):
 def test_a_cursor_that_does_not_move_on_is_refused(cursors: Sequence[tuple[str, int]]) -> None:
     with pytest.raises(ClusterError, match="page"):
         Paging(lambda page: cursors[page % len(cursors)]).partitions()
+
+
+class Hanging(Cluster):
+    """100 brokers that follow the active controller. `seconds`: how long a change may take before its caller gets an error."""
+
+    seconds: float = 0.0
+
+    def _current(self) -> set[int]:
+        return set(range(100))
+
+    def _answered(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
+        self.seconds = deadline.at_most(float("inf"))
+        raise ClusterError("no broker answered")
+
+
+def test_a_change_waits_for_some_hanging_brokers_and_not_for_all_of_them() -> None:
+    cluster = Hanging(Connection(("127.0.0.1:1",), request_timeout=10.0))
+    with pytest.raises(ClusterError):
+        cluster.elect_unclean([("t", 0)])
+    assert 0 < cluster.seconds <= TURNS * 10.0
+    with pytest.raises(ClusterError), deadline.until(time.monotonic() + 7.0):
+        cluster.reorder({("t", 0): (1, 2)})
+    assert 0 < cluster.seconds <= 7.0
 
 
 def test_there_are_no_more_partitions_than_a_cluster_can_have(monkeypatch: pytest.MonkeyPatch) -> None:

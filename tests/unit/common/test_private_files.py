@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     FileError,
     check_inside,
     check_writable,
+    check_writers,
     private_directory,
     read_regular,
     replacing,
@@ -206,3 +207,35 @@ def test_check_mode_makes_no_folder_and_judges_those_that_are_there(tmp_path: Pa
 def test_check_mode_tries_to_write_where_a_directory_would_be_made() -> None:
     with pytest.raises(FileError, match="cannot write in /proc/new/deep"):
         check_writable(Path("/proc/new/deep"))
+
+
+def test_a_file_that_others_could_have_written_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "in" / "plan.json"
+    file.parent.mkdir()
+    with pytest.raises(FileError, match="cannot be read"):
+        check_writers(file)
+    file.write_text("")
+    check_writers(file)
+    link = tmp_path / "link.json"
+    link.symlink_to(file)
+    file.parent.chmod(0o777)
+    for path in (file, link):
+        with pytest.raises(FileError, match=rf"chmod go-w {file.parent}$"):
+            check_writers(path)
+    file.parent.chmod(0o1777)
+    check_writers(file)
+    file.chmod(0o664)
+    with pytest.raises(FileError, match=rf"chmod go-w {file}$"):
+        check_writers(file)
+
+
+@pytest.mark.parametrize("owned", ["in/plan.json", "in"])
+def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owned: str) -> None:
+    file = tmp_path / "in" / "plan.json"
+    file.parent.mkdir()
+    file.write_text("")
+    if os.geteuid() == 0:
+        os.chown(tmp_path / owned, 12345, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    with pytest.raises(FileError, match="another user"):
+        check_writers(file)

@@ -187,6 +187,15 @@ def test_an_impossible_answer_of_a_fenced_broker_discards_its_log_alone(case: st
     assert (decision.reason, decision.choices) == ((None, (3,)) if state == FENCED else ("incomplete", ()))
 
 
+def test_what_was_looked_for_in_a_discarded_log_is_discarded_with_it() -> None:
+    situation = Situation("orders", {1: Log.of((150, 0), fenced=True), 2: SHORT, 3: LONG}, proofs=[(140, 1, True), (90, 2, True)])
+    changed = copy.deepcopy(document(situation.rows()))
+    assert len(read(changed).proofs) == 2
+    changed["logs"][0]["high_watermark"] = 151
+    found = read(changed)
+    assert found.defects == () and [proof.broker_id for proof in found.proofs] == [2]
+
+
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_an_impossible_answer_of_a_broker_that_may_be_elected_holds_the_partition(case: str) -> None:
     found = read(answering(2, **IMPOSSIBLE[case]))

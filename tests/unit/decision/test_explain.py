@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     "lost-with-the-leader": (
         Situation("lost-with-the-leader", {1: FENCED, 2: LONG, 3: OLD_TAIL}, proofs=[(200, 2, False), (200, 3, False)]),
         "broker 3 holds the best log: it ends at offset 180, last written in leader epoch 0; broker 2's log (to offset 120) is a prefix of it; "
-        "broker 1 has been silent for 12 s; not counted, because no survivor's batch confirms it: offset 200, committed by consumer group readers",
+        "broker 1 has been silent for 12 s; not counted, because no batch confirms it: offset 200, committed by consumer group readers",
         [],
     ),
     "forked": (

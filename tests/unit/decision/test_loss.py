@@ -38,7 +38,7 @@ ONE_LEFT_LAST: tuple[dict[str, Any], ...] = (
 COMMITTED, LATER = Log.of((15, 0)), Log.of((10, 0), (3, 1), high_watermark=10)
 OFFLINE_SINCE = 1_795_000_005_000
 NO_SNAPSHOT = "not estimated (no healthy snapshot has it)"
-UNCOUNTED = "not counted, because no survivor's batch confirms"
+UNCOUNTED = "not counted, because no batch confirms"
 FEWER = "there are fewer records than offsets where there is"
 
 # topic: (partition, lower bound, its source, upper bound, its source, estimate, sentence)
@@ -157,6 +157,12 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
         30, "fenced_broker", 50, "elr", None,
         "between 30 (by the high watermark of a fenced broker) and 50 (by the log of an eligible leader replica) committed records are lost, not "
         "estimated (no healthy snapshot has it)",
+    ),
+    "fenced-read": (
+        Situation("fenced-read", {1: Log.of((150, 0), high_watermark=130, fenced=True), 2: SHORT}, proofs=[(140, 1, True), (140, 2, False)]),
+        40, "consumer_group", 50, "all_replicas", None,
+        "between 40 (by the committed offset of a consumer group) and 50 (by the logs of all replicas) committed records are lost, not estimated (no healthy "
+        "snapshot has it)",
     ),
     "fenced-and-all": (
         Situation("fenced-and-all", {1: Log.of((150, 0), fenced=True), 2: SHORT}), 0, "high_watermark", 50, "all_replicas", None,

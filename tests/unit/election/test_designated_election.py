@@ -307,10 +307,10 @@ class Mute(Controller):
 LOSS = {"lower_bound": 0, "upper_bound": 7}
 
 
-def costly(path: Path, controller: Controller, elect: designated_election.Elect) -> Result:
+def costly(path: Path, controller: Controller, elect: designated_election.Elect, attempts: int = 2) -> Result:
     asked = replace(ENTRIES[0], truncated=({"broker_id": 3, "offset": 90, "records": 10},), loss=LOSS)
     with Journal(path, "abc") as journal:
-        (result,) = designated_election.run(controller, journal, [asked], 60.0, 2, elect)
+        (result,) = designated_election.run(controller, journal, [asked], 60.0, attempts, elect)
     return result
 
 
@@ -332,6 +332,29 @@ def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(
 def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: designated_election.Elect) -> None:
     result = costly(tmp_path / "j", Mute(sent=False, done=False, answered=False), elect)
     assert (result.outcome, result.leader, result.reason_code, result.loss) == ("already_online", 2, "elected_by_others", None)
+
+
+@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
+@pytest.mark.parametrize("answered", [False, True])
+def test_after_the_last_attempt_has_failed_the_result_is_what_the_cluster_shows(
+    tmp_path: Path, elect: designated_election.Elect, answered: bool
+) -> None:
+    result = costly(tmp_path / "own", Mute(sent=True, done=True, answered=answered), elect, attempts=0)
+    assert (result.outcome, result.leader, result.reason_code, result.loss) == ("elected", 2, None, LOSS)
+    result = costly(tmp_path / "others", Mute(sent=False, done=False, answered=False), elect, attempts=0)
+    assert (result.outcome, result.leader, result.reason_code) == ("already_online", 2, "elected_by_others")
+
+
+def test_a_failure_is_reported_if_the_cluster_does_not_answer_any_more(tmp_path: Path) -> None:
+    class Gone(Mute):
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            if self.elections:
+                raise ClusterError("no broker answers")
+            return super().broker_states(mentioned)
+
+    result = costly(tmp_path / "j", Gone(sent=True, done=True, answered=False), designated_election.elect_by_order, attempts=0)
+    assert (result.outcome, result.reason_code) == ("failed", "request_failed")
+    assert "ElectLeadersRequest" in (result.reason or "")
 
 
 @pytest.mark.usefixtures("impatient")

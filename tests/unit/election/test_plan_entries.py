@@ -14,10 +14,15 @@ from decided_cases import CASES
 from partition_situations import RUN, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_strategies, plan_entries
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import (
+    check_origin,
+    check_strategies,
+    plan_entries,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError, load
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_designated_election import designated_election
 
 BARE: dict[str, Any] = {"partitions": [{"topic": "orders", "partition": 0, "designatedLeader": 2}]}
@@ -94,3 +99,36 @@ def test_the_module_refuses_such_a_plan_before_it_asks_the_cluster(tmp_path: Pat
     cluster: Any = object()  # has nothing that can be asked
     with pytest.raises(PlanError, match="aggressive"):
         designated_election(module, cluster)
+
+
+def test_a_plan_of_the_workdir_may_have_every_strategy_and_another_one_only_those_that_need_proof(tmp_path: Path) -> None:
+    made(tmp_path, "balanced", payments="aggressive")
+    own, elsewhere = tmp_path / "plans" / RUN / "east.json", tmp_path / "merged" / RUN / "east.json"
+    elsewhere.parent.mkdir(parents=True)
+    elsewhere.write_bytes(own.read_bytes())
+    check_origin(load(own), own, tmp_path, None)
+    with pytest.raises(
+        PlanError, match=r"strategy of payments.*kafka_recovery_allowed_strategies: \[none, balanced, kip966_balanced, aggressive\]"
+    ):
+        check_origin(load(elsewhere), elsewhere, tmp_path, None)
+    with pytest.raises(PlanError, match="allowed_strategies"):
+        check_origin(BARE, elsewhere, tmp_path, None)
+    made(tmp_path, "kip966_balanced")
+    elsewhere.write_bytes(own.read_bytes())
+    check_origin(load(elsewhere), elsewhere, tmp_path, None)
+
+
+def test_a_plan_that_others_could_have_written_does_not_choose_the_strategy_aggressive(tmp_path: Path) -> None:
+    path = tmp_path / "east.json"
+    path.write_text("{}")
+    check_origin(BARE, path, tmp_path / "work", list(Strategy))
+    path.chmod(0o666)
+    with pytest.raises(FileError, match="chmod go-w"):
+        check_origin(BARE, path, tmp_path / "work", list(Strategy))
+    check_origin(made(tmp_path, "balanced"), path, tmp_path / "work", None)
+
+
+def test_a_strategy_that_is_named_twice_for_a_topic_counts_twice(tmp_path: Path) -> None:
+    twice = [{"topic": "payments", "strategy": "aggressive"}, {"topic": "payments", "strategy": "none"}]
+    with pytest.raises(PlanError, match="payments, aggressive"):
+        check_strategies({**made(tmp_path, "balanced"), "topic_strategies": twice}, SAFE, "plan.json")

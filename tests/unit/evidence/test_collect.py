@@ -627,6 +627,33 @@ def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read()
     assert 4 in forked.probed and 6 not in forked.probed, "an offset without a leader epoch needs no probe"
 
 
+def test_where_the_log_of_a_fenced_broker_forks_it_is_asked_too_and_survivors_that_do_not_fork_wait_for_nothing() -> None:
+    class FencedFork(PartlyRead):
+        """Broker 1 is fenced and answers: its log ends at 130, and its batches are of another epoch than those of the survivors."""
+
+        def __init__(self, *committed: tuple[str, int, int]) -> None:
+            super().__init__(False, *committed)
+            self.cut_off = {1}
+
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+            ends = {**ALIVE, 1: 130}
+            return {broker: {key: LogEnd(None, ends[broker], 1) for key in keys} for broker, keys in work.items()}
+
+        def batches(
+            self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+        ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+            return {
+                broker: {key: FetchedBatch(None, 0, 0, LastBatch(at, at, int(broker == 1), 7, 0)) for key, at in offsets.items()}
+                for broker, offsets in work.items()
+            }
+
+    found = collect_evidence(FencedFork(("a", 125, 1)), [Controller().states[KEY]], Budget(5.0))
+    assert [pair["relation"] for pair in found.pairs] == ["prefix"]
+    assert {pair["relation"] for pair in found.fenced_pairs} == {"forked"}
+    assert {row["broker_id"]: row["held"] for row in found.proofs} == {1: True, 2: False, 3: False}
+    assert not found.offsets_unread
+
+
 def test_invented_offsets_hide_no_proof() -> None:
     """Any client may commit offsets. Each of them was a request, the greatest first, until the time was over."""
     invented = [(f"x{offset}", offset, 9) for offset in range(51, 99)]
@@ -640,5 +667,8 @@ def test_invented_offsets_hide_no_proof() -> None:
 def test_evidence_that_is_too_much_at_once_is_refused() -> None:
     states = [PartitionState("t", number, "id", -1, 1, (1, 2, 3), (), (), (), ()) for number in range(28_572)]
     collect.check_size(states[:-1])
-    with pytest.raises(RecoveryError, match=r"evidence of 28572 partitions would be 200004 rows .* partitions_file"):
+    with pytest.raises(
+        RecoveryError, match=r"28572 partitions would be 200004 rows .* kafka_recovery_max_evidence_rows=200004, .* partitions_file"
+    ):
         collect.check_size(states)
+    collect.check_size(states, 200_004)

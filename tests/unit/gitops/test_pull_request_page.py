@@ -82,6 +82,12 @@ def test_it_shows_the_strategies_of_single_topics_and_the_ranking() -> None:
     assert "Strategies of single topics" not in page(plan())
 
 
+def test_it_says_that_aggressive_must_be_allowed_where_it_is_applied() -> None:
+    for risky in (plan(strategy="aggressive"), plan(topic_strategies=[{"topic": "orders", "strategy": "aggressive"}])):
+        assert "kafka_recovery_allowed_strategies" in page(risky)
+    assert "kafka_recovery_allowed_strategies" not in page(plan(strategy="balanced"))
+
+
 def test_of_many_strategies_of_single_topics_it_shows_the_dangerous_ones() -> None:
     own = [{"topic": f"t{number:03}", "strategy": "aggressive" if number == 99 else "none"} for number in range(100)]
     shown = page(plan(topic_strategies=own))

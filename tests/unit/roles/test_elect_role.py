@@ -25,8 +25,20 @@ def elected(tmp_path: Path, needed: dict[str, Any], **variables: Any) -> str:
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("variables", "allowed"), [({}, ALL), ({"kafka_recovery_allowed_strategies": ["balanced"]}, ["balanced"])])
-def test_the_inventory_limits_the_strategies_of_a_plan(tmp_path: Path, variables: dict[str, Any], allowed: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("variables", "allowed"),
+    [
+        ({}, ALL),
+        ({"kafka_recovery_plan_dir": "/reviewed"}, ALL),
+        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, ["none", "balanced", "kip966_balanced"]),
+        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json", "kafka_recovery_allowed_strategies": ALL}, ALL),
+        ({"kafka_recovery_allowed_strategies": ["balanced"]}, ["balanced"]),
+    ],
+    ids=["own", "named", "merged", "merged, and allowed", "limited"],
+)
+def test_a_merged_plan_may_not_choose_aggressive_unless_the_inventory_allows_it(
+    tmp_path: Path, variables: dict[str, Any], allowed: list[str]
+) -> None:
     assert elected(tmp_path, {"allowed_strategies": allowed}, **variables) == ""
 
 

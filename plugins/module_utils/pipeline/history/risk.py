@@ -149,5 +149,6 @@ def _live(watermarks: DataFrame, brokers: DataFrame) -> DataFrame:
     return (
         watermarks.join(F.broadcast(states), _SNAPSHOT)
         .withColumn("in_sync", F.array_intersect("isr", "live"))
-        .withColumn("may_lead", F.array_intersect(F.array_union("isr", "eligible_leader_replicas"), "live"))
+        # The controller elects no broker outside of the assignment, and a cancelled reassignment can leave one in the ELR.
+        .withColumn("may_lead", F.array_intersect(F.array_intersect(F.array_union("isr", "eligible_leader_replicas"), "replicas"), "live"))
     )

@@ -35,6 +35,12 @@ AT_RISK: Mapping[str, tuple[dict[str, Any], list[str], list[int]]] = {
         ["no_eligible_leader", "last_in_sync", "below_min_isr", "under_replicated"],
         [1],
     ),
+    # The controller elects no broker outside of the assignment, and a reassignment that is cancelled can leave one in the ELR.
+    "elr.outside": (
+        mark("elr.outside", replicas=[1, 4], isr=[1], eligible_leader_replicas=[3], min_insync_replicas=2),
+        ["no_eligible_leader", "last_in_sync", "below_min_isr", "under_replicated"],
+        [1],
+    ),
     "with.elr": (
         mark("with.elr", isr=[1], eligible_leader_replicas=[3]),
         ["last_in_sync", "below_min_isr", "under_replicated"],
