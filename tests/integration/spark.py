@@ -22,6 +22,7 @@ from rig.ports import PortBlock
 from rig.process import Processes
 
 START_SECONDS = 180
+SERVICE = Path(__file__).parents[2] / "extensions/systemd"
 PROGRAM = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
@@ -40,12 +41,13 @@ def connect_server(directory: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.port": str(port),
         "spark.local.dir": str(directory / "local"),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
-        # A session keeps its Python workers until the server ends.
+        # As in spark.properties of the service.
+        "spark.python.use.daemon": "false",
         "spark.python.worker.reuse": "false",
     }
     settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
     before = os.environ.get("PYSPARK_PYTHON")
-    os.environ |= {TOKEN_VARIABLE: token, "PYSPARK_PYTHON": sys.executable}
+    os.environ |= {TOKEN_VARIABLE: token, "PYSPARK_PYTHON": str(worker_python(directory))}
     processes = Processes(keep_open=[ports.lock_fd])
     try:
         processes.start(
@@ -63,6 +65,14 @@ def connect_server(directory: Path) -> Iterator[str]:
         del os.environ[TOKEN_VARIABLE], os.environ["PYSPARK_PYTHON"]
         if before is not None:
             os.environ["PYSPARK_PYTHON"] = before
+
+
+def worker_python(directory: Path) -> Path:
+    """Write the Python of the service's workers into `directory`, with the path of this Python, and return it."""
+    program = directory / "kafka-recovery-spark-python"
+    program.write_text((SERVICE / program.name).read_text().replace("/opt/kafka-recovery/bin/python3", sys.executable))
+    program.chmod(0o700)
+    return program
 
 
 def _home() -> Path:

@@ -10,7 +10,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from configparser import RawConfigParser
@@ -20,14 +19,13 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-from integration.support import CHECKOUT, GIVE_UP_SECONDS, run_module
+from integration.spark import SERVICE, worker_python
+from integration.support import GIVE_UP_SECONDS, run_module
 from unit.partition_situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import listening
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import TOKEN_VARIABLE
 from rig.ports import PortBlock
-
-FILES = CHECKOUT / "extensions/systemd"
 
 
 class Service(NamedTuple):
@@ -43,15 +41,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder, ports = tmp_path_factory.mktemp("service"), PortBlock()
     port = ports.take()
     unit = RawConfigParser(strict=False)
-    unit.read(FILES / "kafka-recovery-spark.service")
-    properties = (FILES / "spark.properties").read_text().replace("15002", str(port)).replace("4g", "768m")
+    unit.read(SERVICE / "kafka-recovery-spark.service")
+    properties = (SERVICE / "spark.properties").read_text().replace("15002", str(port)).replace("4g", "768m")
     (folder / "spark.properties").write_text(properties)
     spec = find_spec("pyspark")
     assert spec is not None and spec.origin is not None
     program, *arguments = shlex.split(unit["Service"]["ExecStart"])
     program = re.sub(r".*/pyspark/", f"{Path(spec.origin).parent}/", program)
     arguments[-1] = str(folder / "spark.properties")
-    environment = {**os.environ, TOKEN_VARIABLE: "the-token", "PYSPARK_PYTHON": sys.executable}
+    environment = {**os.environ, TOKEN_VARIABLE: "the-token", "PYSPARK_PYTHON": str(worker_python(folder))}
     environment |= {"SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder)}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([program, *arguments], env=environment, stdout=log, stderr=log, start_new_session=True)
@@ -93,3 +91,16 @@ def test_it_listens_on_loopback_only_and_shows_no_token(service: Service) -> Non
     }
     assert addresses == {"127.0.0.1"}
     assert not any("the-token" in part for process in service.processes for part in process.cmdline())
+
+
+def test_its_workers_import_the_installed_pyspark(tmp_path: Path) -> None:
+    """Python keeps no bytecode for the zip of PySpark that Spark puts first on the path."""
+    unit, program = (SERVICE / "kafka-recovery-spark.service").read_text(), worker_python(tmp_path)
+    assert re.search(rf"^Environment=PYSPARK_PYTHON=\S+/{program.name}$", unit, re.MULTILINE)
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    archive = Path(spec.origin).parent / "python/lib/pyspark.zip"
+    assert archive.is_file()
+    environment = {**os.environ, "PYTHONPATH": str(archive)}
+    show = [str(program), "-c", "import pyspark; print(pyspark.__file__)"]
+    assert subprocess.run(show, env=environment, capture_output=True, text=True, check=True).stdout == f"{spec.origin}\n"
