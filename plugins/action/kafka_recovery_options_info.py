@@ -24,7 +24,12 @@ from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import DEFAULT_WORKDIR, SET_ALREADY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
+    DEFAULT_WORKDIR,
+    LOST_BROKERS,
+    SET_ALREADY,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import repository_check
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
     connection_variables,
@@ -152,10 +157,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _lost_broker_problems(self, cluster: str, chosen: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Iterator[str]:
         groups = task_vars.get("groups") or {}
         try:
-            lost_brokers.of_cluster(
-                chosen.get(lost_brokers.VARIABLE), cluster, groups.get("kafka_clusters") or groups.get("all") or [cluster]
-            )
-        except lost_brokers.LostBrokersError as error:
+            lost_brokers.of_cluster(chosen.get(LOST_BROKERS), cluster, groups.get("kafka_clusters") or groups.get("all") or [cluster])
+        except RecoveryError as error:
             yield str(error)
 
     def _machine_problems(

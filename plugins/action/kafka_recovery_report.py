@@ -13,6 +13,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page_files
 
 
@@ -23,6 +24,6 @@ class ActionModule(NormalAction):  # type: ignore[misc]
         """Return the module's result."""
         try:
             self._task.args[page_files.OPTION] = page_files.installed()
-        except page_files.PageFilesError as error:
+        except RecoveryError as error:
             raise AnsibleActionFail(str(error)) from error
         return super().run(tmp, task_vars)

@@ -52,14 +52,15 @@ _value:
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import LostBrokersError, of_cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import of_cluster
 
 
 def lost_brokers(value: Any, cluster: str, clusters: Collection[str]) -> dict[str, Any]:
     """Return `brokers` and `named`, or `objection`, as RETURN documents them."""
     try:
         brokers = of_cluster(value, str(cluster), [str(name) for name in clusters])
-    except LostBrokersError as error:
+    except RecoveryError as error:
         return {"objection": str(error)}
     return {"brokers": brokers or [], "named": brokers is not None, "objection": ""}
 

@@ -196,30 +196,19 @@ unreachable_brokers:
   sample: []
 """
 
-from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import ConsumerImpact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 
 
 def consumer_impact_info(module: KafkaModule, cluster: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params = module.params
-    plan = Path(params["plan"]) if params["plan"] else None
-    run = recovered_partitions.read(module.workdir, params["cluster"], params["run_id"], cluster.cluster_id, plan)
-    impact = ConsumerImpact(cluster, params["cluster"], run, params["run_id"], module.workdir, module.connection, module.check_mode)
-    impact.collect()
-    if params["canary_topic"]:
-        impact.write_canaries(params["canary_topic"], module.check_mode)
-    path = impact.write()
-    if not module.check_mode:
-        recovered_partitions.note_impact(module.workdir, params["cluster"], params["run_id"], run, impact.result_entry())
-    for warning in impact.warnings:
+    found, warnings = run.assess(cluster, module.params, module.workdir, module.connection, module.check_mode)
+    for warning in warnings:
         module.ansible.warn(warning)
-    return {**impact.report(params["preview"]), "path": path}
+    return found
 
 
 def main() -> None:

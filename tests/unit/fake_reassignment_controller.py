@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
@@ -29,15 +30,6 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
-
-
-class Dirs(NamedTuple):
-    sizes: dict[TopicPartition, int]
-
-
-class End(NamedTuple):
-    error: str | None
-    log_end_offset: int
 
 
 class Moved:
@@ -82,11 +74,15 @@ class Moved:
         self._pass()
         return dict(self.ongoing)
 
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, Dirs]:
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, LogDirs]:
         self._pass()
         return {
-            broker: Dirs(
-                {key: self._held(key, broker) for key in self.states if broker in self.states[key].replicas and key in (keys or ())}
+            broker: LogDirs(
+                None,
+                {key: self._held(key, broker) for key in self.states if broker in self.states[key].replicas and key in (keys or ())},
+                usable_bytes=None,
+                total_bytes=None,
+                offline=(),
             )
             for broker in brokers
             if broker not in self.dead
@@ -95,10 +91,12 @@ class Moved:
     def _held(self, key: TopicPartition, broker: int) -> int:
         return self._copied(key) if key in self.ongoing and broker in self.ongoing[key].adding else SIZE
 
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, End]]:
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
         self._pass()
         return {
-            broker: {key: End(None, self._held(key, broker)) for key in keys} for broker, keys in work.items() if broker not in self.dead
+            broker: {key: LogEnd(None, self._held(key, broker), 1) for key in keys}
+            for broker, keys in work.items()
+            if broker not in self.dead
         }
 
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Answer]:

@@ -37,7 +37,6 @@ COMMAND_ARGUMENTS: dict[str, Any] = {
     "require_commit": {"type": "bool", "default": False},
 }
 
-TopicPartition = tuple[str, int]
 
 # Among the repeated options, these placeholders mean that an inventory or a file of variables sets this variable. A command cannot unset it, and
 # setting the other variable, too, is refused. So a command that names partitions uses the same variable.
@@ -76,7 +75,7 @@ class Playbooks:
         playbook: str,
         limit: str | None = None,
         variables: Mapping[str, str] | None = None,
-        partitions: Sequence[TopicPartition] = (),
+        partitions: Sequence[tuple[str, int]] = (),
         partitions_file: str | None = None,
         without: Collection[str] = (),
         dry_run: bool = False,
@@ -114,7 +113,7 @@ class Playbooks:
         ]
         return [argument for place, argument in enumerate(self.run_options) if place not in places and place + 1 not in places]
 
-    def _partition_option(self, partitions: Sequence[TopicPartition], file: str | None) -> list[tuple[str, str]]:
+    def _partition_option(self, partitions: Sequence[tuple[str, int]], file: str | None) -> list[tuple[str, str]]:
         """Return the arguments that name the partitions, each with its placeholder."""
         set_already = {SET_ALREADY[argument] for argument in self.run_options if argument in SET_ALREADY}
         few = 0 < len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))

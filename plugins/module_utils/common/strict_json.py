@@ -79,28 +79,28 @@ def parse(content: bytes) -> Any:
         raise ContentError(f"is not valid JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ContentError("is nested too deeply") from error
-    except _RefusedError as error:
+    except _ForbiddenValueError as error:
         raise ContentError(_located(content) or str(error)) from error
     except ValueError as error:
         # Python's own limit: numbers of thousands of digits.
         raise ContentError(f"a number in it is too large: {error}") from error
 
 
-class _RefusedError(ValueError):
+class _ForbiddenValueError(ValueError):
     """JSON that a file must not contain."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
-        raise _RefusedError("duplicate key in an object")
+        raise _ForbiddenValueError("duplicate key in an object")
     return unique
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _RefusedError(f"{text:.20} is not a finite number")
+        raise _ForbiddenValueError(f"{text:.20} is not a finite number")
     return number
 
 

@@ -25,6 +25,8 @@ BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
 # Corrupt: the logs have one offset from one leader epoch, and different bytes there.
 SAME, PREFIX, FORKED, UNKNOWN, CORRUPT = "same", "prefix", "forked", "unknown", "corrupt"
 RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN, CORRUPT)
+# What proves records committed, or bounds a loss from below.
+CONSUMER_GROUP, HEALTHY_SNAPSHOT, FENCED_BROKER = "consumer_group", "healthy_snapshot", "fenced_broker"
 
 
 class Log(NamedTuple):

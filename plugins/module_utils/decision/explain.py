@@ -14,6 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
+    HEALTHY_SNAPSHOT,
     IMPOSSIBLE_ANSWER,
     NO_ANSWER,
     ClusterHeader,
@@ -26,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     tails_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import remedy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import HEALTHY_SNAPSHOT, Loss
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
     broker_list,

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    FENCED_BROKER,
+    HEALTHY_SNAPSHOT,
     ClusterHeader,
     Healthy,
     Log,
@@ -23,7 +25,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 
 NONE, UNKNOWN = "none", "unknown"
-CONSUMER_GROUP, HEALTHY_SNAPSHOT, FENCED_BROKER = "consumer_group", "healthy_snapshot", "fenced_broker"
 # What an upper bound can rest on, best first.
 ISR_HISTORY, ELR, ISR, ALL_REPLICAS = UPPER_SOURCES = ("isr_history", "elr", "isr", "all_replicas")
 COMPACTION, TRANSACTION_MARKERS = "compaction", "transaction_markers"

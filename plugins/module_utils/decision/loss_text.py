@@ -9,13 +9,15 @@ from collections.abc import Mapping
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
-    ALL_REPLICAS,
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     CONSUMER_GROUP,
-    ELR,
     FENCED_BROKER,
     HEALTHY_SNAPSHOT,
+    ClusterHeader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
+    ALL_REPLICAS,
+    ELR,
     ISR,
     ISR_HISTORY,
     Loss,

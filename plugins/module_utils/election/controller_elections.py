@@ -9,9 +9,9 @@ Brokers do not show that afterwards (`leader_eligibility.own_choice`). It only m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     AS_LAST_KNOWN_LEADER,
@@ -39,12 +39,6 @@ UNCLEAN_CHOICES: dict[str, Reason] = {
 }
 
 
-class Described(Protocol):
-    """The method of a cluster that this uses."""
-
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
-
-
 def doubtful(results: Sequence[Result]) -> set[TopicPartition]:
     """Return the partitions whose leader was elected from the ELR or uncleanly, so that only the metadata log shows which (UNCLEAN_CHOICES)."""
     return {(result.topic, result.partition) for result in results if _in_doubt(result)}
@@ -54,7 +48,7 @@ def _in_doubt(result: Result) -> bool:
     return result.reason_code in UNCLEAN_CHOICES
 
 
-def settled(results: Sequence[Result], cluster: Described, connection: Connection, seconds: float) -> list[Result]:
+def settled(results: Sequence[Result], cluster: PartitionSource, connection: Connection, seconds: float) -> list[Result]:
     """Return the results, those in doubt with the reason that the metadata log shows. Raises nothing if it cannot be read: they stay as they are.
 
     `connection`: names the controllers. `seconds`: time limit for reading the log.

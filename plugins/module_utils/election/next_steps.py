@@ -18,11 +18,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
     STRATEGY,
     TOPIC_STRATEGIES,
     Playbooks,
-    TopicPartition,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 # {plan} is the path of the cluster's plan. The command is shown next to the sentence.
 WAIT = {
@@ -45,8 +46,8 @@ DISK = {
 ELECT = {
     "interrupted": "run again, it goes on where it was stopped",
     "limit_reached": "read which limit the reason names, and raise it if you mean to elect that much, then run again",
-    "stale": "run again, the cluster has moved on since the evidence was collected",
-    "failed": "see the reason, then run again",
+    Outcome.STALE: "run again, the cluster has moved on since the evidence was collected",
+    Outcome.FAILED: "see the reason, then run again",
     "strategy_none": "look with the strategy balanced, which elects what loses least",
     "data_loss_not_allowed": (
         "read {plan}, then elect what it designates. Nothing was elected: an unclean election gives up every record that the elected replica does not hold"

@@ -18,7 +18,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     to_restore,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionSource,
+    PartitionState,
+    TopicPartition,
+    chunks,
+)
 
 REQUEST_LIMIT = 1000
 NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
@@ -29,13 +34,12 @@ Orders = Mapping[TopicPartition, Sequence[int]]
 States = Mapping[TopicPartition, PartitionState]
 
 
-class Reordering(Protocol):
+class Reordering(PartitionSource, Protocol):
     """The methods of a cluster that changes of replica orders use."""
 
     in_doubt: set[TopicPartition]
     elections_in_doubt: set[TopicPartition]
 
-    def partitions(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]: ...
     def reassigning(self) -> set[TopicPartition]: ...
     def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
 

@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import HEALTHY_SNAPSHOT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
-
-SOURCE = "healthy_snapshot"
 
 
 def proofs(evidence: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str, Any]]:
@@ -65,7 +64,7 @@ def proofs(evidence: Evidence, prober: log_comparison.Prober) -> Iterator[dict[s
             yield {
                 "topic": key[0],
                 "partition": key[1],
-                "source": SOURCE,
+                "source": HEALTHY_SNAPSHOT,
                 "name": row["run_id"],
                 "offset": offset,
                 "leader_epoch": epoch,

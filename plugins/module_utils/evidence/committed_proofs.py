@@ -13,6 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_PROOFS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison, offset_confirmations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, LogSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
@@ -141,7 +142,7 @@ def proof_row(committed: Committed, broker: int, held: bool | None) -> dict[str,
     return {
         "topic": key[0],
         "partition": key[1],
-        "source": "consumer_group",
+        "source": CONSUMER_GROUP,
         "name": group,
         "offset": offset,
         "leader_epoch": epoch,

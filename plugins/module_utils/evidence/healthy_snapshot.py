@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionSource,
     PartitionState,
     TopicPartition,
     has_live_leader,
@@ -38,10 +39,9 @@ FOLLOWERS = (NO_FOLLOWERS, OUT_OF_SYNC, ALL_FOLLOWERS)
 Ends = Mapping[int, Mapping[TopicPartition, Any]]
 
 
-class WatermarkSource(Protocol):
+class WatermarkSource(PartitionSource, Protocol):
     """The methods of `Cluster` that this file calls."""
 
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
     def topic_configs(self, topics: Collection[str]) -> TopicConfigs: ...
     def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> Ends: ...

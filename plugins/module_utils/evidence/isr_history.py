@@ -24,8 +24,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import MIN_ISR
 
-MIN_ISR, METADATA_VERSION = "min.insync.replicas", "metadata.version"
+METADATA_VERSION = "metadata.version"
 # Of a partition whose ISR changes often. Older changes do not affect the decision.
 CHANGES_KEPT = 500
 # The last doubt is enough to know whether there is one after a change.

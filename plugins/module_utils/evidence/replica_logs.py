@@ -13,8 +13,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 
@@ -48,24 +48,20 @@ class FirstAnswers(NamedTuple):
 NOT_AWAITED = FirstAnswers()
 
 
-class LogSource(Protocol):
+class LogSource(LogDirSource, PartitionSource, Protocol):
     """The methods of `Cluster` that collect evidence."""
 
-    unreachable: dict[int, str]
     cut_off: set[int]
 
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, Any]]: ...
 
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
     ) -> dict[int, dict[TopicPartition, Any]]: ...
     def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, Any]]: ...
-    def unfenced(self) -> set[int]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]: ...
     def topic_configs(self, topics: Collection[str]) -> TopicConfigs: ...
-    def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> Mapping[int, Any]: ...
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
@@ -209,7 +209,7 @@ def _evidence(
     for one in _documents(path):
         key = one.topic, one.partition
         marks |= {(key, log.broker_id): log.high_watermark for log in one.logs if log.high_watermark is not None}
-        before |= {(proof.name or "", key): proof.offset for proof in one.proofs if proof.source == "consumer_group"}
+        before |= {(proof.name or "", key): proof.offset for proof in one.proofs if proof.source == CONSUMER_GROUP}
         damaged += [f"{one.topic}-{one.partition} ({one.defects[0]})"] if one.defects else []
     more = f" and {len(damaged) - 1} more partitions" if len(damaged) > 1 else ""
     return marks, before, damaged[0] + more if damaged else ""

@@ -222,3 +222,23 @@ class ConsumerImpact:
 
 def _some(rows: Iterable[Mapping[str, Any]], kinds: Sequence[str], preview: int) -> list[dict[str, Any]]:
     return [dict(row) for row in one_of_each_kind_first(list(rows), lambda row: tuple(row[kind] for kind in kinds))[:preview]]
+
+
+def assess(
+    cluster: ConsumerAdmin, params: Mapping[str, Any], workdir: Path, connection: Connection, check_mode: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Assess the impact of a run, and write it to the workdir and to the results of the run. Return it as `kafka_consumer_impact_info` does.
+
+    `params`: the options of that module. The second value has warnings. Check mode writes nothing. Raises RecoveryError if files of the run
+    cannot be used or the cluster does not answer.
+    """
+    plan = Path(params["plan"]) if params["plan"] else None
+    run = recovered_partitions.read(workdir, params["cluster"], params["run_id"], cluster.cluster_id, plan)
+    impact = ConsumerImpact(cluster, params["cluster"], run, params["run_id"], workdir, connection, check_mode)
+    impact.collect()
+    if params["canary_topic"]:
+        impact.write_canaries(params["canary_topic"], check_mode)
+    path = impact.write()
+    if not check_mode:
+        recovered_partitions.note_impact(workdir, params["cluster"], params["run_id"], run, impact.result_entry())
+    return {**impact.report(params["preview"]), "path": path}, impact.warnings

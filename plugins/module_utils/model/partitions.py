@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -65,6 +65,12 @@ class PartitionState:
             "last_known_elr": list(self.last_known_elr),
             "offline_replicas": list(self.offline_replicas),
         }
+
+
+class PartitionSource(Protocol):
+    """A cluster that describes its partitions, all of them without `keys`. It has no entry for a partition that it does not know."""
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
 
 
 def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:

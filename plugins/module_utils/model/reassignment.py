@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The folder of the workdir with the files of planned moves, and with what they replaced.
+FOLDER = "reassignments"
+
 
 @dataclass(frozen=True)
 class OngoingReassignment:

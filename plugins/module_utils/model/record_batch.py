@@ -12,12 +12,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
 # last offset delta int32, base timestamp int64, max timestamp int64, producer id int64, producer epoch int16, base sequence int32, records int32
-_HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER = struct.Struct(">qiibIhiqqqhii")
 # Attributes: bit 4 in batches of a transaction, bit 5 in markers, bit 6 if the cleaner has set a delete horizon for tombstones (KIP-534).
 _TRANSACTIONAL, _DELETE_HORIZON = 0b11_0000, 0b100_0000
 
 # A batch's length counts the bytes after the length field; a batch without records has the rest of its header (61 bytes).
-_LENGTH_ENDS, _SMALLEST = 12, 49
+LENGTH_ENDS, _SMALLEST = 12, 49
 
 
 class LastBatch(NamedTuple):
@@ -42,9 +42,9 @@ class LastBatch(NamedTuple):
 
 def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     """Return the header of the first batch in `records`, None if `records` is shorter than a header or its format is older than v2."""
-    if not records or len(records) < _HEADER.size:
+    if not records or len(records) < HEADER.size:
         return None
-    base_offset, _length, epoch, magic, crc, attributes, last_delta, _, max_timestamp, _, _, _, count = _HEADER.unpack_from(records)
+    base_offset, _length, epoch, magic, crc, attributes, last_delta, _, max_timestamp, _, _, _, count = HEADER.unpack_from(records)
     if magic != 2:
         return None
     # A leader accepts no batch with gaps between its offsets: only the cleaner leaves gaps.
@@ -58,13 +58,13 @@ def whole_batches(data: bytes | memoryview) -> int:
     Raises ValueError for a format older than v2, and for a batch larger than METADATA_BATCH_BYTES or smaller than its header.
     """
     at = 0
-    while at + _HEADER.size <= len(data):
-        _base_offset, length, _epoch, magic = _HEADER.unpack_from(data, at)[:4]
+    while at + HEADER.size <= len(data):
+        _base_offset, length, _epoch, magic = HEADER.unpack_from(data, at)[:4]
         if magic != 2 or not _SMALLEST <= length <= METADATA_BATCH_BYTES:
             raise ValueError(f"{length} bytes of format {magic}")
-        if at + _LENGTH_ENDS + length > len(data):
+        if at + LENGTH_ENDS + length > len(data):
             break
-        at += _LENGTH_ENDS + length
+        at += LENGTH_ENDS + length
     return at
 
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED, Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import QuorumSource
 
 # More than two brokers usually lead. A whole big cluster has more.
 MAX_PARTITIONS = 10_000
@@ -124,12 +124,10 @@ def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[i
     return reasons
 
 
-class BrokerSource(Protocol):
+class BrokerSource(QuorumSource, PartitionSource, Protocol):
     """The methods of a cluster that these checks use."""
 
     def registered(self) -> list[Node]: ...
-    def quorum(self) -> Quorum: ...
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
 
 

@@ -10,20 +10,16 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import LOST_BROKERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER
 
-VARIABLE = "kafka_recovery_lost_brokers"
 LostBrokers = list[int] | dict[str, list[int]]
-
-
-class LostBrokersError(RecoveryError):
-    """The value of an option that names lost brokers is not valid; the text names the option, the cluster and the remedy."""
 
 
 def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrokers:
     """Return the ids as integers: a sorted list, or a sorted list for each cluster of a mapping.
 
-    `clusters`: the names that a mapping may have, None for any. `option`: its name in errors. Raises LostBrokersError for a value that is not
+    `clusters`: the names that a mapping may have, None for any. `option`: its name in errors. Raises RecoveryError for a value that is not
     a list of broker ids or such a mapping, and for an unknown cluster.
     """
     if not isinstance(value, Mapping):
@@ -31,7 +27,7 @@ def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrok
     named = {str(cluster): _ids(ids, f"{option} of {cluster}") for cluster, ids in value.items()}
     for cluster in sorted(named.keys() - set(named if clusters is None else clusters)):
         nearest = _nearest(cluster, clusters or ())
-        raise LostBrokersError(
+        raise RecoveryError(
             f"{option} names an unknown cluster, {cluster}: "
             + (f"did you mean {' or '.join(nearest[:3])}?" if nearest else f"the clusters are {', '.join(sorted(clusters or ()))}")
         )
@@ -48,11 +44,11 @@ def _nearest(cluster: str, clusters: Collection[str]) -> list[str]:
 def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int] | None:
     """Return the lost brokers of one of the inventory's `clusters`: empty if none is lost, None if the value does not mention the cluster.
 
-    Raises LostBrokersError as `parse` does.
+    Raises RecoveryError as `parse` does.
     """
     if value in ("", None):
         return None
-    found = parse(value, clusters, VARIABLE)
+    found = parse(value, clusters, LOST_BROKERS)
     return found.get(cluster) if isinstance(found, dict) else found
 
 
@@ -69,10 +65,10 @@ def _ids(value: Any, option: str) -> list[int]:
         raise _not_a_list(value, option) from None
     for broker in ids:
         if not BROKER.low <= broker <= BROKER.high:
-            raise LostBrokersError(f"{option}: {broker} cannot be the id of a broker; name ids from {BROKER.low} to {BROKER.high}")
+            raise RecoveryError(f"{option}: {broker} cannot be the id of a broker; name ids from {BROKER.low} to {BROKER.high}")
     return sorted(set(ids))
 
 
-def _not_a_list(value: Any, option: str) -> LostBrokersError:
+def _not_a_list(value: Any, option: str) -> RecoveryError:
     example = '-e \'{"kafka_recovery_lost_brokers": {"CLUSTER": [1, 2]}}\''
-    return LostBrokersError(f"{option} is {value!r:.80}: give a list of broker ids, or a list for each cluster, for example {example}")
+    return RecoveryError(f"{option} is {value!r:.80}: give a list of broker ids, or a list for each cluster, for example {example}")

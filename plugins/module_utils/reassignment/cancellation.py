@@ -9,12 +9,12 @@ Kafka cancels a reassignment with the original replicas, but in the order of its
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 # Partitions per request. A second request waits until brokers have created the replicas of the first, which takes longer the more there are.
@@ -25,10 +25,9 @@ POLL_SECONDS = 0.05
 Answer: TypeAlias = "tuple[str | None, str | None]"  # Kafka's error (None: done), and a message
 
 
-class Cancellable(Protocol):
+class Cancellable(PartitionSource, Protocol):
     """The methods of a cluster that a cancellation uses."""
 
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> Mapping[TopicPartition, Answer]: ...
     def cancel(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Answer]: ...
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+
+if TYPE_CHECKING:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
 
 States = Mapping[TopicPartition, PartitionState]
 
@@ -22,17 +25,10 @@ def write_rates(before: Mapping[TopicPartition, int], after: Mapping[TopicPartit
     return {key: max(0, after[key] - size) / seconds for key, size in before.items() if key in after}
 
 
-class HasSizes(Protocol):
-    """The log directories of one broker: bytes by partition."""
-
-    @property
-    def sizes(self) -> Mapping[TopicPartition, int]: ...
-
-
 class HasLogDirs(Protocol):
     """A cluster whose brokers describe their log directories."""
 
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, HasSizes]: ...
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, LogDirs]: ...
 
 
 def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:

@@ -8,30 +8,23 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import log_sizes, progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import HasLogDirs, States, sizes_on_leaders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
-
-class HasEnd(Protocol):
-    """The log end of one replica, or an error."""
-
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def log_end_offset(self) -> int: ...
+if TYPE_CHECKING:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
 
 
-class Measurable(HasLogDirs, Protocol):
+class Measurable(PartitionSource, HasLogDirs, Protocol):
     """The methods of a cluster that measurements use."""
 
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def unfenced(self) -> set[int]: ...
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Mapping[int, Mapping[TopicPartition, HasEnd]]: ...
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Mapping[int, Mapping[TopicPartition, LogEnd]]: ...
 
 
 def measure(

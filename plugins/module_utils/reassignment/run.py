@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import results, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
@@ -32,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rates, Shortfall, ThrottleError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rates, Shortfall
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     MOVING,
@@ -43,7 +44,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Wanted,
 )
 
-FOLDER, SUFFIX = "reassignments", ".before.json"
+SUFFIX = ".before.json"
 
 
 def check_options(params: Mapping[str, Any]) -> None:
@@ -104,7 +105,7 @@ class ReassignmentTask:
     def predict(self) -> None:
         """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Changes nothing.
 
-        Raises ThrottleError for a throttle that cannot be set or that Kafka refuses, RecoveryError if another run is active, FileError.
+        Raises RecoveryError for a throttle that cannot be set or that Kafka refuses, RecoveryError if another run is active, FileError.
         """
         operations = self._cluster.permissions(()).cluster
         may_alter = operations is None or "ALTER" in operations
@@ -120,7 +121,7 @@ class ReassignmentTask:
         except RecoveryError as error:
             if may_alter or not to_do:
                 raise
-            raise ThrottleError(f"{results.GRANT}; {error}") from error
+            raise RecoveryError(f"{results.GRANT}; {error}") from error
         if not may_alter:
             return
         self._removed_throttles = throttle.removed
@@ -131,7 +132,7 @@ class ReassignmentTask:
                 self.warnings += map(str, self._shortfalls(Rates.same(self._params["throttle"])))
 
     def _preview_throttle(self) -> Throttle:
-        """Return the throttle after a preview of all moves: brokers only validate its changes. Raises ThrottleError if one is refused."""
+        """Return the throttle after a preview of all moves: brokers only validate its changes. Raises RecoveryError if one is refused."""
         params = self._params
         rate = params["throttle"] if params["state"] == "present" else None
         journal = ThrottleJournal(self._workdir, params["cluster"], self._cluster.cluster_id, read_only=True)

@@ -28,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report im
     recovery_queries,
     risk_section,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.headline import headline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.scope import LIMITS, Wanted
 
 VERSION = 1
@@ -57,7 +58,7 @@ def complete(document: dict[str, Any]) -> dict[str, Any]:
     document["risk_is_newer"] = bool(newer)
     document["newer_offline"] = newer_knowledge.offline(document, newer)
     document["clusters"] = _clusters(document)
-    document["headline"] = phrases.headline(document, consumers.next_step(document["impact"]["totals"]))
+    document["headline"] = headline(document, consumers.next_step(document["impact"]["totals"]))
     return document
 
 

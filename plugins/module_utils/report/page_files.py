@@ -20,26 +20,22 @@ SCRIPT = "report.js"
 STYLES = ("colours.css", "layout.css", "tables.css", "charts.css", "datatables.css", "phone.css", "paper.css")
 
 
-class PageFilesError(RecoveryError):
-    """A file of the page is missing or cannot be read."""
-
-
 def installed() -> dict[str, str]:
-    """Return the files as installed with the collection, by name. Raises PageFilesError, always in a packed module."""
+    """Return the files as installed with the collection, by name. Raises RecoveryError, always in a packed module."""
     folder = Path(__file__).parent / "page"
     try:
         return {name: (folder / name).read_text(encoding="utf-8") for name in (TEMPLATE, *STYLES, SCRIPT)}
     except OSError as error:
-        raise PageFilesError(
+        raise RecoveryError(
             f"a file of the page cannot be read: {error}. Install the collection again, or run streamops.kafka_recovery.kafka_recovery_report "
             "with Ansible, which passes the files to a module on another host"
         ) from error
 
 
 def passed_or_installed(passed: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return the files that the module's option has, or the installed ones without it. Raises PageFilesError if one is missing."""
+    """Return the files that the module's option has, or the installed ones without it. Raises RecoveryError if one is missing."""
     if passed is None:
         return installed()
     if missing := [name for name in (TEMPLATE, *STYLES, SCRIPT) if name not in passed]:
-        raise PageFilesError(f"{OPTION} has no {', '.join(missing)}: leave the option out, because Ansible sets it")
+        raise RecoveryError(f"{OPTION} has no {', '.join(missing)}: leave the option out, because Ansible sets it")
     return passed

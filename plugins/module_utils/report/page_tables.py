@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_context import range_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import OUTCOME_LABELS, SHOWN_FIRST
@@ -48,7 +49,7 @@ TOPICS: Columns = (
     ("without_leader", "Without a leader", "number"),
     *(
         (outcome, OUTCOME_LABELS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
-        for outcome in ("elected", "already_online", "held")
+        for outcome in (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.HELD)
     ),
     ("lower_bound", "Lost at least", "bound"),
     ("upper_bound_all", "at most", "bound"),

@@ -16,6 +16,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import outcomes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import RECOVERY
@@ -33,8 +34,6 @@ OUTCOME_LABELS = outcomes.LABELS | {PLANNED: "planned, not elected"}
 RECOVERED, PLAN_ONLY, DRY_RUN = "recovery", "plan", "dry_run"
 # States of transactions, the most urgent first.
 TRANSACTIONS_FIRST = ("hanging", "records_lost", "in_doubt", "open")
-# loss.lower_bound_from of a bound from a consumer group's committed offset.
-CONSUMER_GROUP = "consumer_group"
 KEY = ["cluster", "topic", "partition"]
 MOST_REMARKS = 10
 

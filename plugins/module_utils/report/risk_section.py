@@ -13,8 +13,8 @@ from typing import Any
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, count, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import plain_rows, recovery_queries, risk_queries
@@ -92,4 +92,26 @@ def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lo
         shown = plain_rows.rows(risk_queries.what_if_ranked(rows, LIMITS["what_if"]))
     finally:
         rows.unpersist()
-    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "words": phrases.what_if(counts)}
+    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "words": what_if_text(counts)}
+
+
+def what_if_text(counts: Sequence[Mapping[str, Any]]) -> str:
+    """Return sentences on the loss of some brokers. `counts`: rows of `risk_queries.what_if_counts`, by outcome."""
+
+    def added(key: str, *outcomes: str) -> int:
+        return sum(row[key] for row in counts if not outcomes or row["outcome"] in outcomes)
+
+    offline, already = added("partitions", "offline"), added("partitions", "already_offline")
+    if not added("partitions"):
+        return "No partition has a replica there."
+    text = f"{capital(count(offline, 'partition') if offline else 'no partition')} would go offline"
+    if already:
+        text += f", {number(already)} {'is' if already == 1 else 'are'} so already"
+    text += f"; {number(added('partitions', 'new_leader'))} would get another leader, and {number(added('not_writable'))} would be online but not writable."
+    lost, unknown = added("lost_offsets", "offline", "already_offline"), added("unknown", "offline", "already_offline")
+    if offline + already:
+        known = offline + already - unknown
+        bound = f"at most {count(lost, 'record')} for {count(known, 'partition')}" if known else ""
+        rest = f"unknown for {count(unknown, 'partition')}" if unknown else ""
+        text += f" Electing the best survivors would lose {' and '.join(filter(None, (bound, rest)))}."
+    return text

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.filter.lost_brokers import lost_brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import LostBrokersError, of_cluster, parse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import of_cluster, parse
 
 CLUSTERS = ["east", "west", "north"]
 
@@ -52,7 +53,7 @@ def test_each_cluster_has_its_own(value: Any, east: list[int] | None, west: list
     ],
 )
 def test_what_is_refused_is_named_in_one_line(value: Any, expected: tuple[str, ...]) -> None:
-    with pytest.raises(LostBrokersError) as refused:
+    with pytest.raises(RecoveryError) as refused:
         of_cluster(value, "east", CLUSTERS)
     assert all(word in str(refused.value) for word in expected), str(refused.value)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 300

@@ -30,7 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import ReassignmentTask, check_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor as throttle_executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import ThrottleError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Wanted
 
 DEFAULTS: dict[str, Any] = {
@@ -215,7 +214,7 @@ def test_check_mode_names_all_permissions_that_are_missing(cluster: IntRange, tm
     cluster.operations = frozenset({"DESCRIBE"})
     for resource in (Resource(BROKER, "4"), Resource(TOPIC, "t")):
         cluster.configs.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
-    with pytest.raises(ThrottleError) as caught:
+    with pytest.raises(RecoveryError) as caught:
         task(cluster, tmp_path, check=True, throttle=5000)
     for permission in ("ALTER on the cluster", "ALTER_CONFIGS on the cluster", "ALTER_CONFIGS on the topic"):
         assert str(caught.value).count(f"grant {permission}") == 1
@@ -232,7 +231,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
     cluster.states["t", 0] = replace(cluster.states["t", 0], replicas=(1, 2), isr=(1, 2))
     cluster.configs.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
     wanted: Wanted = {("t", 0): (1, 3), ("t", 1): (1, 2, 4)}
-    with pytest.raises(ThrottleError, match=f"the throttle of {resource} cannot be set: .*; grant ALTER_CONFIGS on the"):
+    with pytest.raises(RecoveryError, match=f"the throttle of {resource} cannot be set: .*; grant ALTER_CONFIGS on the"):
         task(cluster, tmp_path, wanted, check=check, throttle=5000, concurrent_moves=1)
     assert not cluster.requests and not cluster.throttles and not list(tmp_path.iterdir())
 

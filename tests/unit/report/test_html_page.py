@@ -17,9 +17,8 @@ from browser import Browser, opened, running
 from playwright.sync_api import expect
 from report_samples import downstream, found, incident, look, partition, sample
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import html_page, page_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import html_page, page_files, risk_section
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.html_page import datatables, embedded
 
 pytestmark = pytest.mark.slow
@@ -99,7 +98,7 @@ def test_once_everything_has_a_leader_it_is_calm_and_what_if_has_its_place() -> 
     ]
     row = {"cluster": "east", "topic": "orders", "partition": 1, "leader": 3, "outcome": "offline", "next_leader": None, "writable": False}
     row |= {"lost_offsets": None, "reason": "no replica is left"}
-    document["what_if"] = {"brokers": [3, 7], "counts": counts, "partitions": [row], "words": phrases.what_if(counts)}
+    document["what_if"] = {"brokers": [3, 7], "counts": counts, "partitions": [row], "words": risk_section.what_if_text(counts)}
     html = page(document)
     assert "All 2 partitions of this run have a leader; 2 were elected." in html
     assert "6 of 1,200 partitions are one failure from offline." in html, "what is next"

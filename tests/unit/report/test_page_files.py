@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from repository_root import ROOT
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page_files
 
 
@@ -25,8 +26,8 @@ def test_passed_files_are_taken_instead_of_the_installed_ones() -> None:
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(page_files.PageFilesError, match=r"colours\.css"):
+    with pytest.raises(RecoveryError, match=r"colours\.css"):
         page_files.passed_or_installed({name: text for name, text in page_files.installed().items() if name != "colours.css"})
     monkeypatch.setattr(page_files, "__file__", str(tmp_path / "module.zip" / "page_files.py"))
-    with pytest.raises(page_files.PageFilesError, match=re.escape(page_files.TEMPLATE)):
+    with pytest.raises(RecoveryError, match=re.escape(page_files.TEMPLATE)):
         page_files.installed()

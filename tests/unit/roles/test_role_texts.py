@@ -101,7 +101,9 @@ def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Pat
         "kafka_recovery_look_at_impact": False,
     }
     answer = {"count": len(offline), "partitions": offline, "unknown_count": 1, "unknown": deleted("gone")}
-    collections = collection_of(tmp_path / "collections", "kafka_partition_info", answer, unknown="skip")
+    collections = collection_of(
+        tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None}, assess_impact=False
+    )
     task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
     assert done.returncode == 2, done.stdout + done.stderr
@@ -131,12 +133,52 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
         "kafka_recovery_look_at_impact": False,
     }
     answer = {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}
-    collections = collection_of(tmp_path / "collections", "kafka_partition_info", answer)
+    collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None})
     task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], options, collections=collections)
     assert done.returncode == (2 if outcome and not options else 0), done.stdout + done.stderr
     assert outcome is None or f"{outcome} ({code}), 1 partition: orders-7. why" in done.stdout, done.stdout
     assert not outcome or options or "1 partitions have no leader in the results" in done.stdout, done.stdout
+
+
+IMPACT: dict[str, Any] = {
+    "summary": {"partitions": 2, "groups": 1},
+    "groups": [{"command": "reset billing"}],
+    "transactions": [],
+    "path": "/w/impact.json",
+}
+
+
+@pytest.mark.parametrize(
+    ("impact", "wanted", "lines"),
+    [
+        (IMPACT, True, ["producers of 2 partitions: 1 groups", "reset billing", "All of it: /w/impact.json"]),
+        ({"msg": "broker 3 does not answer"}, True, ["The impact on consumers and producers is unknown: broker 3 does not answer"]),
+        (None, False, []),
+    ],
+    ids=["known", "unknown", "not wanted"],
+)
+def test_the_impact_is_shown_with_the_results_and_fails_no_recovery(
+    tmp_path: Path, impact: dict[str, Any] | None, wanted: bool, lines: list[str]
+) -> None:
+    variables = {
+        "kafka_recovery_election": {
+            "summary": {"elected": 2, "clean_leader": 0},
+            "without_leader": [],
+            "given_up": {"text": []},
+            "next_steps": [],
+            "results_path": "/w/results/1/east.json",
+        },
+        "kafka_recovery_allow_data_loss": True,
+        "kafka_recovery_look_at_impact": wanted,
+    }
+    answer = {"still_offline": {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}, "impact": impact}
+    collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", answer, assess_impact=wanted)
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(line in done.stdout for line in ("2 elected", *lines)), done.stdout
+    assert ("onsumers and producers" in done.stdout) == wanted
 
 
 def test_of_many_deleted_topics_a_few_are_named(tmp_path: Path) -> None:

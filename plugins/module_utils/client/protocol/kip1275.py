@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import struct
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -39,8 +38,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-
-UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 
 
 class MessageError(RecoveryError, KafkaProtocolError):
@@ -80,7 +77,7 @@ class _StrictResponse:
     def parse_header(cls: Any, data: Any, version: int | None = None) -> Any:
         try:
             return ApiMessage.parse_header.__func__(cls, data, version)
-        except UNREADABLE as error:
+        except wire_checks.UNREADABLE as error:
             raise MessageError(f"{cls.name} ends within its header") from error
 
     @classmethod
@@ -91,7 +88,7 @@ class _StrictResponse:
         try:
             wire_checks.check(cls, version, body)
             return ApiMessage.decode.__func__(cls, body, version)
-        except UNREADABLE as error:
+        except wire_checks.UNREADABLE as error:
             raise MessageError(f"{len(body)} bytes are not a {cls.name} v{version}: {error}") from error
 
 

@@ -12,12 +12,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import whole_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS, whole_batches
 
-# base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16, last offset delta int32,
-# base timestamp int64, max timestamp int64, producer id int64, producer epoch int16, base sequence int32, number of records int32
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-_LENGTH_ENDS = 12
 _CODEC, _LOG_APPEND_TIME, _CONTROL = 0b111, 0b1000, 0b10_0000
 LATEST = 2**63 - 1  # milliseconds since 1970, as Kafka stores them
 UNREADABLE = (ValueError, IndexError, struct.error)
@@ -54,8 +50,8 @@ def read_batches(data: bytes | memoryview) -> tuple[int, Iterator[MetadataBatch]
 def _batches(data: memoryview) -> Iterator[MetadataBatch]:
     at = 0
     while at < len(data):
-        base, length, epoch, _magic, _crc, attributes, last_delta, first, latest, *_producer, count = _HEADER.unpack_from(data, at)
-        end = at + _LENGTH_ENDS + length
+        base, length, epoch, _magic, _crc, attributes, last_delta, first, latest, *_producer, count = HEADER.unpack_from(data, at)
+        end = at + LENGTH_ENDS + length
         yield MetadataBatch(
             base,
             base + last_delta + 1,
@@ -65,7 +61,7 @@ def _batches(data: memoryview) -> Iterator[MetadataBatch]:
             latest if attributes & _LOG_APPEND_TIME else None,
             first,
             count,
-            data[at + _HEADER.size : end],
+            data[at + HEADER.size : end],
         )
         at = end
 

@@ -9,6 +9,7 @@ that end after the message, and null in fields that cannot be null. Bytes that p
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,6 +19,9 @@ SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
 # Approximate bytes of Python objects: of a row in a list, of each of its fields, of a value in a list, of an unknown tag, of a text in addition to
 # its bytes, and of a text beyond ASCII in addition to four bytes for each letter.
 ROW, FIELD, VALUE, TAG, TEXT, WIDE_TEXT = 120, 40, 48, 250, 24, 60
+
+# What decoders raise for bytes that are not what they expect.
+UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 
 
 class MalformedError(ValueError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,7 +29,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES, RECEIVED_BYTES, SMALL_BYTES
 
 API_VERSIONS = 18
-UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 READ_BYTES = 1 << 16
 # The share of the time for a connection in which its name must be resolved, so that this error comes before that of the time limit.
 NAME_TIME = 0.8
@@ -245,6 +243,6 @@ def _read(header: Any, frame: memoryview, account: Callable[[int], None]) -> tup
             begin = wire_checks.after_tags(frame, 4)
         account(wire_checks.check(kind, version, frame[begin:]))
         return number, kind.decode(frame[begin:])
-    except UNREADABLE as error:
+    except wire_checks.UNREADABLE as error:
         name = kind.name.removesuffix("Response")
         raise errors.KafkaProtocolError(f"its answer to {name} v{version} cannot be read: {error or type(error).__name__}") from error

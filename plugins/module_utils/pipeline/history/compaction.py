@@ -11,10 +11,10 @@ from itertools import groupby
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, DataFile, TableChange
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.parquet_rewrite import rewrite
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import AUDIT
 
 # A change is committed when it has rewritten so many bytes. A killed run loses at most one change.
 COMMIT_BYTES = 256 << 20
-AUDIT = "recovery_audit"
 
 
 def compact(catalog: Catalog, today: date) -> int:

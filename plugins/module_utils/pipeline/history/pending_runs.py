@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     Source,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, WRITTEN_BY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import AUDIT, HEALTHY, WRITTEN_BY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 
 Row = dict[str, Any]
@@ -82,7 +82,7 @@ KNOWN = (
     "outcomes",
     "table_rows",
 )
-QUARANTINE, AUDIT = "quarantine", "recovery_audit"
+QUARANTINE = "quarantine"
 
 
 def read_audit(root: Path, files: Iterable[DataFile]) -> dict[PublishedRun, Row]:

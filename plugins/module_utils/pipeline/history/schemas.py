@@ -15,6 +15,8 @@ PARTITIONED_BY = "cluster string, date date"
 # The origin of rows: files of a recovery, or a healthy snapshot. Origin, cluster and run id identify a run.
 RECOVERY, HEALTHY = "recovery", "healthy"
 
+AUDIT = "recovery_audit"  # the table with one row for each run
+
 _PARTITION = "run_id string, topic string, partition int"
 # Whether a dry run made the plan, whether the run was allowed to elect, and how many other partitions had no leader when it ended.
 MODE_OF_RUN = "dry_run boolean, data_loss_allowed boolean, other_offline bigint"
@@ -68,7 +70,7 @@ SCHEMAS = {
     # One row per run and cluster, which marks the run as completely ingested. The digests are those of its files, ingested or refused.
     # `remarks`: anomalies of the run, such as a clock that went backwards. `impact`: counts of the impact that was read at `impact_at`; both null if
     # the impact was not read.
-    "recovery_audit": (
+    AUDIT: (
         "run_id string, origin string, cluster_id string, collected_at timestamp, planned_at timestamp, finished_at timestamp, strategy string, "
         "ranking string, backend string, landing_sha256 string, plan_sha256 string, result_sha256 string, partitions bigint, "
         f"outcomes map<string,bigint>, table_rows map<string,bigint>, remarks array<string>, {IMPACT_OF_RUN}, {MODE_OF_RUN}"
@@ -77,8 +79,8 @@ SCHEMAS = {
 
 # The tables in which runs of each origin have rows.
 WRITTEN_BY = {
-    RECOVERY: ("replica_log", "quarantine", "candidates", "plan", "result", "loss", "impact", "recovery_audit"),
-    HEALTHY: ("replica_log", "quarantine", "risk", "recovery_audit"),
+    RECOVERY: ("replica_log", "quarantine", "candidates", "plan", "result", "loss", "impact", AUDIT),
+    HEALTHY: ("replica_log", "quarantine", "risk", AUDIT),
 }
 
 

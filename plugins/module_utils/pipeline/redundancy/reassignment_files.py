@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import decisions, layout_rows, placement
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import entries as redundancy_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
@@ -41,7 +42,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.clu
 )
 
 VERSION = 1
-FOLDER = "reassignments"
 # Kafka's replication factor is a 16-bit number.
 MOST_REPLICAS = 2**15 - 1
 _SECTIONS = (redundancy_entries.PARTITIONS, redundancy_entries.HELD_BACK, redundancy_entries.BROKERS)

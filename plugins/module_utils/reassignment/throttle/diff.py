@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Resource,
     Settings,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS, RUN
@@ -40,11 +40,10 @@ ADDED, REMOVED = "added", "removed"
 Place = tuple[str, str, str]  # topic, topic id, config
 
 
-class ThrottleCluster(Protocol):
+class ThrottleCluster(PartitionSource, Protocol):
     """The methods of a cluster that throttles use."""
 
     def unfenced(self) -> set[int]: ...
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
     def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
@@ -103,7 +102,7 @@ def plan_throttle(
 
     copying    replicas to throttle, by partition; `topic_ids`: by name of these topics
     whole      lists (topic, config) to set to `*`, with the ids of the brokers that need rates for them
-    Raises ThrottleError if a list would be too long, or would have `*` together with entries (see `model.replicas_to_add`).
+    Raises RecoveryError if a list would be too long, or would have `*` together with entries (see `model.replicas_to_add`).
     """
     whole = whole or {}
     own = journal.rates([RUN]) if owner == RUN else {}

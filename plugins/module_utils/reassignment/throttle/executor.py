@@ -47,7 +47,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Moved,
     Rates,
     SetRate,
-    ThrottleError,
     own_value,
     parse_list,
 )
@@ -62,7 +61,7 @@ def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: Throt
     """Set rates and lists, and wait at most VISIBLE_SECONDS until brokers show them.
 
     Returns warnings for rates of others that are overridden, and for brokers that did not answer. Topics that were deleted meanwhile are left
-    out. Raises ThrottleError if Kafka refuses a change, ClusterError if no broker answers.
+    out. Raises RecoveryError if Kafka refuses a change, ClusterError if no broker answers.
     """
     warnings = _override_warnings(journal, what.rates)
     journal.record_intent(what.owner, what.rates, what.added)
@@ -75,7 +74,7 @@ def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: Throt
             grant = f"grant ALTER_CONFIGS on the {'cluster' if resource.kind == BROKER else 'topic'}"
             refused.setdefault(resource.kind, f"the throttle of {resource} cannot be set: {refusal}; {grant}")
     if refused:
-        raise ThrottleError("; ".join(refused.values()))
+        raise RecoveryError("; ".join(refused.values()))
     silent = sorted({rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in answers})
     set_rates = [rate for rate in what.rates if rate.broker not in silent]
     _wait_until_set(cluster, set_rates, [row for row in what.added if row not in deleted])
@@ -259,7 +258,7 @@ class Throttle:
     def cover(self, moves: Mapping[TopicPartition, Moved], inbound: Mapping[TopicPartition, float] | None = None) -> None:
         """Throttle these partitions before they are moved, or again for brokers that have come back. Returns when brokers show it.
 
-        `inbound`: bytes per second that producers write to each partition, for a warning if the rate is too low. Raises ThrottleError if
+        `inbound`: bytes per second that producers write to each partition, for a warning if the rate is too low. Raises RecoveryError if
         Kafka refuses a change.
         """
         if self._rates is None or not moves:

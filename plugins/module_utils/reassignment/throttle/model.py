@@ -41,10 +41,6 @@ MAX_RATE = 2**63 - 1
 MAX_LIST_BYTES = 32_767  # bytes of a config's value that a request can hold
 
 
-class ThrottleError(RecoveryError):
-    """A throttle cannot be set; the text names the option, broker or topic and the remedy."""
-
-
 class Moved(Protocol):
     """A partition that is moved from its `current` brokers to its `target` brokers."""
 
@@ -80,7 +76,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class Rates:
-    """The rate of `each` broker, and exceptions by broker id (`of_broker`). Raises ThrottleError for a rate that is not valid (KIP-179)."""
+    """The rate of `each` broker, and exceptions by broker id (`of_broker`). Raises RecoveryError for a rate that is not valid (KIP-179)."""
 
     each: Rate
     of_broker: Mapping[int, Rate] = field(default_factory=dict)
@@ -90,13 +86,13 @@ class Rates:
             same = rate.leader == rate.follower
             for name, value in [("rate", rate.leader)] if same else [("leader_rate", rate.leader), ("follower_rate", rate.follower)]:
                 if problem := rate_problem(name + suffix, value):
-                    raise ThrottleError(problem)
+                    raise RecoveryError(problem)
 
     @classmethod
     def same(cls, each: int, of_broker: Mapping[int, int] | None = None) -> Rates:
         """Return rates that are the same for leaders and followers: bytes per second of `each` broker, and exceptions by broker id.
 
-        Raises ThrottleError for a rate that is not valid.
+        Raises RecoveryError for a rate that is not valid.
         """
         return cls(Rate(each, each), {broker: Rate(rate, rate) for broker, rate in (of_broker or {}).items()})
 
@@ -226,7 +222,7 @@ def replicas_to_add(
     """Return the entries to add to each list, without entries that it has already, and none if it is `*`. `present`: topic configs.
 
     `whole`: the lists (topic, config) to set to `*`. If a list of leaders would be too long, it gets only the present leaders. Raises
-    ThrottleError if it is still too long, or if a list to set to `*` has entries.
+    RecoveryError if it is still too long, or if a list to set to `*` has entries.
     """
     leading = {key: copies._replace(leaders=(copies.leader,) if copies.leader in copies.leaders else ()) for key, copies in copying.items()}
     shortest = list_entries(leading)
@@ -239,7 +235,7 @@ def replicas_to_add(
         if len(",".join(dict.fromkeys([*there, *names]))) > MAX_LIST_BYTES:
             names = shortest.get((topic, config), ())  # noqa: PLW2901
             if len(",".join(dict.fromkeys([*there, *names]))) > MAX_LIST_BYTES:
-                raise ThrottleError(
+                raise RecoveryError(
                     f"{config} of topic {topic} would be longer than Kafka accepts ({MAX_LIST_BYTES} bytes); "
                     "move fewer of its partitions at a time (concurrent_moves)"
                 )
@@ -252,7 +248,7 @@ def replicas_to_add(
         there = parse_list(setting.value) if setting is not None else []
         if ALL_REPLICAS not in there and topic in topic_ids:
             if there:
-                raise ThrottleError(
+                raise RecoveryError(
                     f"{config} of topic {topic} names replicas ({', '.join(there[:3])}), and Kafka does not accept {ALL_REPLICAS} together with them; "
                     "remove them first, or name replicas"
                 )

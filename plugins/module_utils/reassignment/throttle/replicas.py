@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_REPLICAS,
@@ -16,7 +17,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Copying,
     Rate,
     Rates,
-    ThrottleError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers
 
@@ -56,12 +56,12 @@ class ThrottledReplicas(NamedTuple):
 def read_replicas(rows: Sequence[Mapping[str, Any]] | None) -> list[ThrottledReplicas] | None:
     """Return the option `throttled_replicas`, None if it is not set.
 
-    Raises ThrottleError if it is empty, for a topic that is named twice, and for an entry that is not `partition:broker`.
+    Raises RecoveryError if it is empty, for a topic that is named twice, and for an entry that is not `partition:broker`.
     """
     if rows is None:
         return None
     if not rows:
-        raise ThrottleError("throttled_replicas is empty; name topics, or leave it out to throttle replicas that are out of sync")
+        raise RecoveryError("throttled_replicas is empty; name topics, or leave it out to throttle replicas that are out of sync")
     _refuse_twice("throttled_replicas", "topic", [row["topic"] for row in rows])
     return [ThrottledReplicas(row["topic"], _entries(row, "leader_replicas"), _entries(row, "follower_replicas")) for row in rows]
 
@@ -72,7 +72,7 @@ def _entries(row: Mapping[str, Any], name: str) -> Entries | None:
     fits = [ENTRY.fullmatch(text) for text in row[name]]
     wrong = [text for text, fit in zip(row[name], fits, strict=True) if fit is None]
     if wrong:
-        raise ThrottleError(
+        raise RecoveryError(
             f"throttled_replicas: {name} of {row['topic']} has {wrong[0]!r:.60}; write partition:broker, like 0:1, or leave {name} out for all"
         )
     return tuple(dict.fromkeys((int(fit[1]), int(fit[2])) for fit in fits if fit))
@@ -81,7 +81,7 @@ def _entries(row: Mapping[str, Any], name: str) -> Entries | None:
 def read_rates(params: Mapping[str, Any]) -> Rates:
     """Return the options `rate`, `leader_rate`, `follower_rate` and `broker_rates`, all in bytes per second.
 
-    Raises ThrottleError if one is missing or not valid (KIP-179: INVALID_THROTTLE), or if a broker is named twice.
+    Raises RecoveryError if one is missing or not valid (KIP-179: INVALID_THROTTLE), or if a broker is named twice.
     """
     each = _rate(params, None, "state present needs rate, or both leader_rate and follower_rate")
     rows = params["broker_rates"]
@@ -92,7 +92,7 @@ def read_rates(params: Mapping[str, Any]) -> Rates:
 def _rate(row: Mapping[str, Any], each: Rate | None, problem: str) -> Rate:
     sides = [row["rate"] if row[name] is None else row[name] for name in ("leader_rate", "follower_rate")]
     if sides == [None, None] or (each is None and None in sides):
-        raise ThrottleError(problem)
+        raise RecoveryError(problem)
     leader, follower = sides
     return Rate(each.leader if leader is None and each else leader, each.follower if follower is None and each else follower)
 
@@ -100,11 +100,11 @@ def _rate(row: Mapping[str, Any], each: Rate | None, problem: str) -> Rate:
 def _refuse_twice(option: str, kind: str, names: Sequence[Any]) -> None:
     twice = [name for number, name in enumerate(names) if name in names[:number]]
     if twice:
-        raise ThrottleError(f"{option} names {kind} {twice[0]} more than once; name each {kind} once")
+        raise RecoveryError(f"{option} names {kind} {twice[0]} more than once; name each {kind} once")
 
 
 def check_brokers(brokers: Brokers, states: Sequence[PartitionState], rates: Rates, replicas: Sequence[ThrottledReplicas]) -> None:
-    """Raise ThrottleError if `rates` or `replicas` name a broker, topic or partition that the cluster does not have.
+    """Raise RecoveryError if `rates` or `replicas` name a broker, topic or partition that the cluster does not have.
 
     `states`: of all partitions that the cluster has, at least those of the named topics.
     """
@@ -114,16 +114,16 @@ def check_brokers(brokers: Brokers, states: Sequence[PartitionState], rates: Rat
     topics = {topic for topic, _partition in partitions}
     for broker in rates.of_broker:
         if broker not in known:
-            raise ThrottleError(f"broker_rates names broker {broker}, which is not registered in this cluster; {_correct(known)}")
+            raise RecoveryError(f"broker_rates names broker {broker}, which is not registered in this cluster; {_correct(known)}")
     for row in replicas:
         if row.topic not in topics:
-            raise ThrottleError(f"throttled_replicas: there is no topic {row.topic} (or no DESCRIBE permission on it); correct the name")
+            raise RecoveryError(f"throttled_replicas: there is no topic {row.topic} (or no DESCRIBE permission on it); correct the name")
         for partition, broker in (*(row.leaders or ()), *(row.followers or ())):
             where = f"throttled_replicas: {partition}:{broker} of topic {row.topic}"
             if (row.topic, partition) not in partitions:
-                raise ThrottleError(f"{where}: there is no partition {partition}; correct the number")
+                raise RecoveryError(f"{where}: there is no partition {partition}; correct the number")
             if broker not in known:
-                raise ThrottleError(f"{where}: broker {broker} is not registered in this cluster; {_correct(known)}")
+                raise RecoveryError(f"{where}: broker {broker} is not registered in this cluster; {_correct(known)}")
 
 
 def _correct(known: Collection[int]) -> str:

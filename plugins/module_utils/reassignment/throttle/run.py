@@ -60,7 +60,7 @@ class ReplicationThrottle:
         """Throttle the replicas that copy the partitions `keys` (None: all with a live replica that is out of sync), or these `replicas`.
 
         While a run is active only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed. Raises
-        ThrottleError if Kafka refuses a change or a broker, topic or partition does not exist.
+        RecoveryError if Kafka refuses a change or a broker, topic or partition does not exist.
         """
         states = self._states(keys if replicas is None else None)
         check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())

@@ -10,6 +10,7 @@ from fake_config_cluster import Move
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
@@ -35,7 +36,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Copying,
     Rates,
     SetRate,
-    ThrottleError,
 )
 
 ALL = {1, 2, 3, 4, 5}
@@ -78,7 +78,7 @@ def test_a_move_that_copies_nothing_has_no_entries() -> None:
     ],
 )
 def test_a_rate_that_is_not_valid_is_refused(rate: int, of_broker: dict[int, int], expected: str) -> None:
-    with pytest.raises(ThrottleError, match=expected):
+    with pytest.raises(RecoveryError, match=expected):
         Rates.same(rate, of_broker)
 
 
@@ -127,7 +127,7 @@ def test_a_list_too_long_for_a_request_keeps_the_leaders_of_now() -> None:
 
 def test_a_list_that_is_too_long_even_so_is_refused_with_the_remedy() -> None:
     copying = {("t", number): Copying((1, 2, 3), (4,), 2) for number in range(6_000)}
-    with pytest.raises(ThrottleError, match=r"topic t .*concurrent_moves"):
+    with pytest.raises(RecoveryError, match=r"topic t .*concurrent_moves"):
         model.replicas_to_add(copying, {}, IDS)
 
 

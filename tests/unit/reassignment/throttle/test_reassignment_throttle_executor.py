@@ -24,7 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     LEADER_REPLICAS,
     Rates,
     SetRate,
-    ThrottleError,
 )
 
 ZERO, ONE = ("t", 0), ("t", 1)
@@ -132,7 +131,7 @@ def test_a_run_that_has_removed_its_throttle_is_not_active(journal: ThrottleJour
     assert seen == [(False, False)], "the next process that opens the journal"
 
 
-@pytest.mark.parametrize("error", [ThrottleError("x"), KeyboardInterrupt(), ClusterError("y")])
+@pytest.mark.parametrize("error", [RecoveryError("x"), KeyboardInterrupt(), ClusterError("y")])
 def test_the_throttle_is_removed_however_the_run_ends(journal: ThrottleJournal, error: BaseException) -> None:
     cluster = by_others()
     with pytest.raises(type(error)), Throttle(cluster, journal, 6000) as throttle:
@@ -269,7 +268,7 @@ def test_a_topic_that_is_created_again_keeps_what_it_has(journal: ThrottleJourna
 def test_a_refusal_names_the_remedy_and_the_rest_is_removed(journal: ThrottleJournal, resource: Resource, expected: str) -> None:
     cluster = Configurable()
     cluster.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", "no")
-    with pytest.raises(ThrottleError, match=expected), Throttle(cluster, journal, 5000) as throttle:
+    with pytest.raises(RecoveryError, match=expected), Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
     assert cluster.configs() == Configurable().configs()
 

@@ -31,7 +31,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Rate,
     Rates,
     SetRate,
-    ThrottleError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import ThrottledReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
@@ -277,7 +276,7 @@ def test_leaders_and_followers_have_rates_of_their_own(task: Task) -> None:
 def test_a_broker_or_a_replica_that_is_not_there_is_refused(task: Task, check: bool) -> None:
     cluster = recovering()
     with pytest.raises(
-        ThrottleError, match=r"broker_rates names broker 9, which is not registered in this cluster; correct the id: 1, 2, 3, 4 are"
+        RecoveryError, match=r"broker_rates names broker 9, which is not registered in this cluster; correct the id: 1, 2, 3, 4 are"
     ):
         task.present(cluster, Rates.same(5000, {9: 6000}), check=check)
     for row, says in (
@@ -285,7 +284,7 @@ def test_a_broker_or_a_replica_that_is_not_there_is_refused(task: Task, check: b
         (ThrottledReplicas("t", ((7, 1),), ()), "7:1 of topic t: there is no partition 7"),
         (ThrottledReplicas("t", (), ((0, 9),)), "0:9 of topic t: broker 9 is not registered"),
     ):
-        with pytest.raises(ThrottleError, match=says):
+        with pytest.raises(RecoveryError, match=says):
             task.present(cluster, 5000, replicas=[row], check=check)
     assert cluster.changes == []
 
@@ -304,7 +303,7 @@ def test_named_replicas_are_throttled_in_sync_or_not_and_all_of_a_topic_is_a_sta
 def test_a_star_beside_entries_of_others_is_refused(task: Task) -> None:
     cluster = Configurable()
     cluster.topics["t"] = {LEADER_REPLICAS: "0:1"}
-    with pytest.raises(ThrottleError, match=r"leader\.replication\.throttled\.replicas of topic t names replicas .0:1."):
+    with pytest.raises(RecoveryError, match=r"leader\.replication\.throttled\.replicas of topic t names replicas .0:1."):
         task.present(cluster, 5000, replicas=[ThrottledReplicas("t", None, None)])
     assert cluster.changes == []
 
@@ -379,7 +378,7 @@ def test_what_kafka_refuses_is_refused_in_check_mode_too(task: Task, resource: R
     cluster.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
     for check in (True, False):
         with pytest.raises(
-            ThrottleError, match=f"the throttle of {resource} cannot be set: CLUSTER_AUTHORIZATION_FAILED; grant ALTER_CONFIGS"
+            RecoveryError, match=f"the throttle of {resource} cannot be set: CLUSTER_AUTHORIZATION_FAILED; grant ALTER_CONFIGS"
         ):
             task.present(cluster, 5000, check=check)
 

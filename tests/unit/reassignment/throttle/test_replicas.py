@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rate, Rates, ThrottleError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rate, Rates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import (
     ThrottledReplicas,
     check_brokers,
@@ -46,7 +47,7 @@ def test_each_side_has_its_own_rate_else_the_one_for_both() -> None:
     ],
 )
 def test_rates_that_are_not_valid_are_refused(params: dict[str, Any], says: str) -> None:
-    with pytest.raises(ThrottleError, match=says):
+    with pytest.raises(RecoveryError, match=says):
         rates(**params)
 
 
@@ -72,7 +73,7 @@ def test_replicas_that_are_not_named_are_all() -> None:
     ],
 )
 def test_replicas_that_are_not_valid_are_refused(rows: list[dict[str, Any]], says: str) -> None:
-    with pytest.raises(ThrottleError, match=says):
+    with pytest.raises(RecoveryError, match=says):
         read_replicas(rows)
 
 
@@ -80,5 +81,5 @@ def test_a_broker_that_is_down_may_be_named_also_where_fenced_ones_are_not_liste
     states = [PartitionState("t", 0, "id", 1, 1, (1, 3), (1,), (), (), ())]
     unlisted = Brokers(frozenset({1, 2}), frozenset({1, 2}), complete=False)
     check_brokers(unlisted, states, Rates.same(5000, {3: 6000}), [ThrottledReplicas("t", ((0, 3),), None)])
-    with pytest.raises(ThrottleError, match="names broker 3, which is not registered"):
+    with pytest.raises(RecoveryError, match="names broker 3, which is not registered"):
         check_brokers(unlisted._replace(complete=True), states, Rates.same(5000, {3: 6000}), ())
