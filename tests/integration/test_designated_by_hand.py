@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from integration.support import Operator, by_partition, failure, run_module
 
@@ -20,7 +21,7 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
     file.write_text(json.dumps({"partitions": [{"topic": "bare", "partition": p, "designatedLeader": b} for p, b in LEADERS.items()]}))
     before = east.states("bare")
 
-    bare = {"plan": str(file), "allowed_strategies": ["aggressive"]}
+    bare: dict[str, Any] = {"plan": str(file), "allowed_strategies": ["aggressive"]}
     assert "is not among allowed_strategies" in failure(
         "kafka_designated_election", {**east.connection, **east.files("held"), "plan": str(file)}
     )

@@ -91,7 +91,7 @@ def test_the_manual_output_has_what_is_designated_and_candidates_beside_it_and_c
     assert leaders == {0: BEHIND, 1: AHEAD, 2: AHEAD, 3: -1}
 
     log = RequestLog(operator.cluster)
-    bare = {"plan": str(file), "allowed_strategies": ["aggressive"]}
+    bare: dict[str, Any] = {"plan": str(file), "allowed_strategies": ["aggressive"]}
     again = operator.ask("kafka_designated_election", **operator.files("again"), **bare, allow_data_loss=True)
     assert {(row["partition"], row["outcome"], row["leader"]) for row in again["results"]} == {
         (0, "already_online", BEHIND), (1, "already_online", AHEAD), (2, "already_online", AHEAD),

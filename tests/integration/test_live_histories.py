@@ -17,6 +17,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
@@ -154,7 +155,7 @@ def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     file = operator.workdir / "epoch.json"
     named = [{"topic": topic, "partition": 0, "designatedLeader": broker} for topic, (_, _, broker) in best.items()]
     file.write_text(json.dumps({"partitions": named}))
-    bare = {"plan": str(file), "allowed_strategies": ["aggressive"]}
+    bare: dict[str, Any] = {"plan": str(file), "allowed_strategies": ["aggressive"]}
     operator.ask("kafka_designated_election", **operator.files("epoch"), **bare, allow_data_loss=True)
 
     # Other tests of this cluster have made __consumer_offsets. While a partition of it is offline, no fork is decided without what its groups have read.
