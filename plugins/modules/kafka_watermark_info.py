@@ -13,7 +13,8 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Reads, for every partition of a cluster, its leader's log end offset and high watermark, ISR, eligible leader replicas and last known ELR (KIP-966),
-    C(min.insync.replicas) and C(cleanup.policy), and of every broker its state and rack.
+    offline replicas, C(min.insync.replicas) and C(cleanup.policy), of every broker its state and rack, and the level of the feature
+    C(eligible.leader.replicas.version).
   - Writes them to a sealed file, C(<workdir>/healthy/<cluster>/<run_id>.jsonl), and removes old ones. A second snapshot with the same run id replaces the
     first.
   - When partitions lose their leaders, M(streamops.kafka_recovery.kafka_replica_log_info) reads from these files what was committed before. The report
@@ -94,6 +95,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
@@ -114,6 +116,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "run_id": params["run_id"],
         "collected_at": began,
         "backend": COMPAT,
+        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
         "options": {"followers": params["followers"]},
         "unreachable_brokers": sorted(cluster.unreachable),
     }

@@ -19,6 +19,7 @@ from integration.support import Operator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
     Registration,
+    after_fencing,
     after_unclean_shutdown,
     elected,
     may_lead,
@@ -92,6 +93,23 @@ def test_an_unclean_shutdown_leaves_what_kafka_leaves(kafka: tuple[PartitionChan
                 elr,
                 min_isr,
             )
+
+
+def test_a_fenced_broker_leaves_what_kafka_leaves(kafka: tuple[PartitionChanges, tuple[bool, ...]]) -> None:
+    """Of every partition with a leader or without, and every member of its ISR. While there is a leader, none is last known."""
+    changes, features = kafka
+    compared, known = 0, [partition for partition in partitions() if partition.last_known_elr in ((), (2,))]
+    for elr in features:
+        for partition, live, min_isr in product(known, SUBSETS, (1, 2, 3)):
+            leaders = (NO_LEADER,) if partition.last_known_elr else (NO_LEADER, *partition.isr)
+            for broker, leader in product({*partition.isr} - {*live}, leaders):
+                led = partition._replace(leader=leader)
+                found = changes.after_fencing(Partition(*led), broker, live, elr, min_isr)
+                left = after_fencing(led, broker, live, elr, min_isr)
+                seen = Registration(found.replicas, found.isr, tuple(sorted(found.elr)), found.last_known_elr, found.leader)
+                assert seen == left._replace(elr=tuple(sorted(left.elr))), (led, broker, live, elr, min_isr)
+                compared += 1
+    assert compared == len(features) * 1188
 
 
 # By release: whether it begins with the feature ELR, the steps, and how many combinations they show at least.

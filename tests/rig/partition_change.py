@@ -39,7 +39,7 @@ def controller(libs: Path, brokers: Sequence[int]) -> Iterator[PartitionChanges]
 
 
 class PartitionChanges:
-    """Whom the controller elects, and what it keeps after an unclean shutdown."""
+    """Whom the controller elects, and what it keeps after an unclean shutdown or when a broker is fenced."""
 
     def __init__(self, gateway: Any, brokers: Sequence[int]) -> None:
         self._gateway, self._java = gateway, gateway.jvm
@@ -66,6 +66,12 @@ class PartitionChanges:
         """The partition after a broker has registered that was not shut down cleanly, before it is unfenced. Nobody else is alive."""
         builder = self._builder(partition, (), elr, min_isr, False)
         builder.setUncleanShutdownReplicas(self._list([broker]))
+        builder.setTargetIsr(self._list([member for member in partition.isr if member != broker]))
+        return self._built(partition, builder)
+
+    def after_fencing(self, partition: Partition, broker: int, live: Collection[int], elr: bool, min_isr: int) -> Partition:
+        """The partition after a broker has been fenced. `live`: the brokers that are left."""
+        builder = self._builder(partition, live, elr, min_isr, False)
         builder.setTargetIsr(self._list([member for member in partition.isr if member != broker]))
         return self._built(partition, builder)
 

@@ -28,6 +28,7 @@ def mark(topic: str, partition: int = 0, **changes: Any) -> dict[str, Any]:
         "isr": [1, 2, 3],
         "eligible_leader_replicas": [],
         "last_known_elr": [],
+        "offline_replicas": [],
         "min_insync_replicas": 2,
         "cleanup_policy": "delete",
         "log_start_offset": None,
@@ -57,8 +58,9 @@ def write(
     cluster: str = "east",
     collected_at: str | None = None,
     cluster_id: str = CLUSTER_ID,
+    elr_version: int | None = 1,
 ) -> Path:
-    """A sealed snapshot; taken when its run id says, unless `collected_at` does."""
+    """A sealed snapshot; taken when its run id says, unless `collected_at` does. `elr_version`: the level of the feature ELR, None if it was not read."""
     path = snapshot_file(workdir, cluster, run_id)
     date, _, time = run_id.partition("T")
     header = {
@@ -67,6 +69,7 @@ def write(
         "run_id": run_id,
         "collected_at": collected_at or f"{date}T{time.replace('-', ':')}",
         "backend": "compat",
+        "eligible_leader_replicas_version": elr_version,
     }
     sealed_jsonl.write(path, header, rows)
     return path

@@ -105,6 +105,52 @@ def after_unclean_shutdown(partition: Registration, broker: int, elr: bool, min_
     return partition._replace(isr=rest, elr=tuple(member for member in members if member not in rest and member != broker))
 
 
+def after_fencing(partition: Registration, broker: int, live: Collection[int], elr: bool, min_isr: int) -> Registration:
+    """Return what is kept of a partition, with its leader, when the controller fences a broker that was not shut down uncleanly.
+
+    The broker leaves the ISR and, with the feature ELR, enters the ELR if fewer than `min_isr` members are left. `live`: as for `elected`, without
+    this broker. The topic allows no unclean elections.
+    """
+    if broker not in partition.isr:
+        return partition
+    rest = tuple(member for member in partition.isr if member != broker)
+    eligible = partition.elr
+    if elr:
+        members = () if len(rest) >= min(min_isr, len(partition.replicas)) else (*eligible, *partition.isr)
+        eligible = tuple(dict.fromkeys(member for member in members if member not in rest))
+    shrunk = partition._replace(isr=rest, elr=eligible)
+    if may_lead(shrunk, partition.leader, live):
+        leader = partition.leader
+    else:
+        election = elected(shrunk, live, elr, unclean=False)
+        leader = election.broker if election else -1
+    if leader in eligible:
+        rest, eligible = (leader,), tuple(member for member in eligible if member != leader)
+    if not elr:
+        return partition._replace(isr=rest or partition.isr, elr=(), leader=leader)
+    last_known = () if leader >= 0 else partition.last_known_elr if partition.leader < 0 else (partition.leader,)
+    return Registration(partition.replicas, rest, eligible, last_known, leader)
+
+
+def after_losses(partition: Registration, lost: Collection[int], live: Collection[int], config: ElectionConfig) -> frozenset[Registration]:
+    """Return every registration that a partition may have after all brokers of `lost` are fenced. If all have the same leader, it is certain.
+
+    They are fenced one after the other. `live`: as for `elected`, those of `lost` may be among them. `config`: `unclean` does not count.
+    """
+    # Without the feature the first fencing of a member of the ISR clears the ELR. So it matters whether members of the ELR alone are fenced before it.
+    in_isr, others = ([broker for broker in lost if (broker in partition.isr) == member] for member in (True, False))
+    orders = ([*in_isr, *others], [*others, *in_isr]) if partition.elr else (in_isr,)
+    found = set()
+    for elr, order in product(_either(config.elr), orders):
+        for min_isr in [config.min_isr] if config.min_isr is not None else range(1, len(partition.replicas) + 1):
+            kept, left = partition, {*live}
+            for broker in order:
+                left.discard(broker)
+                kept = after_fencing(kept, broker, left, elr, min_isr)
+            found.add(kept)
+    return frozenset(found)
+
+
 def possible(
     partition: Registration, live: Collection[int], config: ElectionConfig, back: Iterable[tuple[int, bool | None]] = ()
 ) -> frozenset[Election | None]:

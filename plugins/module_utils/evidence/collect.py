@@ -8,7 +8,7 @@ The pairs hold for any leader. Package `decision` chooses the leader.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs, proof_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
     FirstAnswers,
     LogSource,
@@ -64,56 +65,99 @@ def collect_evidence(
         states = [_without_dead_leader(state, brokers.unfenced) for state in _reread_fenced_leaders(cluster, states, brokers.unfenced)]
         # A reassignment may have ended meanwhile.
         brokers.include(states)
-    offline = [state for state in states if state.leader < 0]
-    alive = [(key, broker) for state in offline for key in [state.key] for broker in state.replicas if broker in brokers.unfenced]
-    wanted = [replica for replica in alive if replica not in silent]
+    offline = _without_leader(states)
     cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
+    logs = _read_survivors(cluster, offline, brokers.unfenced, budget, silent, awaited, list(cut_off))
+    epochs = {state.key: state.leader_epoch for state in offline}
+    ahead = {key for (key, _broker), log in logs.items() if is_ahead(log, epochs[key])}
+    if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
+        with budget.state():
+            states = _read_again(cluster, states, brokers, ahead)
+        if ahead:
+            offline = _without_leader(states)
+            logs = dict(_logs_of(offline, logs, cut_off))
+    evidence = _sorted_by_broker(states, brokers, logs, cut_off, cluster.cut_off)
+    with budget.part():
+        evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
+    prober = log_comparison.Prober(cluster.batches)
+    _compare_logs(cluster, evidence, offline, prober, budget)
+    evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, budget), evidence.missed)
+    return evidence
+
+
+def _without_leader(states: Iterable[PartitionState]) -> list[PartitionState]:
+    return [state for state in states if state.leader < 0]
+
+
+def _read_survivors(
+    cluster: LogSource,
+    offline: Sequence[PartitionState],
+    unfenced: Collection[int],
+    budget: Budget,
+    silent: Collection[Replica],
+    awaited: Collection[TopicPartition],
+    cut_off: Sequence[Replica],
+) -> Replicas:
+    """Return the logs of the replicas of `offline` on unfenced brokers, and those of `cut_off`, which are queried once, as those of `silent`."""
+    alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
+    wanted, queried_once = ([replica for replica in alive if (replica in silent) == once] for once in (False, True))
     with budget.logs() as seconds:
         epochs = {state.key: state.leader_epoch for state in offline}
         first = FirstAnswers(awaited, budget.first_answer_seconds)
-        queried_once = [replica for replica in alive if replica in silent]
-        logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *queried_once], first)
-    ahead = {key for (key, _broker), log in logs.items() if is_ahead(log, epochs[key])}
-    if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
-        # A broker that did not answer may be fenced by now: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
-        with budget.state():
-            now = cluster.partitions(ahead) if ahead else {}
-            brokers.read()
-            if ahead:
-                # The controller may have elected a leader since the states were read, and lost it again: then it knows these epochs.
-                states = [
-                    _without_dead_leader(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states
-                ]
-                brokers.include(states)
-                offline = [state for state in states if state.leader < 0]
-                logs = dict(_logs_of(offline, logs, cut_off))
+        return read_logs(cluster, wanted, seconds, epochs, [*cut_off, *queried_once], first)
+
+
+def _read_again(
+    cluster: LogSource, states: Sequence[PartitionState], brokers: _Brokers, ahead: Collection[TopicPartition]
+) -> Sequence[PartitionState]:
+    """Read the brokers again, and return `states` with those of the partitions `ahead` read again.
+
+    A broker that did not answer may be fenced by now: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
+    """
+    now = cluster.partitions(ahead) if ahead else {}
+    brokers.read()
+    if not ahead:
+        return states
+    # The controller may have elected a leader since the states were read, and lost it again: then it knows these epochs.
+    current = [_without_dead_leader(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states]
+    brokers.include(current)
+    return current
+
+
+def _sorted_by_broker(
+    states: Sequence[PartitionState], brokers: _Brokers, logs: Replicas, cut_off: Collection[Replica], cut_off_brokers: Collection[int]
+) -> Evidence:
+    """Return evidence with these logs: those of survivors, and those of fenced brokers that were read or could not be read."""
     replicas = {replica: log for replica, log in logs.items() if replica[1] in brokers.unfenced and replica not in cut_off}
     # A broker that was fenced after its log was read, but still answers, keeps that log.
     fenced_logs = {
         replica: log
         for replica, log in logs.items()
-        if replica[1] not in brokers.unfenced and (replica in cut_off or replica[1] in cluster.cut_off)
+        if replica[1] not in brokers.unfenced and (replica in cut_off or replica[1] in cut_off_brokers)
     }
     fenced = {replica: log for replica, log in fenced_logs.items() if log.error is None}
     unread = {replica: log for replica, log in fenced_logs.items() if log.error is not None}
-    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced, unread=unread)
-    with budget.part():
-        evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
-    prober = log_comparison.Prober(cluster.batches)
+    return Evidence(states, brokers.rows, replicas, fenced=fenced, unread=unread)
+
+
+def _compare_logs(
+    cluster: LogSource, evidence: Evidence, offline: Sequence[PartitionState], prober: log_comparison.Prober, budget: Budget
+) -> None:
+    """Add the pairs of logs of each partition, compared as far as there is time. `cut` of the evidence says how many are not."""
     for state in offline:
         key = state.key
-        answered = sorted(broker for broker in state.replicas if (log := replicas.get((key, broker))) is not None and log.error is None)
+        answered = sorted(
+            broker for broker in state.replicas if (log := evidence.replicas.get((key, broker))) is not None and log.error is None
+        )
         evidence.pairs += [log_comparison.pair_row(key, one, other) for one, other in combinations(answered, 2)]
-        if fenced and (answered_fenced := {broker for broker in state.replicas if (key, broker) in fenced}):
+        if evidence.fenced and (answered_fenced := {broker for broker in state.replicas if (key, broker) in evidence.fenced}):
             pairs = combinations(sorted([*answered, *answered_fenced]), 2)
             evidence.fenced_pairs += [log_comparison.pair_row(key, *pair) for pair in pairs if {*pair} & answered_fenced]
+    pairs_of_all = [*evidence.pairs, *evidence.fenced_pairs]
+    logs = {**evidence.replicas, **evidence.fenced}
     with budget.part():
-        pairs_of_all = [*evidence.pairs, *evidence.fenced_pairs]
-        logs = {**replicas, **fenced}
         if left := log_comparison.settle(pairs_of_all, logs, prober, cluster.epoch_ends, evidence.configs.compacted):
             evidence.cut.append(f"{left} of {len(pairs_of_all)} pairs of logs were not compared to the end")
-    evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, budget), evidence.missed)
-    return evidence
 
 
 def _configs(cluster: LogSource, topics: Collection[str], cut: list[str]) -> TopicConfigs:

@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
@@ -27,8 +27,7 @@ STALE_METADATA = "STALE_METADATA"
 # Errors after which a replica is queried again, in addition to Kafka's retriable errors: it may be starting, or its broker may still load metadata.
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
-
-Replicas = dict[tuple[TopicPartition, int], ReplicaLog]
+Replicas = dict[Replica, ReplicaLog]
 # Group, partition, offset and leader epoch, as `Cluster.committed_offsets` returns them.
 Committed = tuple[str, TopicPartition, int, int]
 
@@ -110,53 +109,80 @@ def read_logs(
     once    replicas that are queried once, with the first round; fenced brokers know an older leader epoch, so `epochs` does not apply
     first   partitions that are queried beyond `duration`
     """
-    end = time.monotonic() + duration
-    logs: Replicas = {}
-    missing = list(wanted)
-    # The time since which a broker does not host a replica that the cluster reports as offline.
-    since: dict[tuple[TopicPartition, int], float] = {}
-    fenced: Replicas = {}
-    disks = FailedDisks(cluster)
-    late = False
-    known_epochs = epochs or {}
-    while missing or (once and not fenced):
-        if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
-            extra = () if fenced else once
-            with deadline.until(end if duration else None):
-                answers = _read_once(cluster, [*missing, *extra])
-            fenced |= {replica: answers.pop(replica) for replica in extra}
-            # A request that the deadline cuts off does not replace an earlier answer.
-            logs |= {
-                replica: fenced_by_epoch(log, known_epochs.get(replica[0]))
-                for replica, log in answers.items()
-                if log.error != NO_ANSWER or replica not in logs
-            }
-        # Nearly all logs were read: only the others are looked at again.
-        unread = {replica: log for replica, log in logs.items() if log.error is not None or log.probe_error is not None}
-        refused = [replica for replica, log in unread.items() if log.error not in (None, DISK_FAILED, STALE_METADATA)]
-        for replica in disks.lost(refused):
-            logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
+    return _Reading(cluster, duration, epochs or {}, first).read(list(wanted), once)
+
+
+class _Reading:
+    """Logs that are read until a time. `logs`: what was read last, by replica."""
+
+    def __init__(self, cluster: LogSource, duration: float, epochs: Mapping[TopicPartition, int], first: FirstAnswers) -> None:
+        self._cluster, self._epochs, self._first = cluster, epochs, first
+        self._limited = duration != 0
+        self._end = time.monotonic() + duration
+        self._late = False
+        self._disks = FailedDisks(cluster)
+        # The time since which a broker does not host a replica that the cluster reports as offline.
+        self._since: dict[Replica, float] = {}
+        self.logs: Replicas = {}
+
+    def read(self, wanted: list[Replica], once: Sequence[Replica]) -> Replicas:
+        """Return the logs of `wanted` and of `once`."""
+        missing, fenced = wanted, Replicas()
+        while missing or (once and not fenced):
+            if not self.logs or not self._limited or time.monotonic() < self._end - LEAST_ROUND_SECONDS:
+                fenced |= self._read_round(missing, () if fenced else once)
+            # Nearly all logs were read: only the others are looked at again.
+            unread = [replica for replica, log in self.logs.items() if log.error is not None or log.probe_error is not None]
+            now = self._find_failed_disks(unread)
+            missing = self._left_to_read(missing, {*unread}, now)
+            if not missing or now >= self._end:
+                break
+            left = self._end - now
+            time.sleep(min(POLL_SECONDS, left / 2 if left > 2 * LEAST_ROUND_SECONDS else left))
+            alive = self._cluster.unfenced()
+            missing = [(key, broker) for key, broker in missing if broker in alive]
+        return self.logs | fenced
+
+    def _read_round(self, missing: Sequence[Replica], extra: Sequence[Replica]) -> Replicas:
+        """Read the logs of `missing` into `logs`, and return those of `extra`."""
+        with deadline.until(self._end if self._limited else None):
+            answers = _read_once(self._cluster, [*missing, *extra])
+        others = {replica: answers.pop(replica) for replica in extra}
+        # A request that the deadline cuts off does not replace an earlier answer.
+        self.logs |= {
+            replica: fenced_by_epoch(log, self._epochs.get(replica[0]))
+            for replica, log in answers.items()
+            if log.error != NO_ANSWER or replica not in self.logs
+        }
+        return others
+
+    def _find_failed_disks(self, unread: Sequence[Replica]) -> float:
+        """Set the error of the replicas of `unread` whose disk has failed, and return the time at which that was known."""
+        refused = [replica for replica in unread if self.logs[replica].error not in (None, DISK_FAILED, STALE_METADATA)]
+        lost = self._disks.lost(refused)
+        self._set_failed(lost)
         now = time.monotonic()
-        without_disk = _without_disk(cluster, {replica: logs[replica] for replica in unread})
-        since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
-        for replica in without_disk:
-            if replica not in since or now - since[replica] >= SETTLED_SECONDS:
-                logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
-        missing = [
-            replica for replica in missing if replica in unread and (_may_pass((log := logs[replica]).error) or _may_pass(log.probe_error))
+        without_disk = _without_disk(self._cluster, {replica: self.logs[replica] for replica in unread})
+        self._since = {replica: self._since.get(replica, now) for replica in without_disk if self.logs[replica].error == NOT_HOSTED}
+        self._set_failed(replica for replica in without_disk if replica not in self._since or now - self._since[replica] >= SETTLED_SECONDS)
+        return now
+
+    def _set_failed(self, replicas: Iterable[Replica]) -> None:
+        for replica in replicas:
+            self.logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=self._disks.paths(replica[1]))
+
+    def _left_to_read(self, missing: Iterable[Replica], unread: Collection[Replica], now: float) -> list[Replica]:
+        """Return the replicas of `missing` that are queried again. The time for that may become longer."""
+        again = [
+            replica
+            for replica in missing
+            if replica in unread and (_may_pass((log := self.logs[replica]).error) or _may_pass(log.probe_error))
         ]
         # It takes a few more seconds to know whether a broker runs without its disk.
-        end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
-        if missing and now >= end and not late:
-            late, end = True, now + first.seconds
-        if late:
-            missing = first.awaited(missing, logs)
-        if not missing or now >= end:
-            break
-        time.sleep(min(POLL_SECONDS, (end - now) / 2 if end - now > 2 * LEAST_ROUND_SECONDS else end - now))
-        alive = cluster.unfenced()
-        missing = [(key, broker) for key, broker in missing if broker in alive]
-    return logs | fenced
+        self._end = max([self._end, *(self._since[replica] + SETTLED_SECONDS for replica in again if replica in self._since)])
+        if again and now >= self._end and not self._late:
+            self._late, self._end = True, now + self._first.seconds
+        return self._first.awaited(again, self.logs) if self._late else again
 
 
 def _may_pass(error: str | None) -> bool:

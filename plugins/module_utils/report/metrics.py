@@ -32,6 +32,8 @@ PREFIX = "kafka_recovery"
 # Planned, or tried without success: the next run of the plan elects a leader for them.
 UNDER_RECOVERY = (PLANNED, Outcome.FAILED, Outcome.STALE)
 Sample = tuple[Sequence[str], float]
+# What the operations of each cluster were, by the cluster's name.
+Found = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 def _seconds(instant: str) -> float:
@@ -192,10 +194,14 @@ class Metrics(Collector):
 
 def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     """Yield metrics of reassignments, throttles and the metadata quorum, from rows of `operations.of_workdir`."""
-    moves = [(row["cluster"], row["moves"]) for row in operations if row["moves"]]
+    rows = list(operations)
+    yield from _move_metrics([(row["cluster"], row["moves"]) for row in rows if row["moves"]])
+    yield from _throttle_metrics([(row["cluster"], row["throttles"]) for row in rows if row["throttles"]])
+    yield from _quorum_metrics([(row["cluster"], row["quorum"]) for row in rows if row["quorum"]])
+
+
+def _move_metrics(moves: Found) -> Iterator[Metric]:
     measured = [(cluster, found) for cluster, found in moves if found["partitions"] is not None]
-    throttles = [(row["cluster"], row["throttles"]) for row in operations if row["throttles"]]
-    quorums = [(row["cluster"], row["quorum"]) for row in operations if row["quorum"]]
     yield _gauge(
         "reassignment_partitions",
         "Partitions of the last run that moved replicas: in_sync, or left to do, when it last wrote its progress.",
@@ -224,6 +230,9 @@ def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metr
         ("cluster",),
         (((cluster,), _seconds(found["updated_at"])) for cluster, found in moves),
     )
+
+
+def _throttle_metrics(throttles: Found) -> Iterator[Metric]:
     yield _gauge(
         "throttles",
         "Throttle configs that were set and not removed yet, by owner: a run, or standing, which an operator removes.",
@@ -236,6 +245,9 @@ def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metr
         ("cluster",),
         (((cluster,), found["left_over"]) for cluster, found in throttles),
     )
+
+
+def _quorum_metrics(quorums: Found) -> Iterator[Metric]:
     yield _gauge(
         "quorum_calm",
         "1 if the metadata quorum was calm when a run last asked for it, else 0.",

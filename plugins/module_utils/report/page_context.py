@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report im
 
 Document = Mapping[str, Any]
 
-# Titles of `pipeline.history.risk.RISKS`.
+# Titles of `pipeline.history.risk_rules.RISKS`.
 RISK_TITLES = {
     "offline": "offline: no leader",
     "no_eligible_leader": "one failure from offline: no other replica may lead",

@@ -16,14 +16,14 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import risk_rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import KEY, Read, of_clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, capped_sum, false_if_null
 
-# Two of `risk.RISKS`: the partition is offline, or a single failure takes it offline.
+# Two of `risk_rules.RISKS`: the partition is offline, or a single failure takes it offline.
 OFFLINE, ONE_FAILURE = "offline", "no_eligible_leader"
-WHAT_IF_ORDER = (risk.OFFLINE, risk.ALREADY_OFFLINE, risk.NEW_LEADER, risk.SAME_LEADER)
+WHAT_IF_ORDER = (risk_rules.OFFLINE, risk_rules.ALREADY_OFFLINE, risk_rules.NEW_LEADER, risk_rules.SAME_LEADER)
 _SNAPSHOT = ["cluster", "date", "run_id"]
 
 
@@ -175,7 +175,7 @@ def what_if_ranked(rows: DataFrame, limit: int) -> DataFrame:
 
 def what_if_counts(rows: DataFrame) -> DataFrame:
     """Return per cluster and outcome of `risk.what_if`: partitions, those online but not writable, known lost offsets, and partitions with unknown ones."""
-    offline = F.col("outcome").isin(risk.OFFLINE, risk.ALREADY_OFFLINE)
+    offline = F.col("outcome").isin(risk_rules.OFFLINE, risk_rules.ALREADY_OFFLINE)
     return (
         rows.groupBy("cluster", "outcome")
         .agg(

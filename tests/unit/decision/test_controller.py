@@ -20,6 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     ElectionConfig,
     Registration,
     Why,
+    after_fencing,
+    after_losses,
     after_unclean_shutdown,
     elected,
     origins,
@@ -97,6 +99,36 @@ def test_origins_are_all_elections_that_some_order_of_returns_makes_possible(par
                 elections = possible(partition, (), config, [*back, (broker, clean)])
                 whys = {election.why for election in elections if election is not None and election.broker == broker}
                 assert whys <= origins(partition, broker, (), order[:number], True)[clean]
+
+
+@pytest.mark.parametrize("elr", [False, True])
+@pytest.mark.parametrize("partition", [one for one in partitions() if not one.last_known_elr])
+def test_the_leaders_after_a_loss_are_those_of_every_order_in_which_brokers_are_fenced(partition: Registration, elr: bool) -> None:
+    for leader, lost, min_isr in product(partition.isr, ((1,), (1, 2), (1, 3), (2, 3), REPLICAS), (1, 2, 3)):
+        led, leaders = partition._replace(leader=leader), set()
+        for order in permutations(lost):
+            kept = led
+            for number, broker in enumerate(order, 1):
+                kept = after_fencing(kept, broker, {*REPLICAS} - {*order[:number]}, elr, min_isr)
+            leaders.add(kept.leader)
+        found = after_losses(led, lost, REPLICAS, ElectionConfig(elr, unclean=False, min_isr=min_isr))
+        assert {one.leader for one in found} == leaders, (led, lost, min_isr)
+
+
+def test_a_fenced_member_of_the_isr_stays_eligible_only_with_the_feature() -> None:
+    partition = Registration(REPLICAS, (1, 2), (), (), leader=1)
+    assert after_fencing(partition, 1, {2, 3}, elr=True, min_isr=2) == Registration(REPLICAS, (2,), (1,), (), 2)
+    assert after_fencing(partition, 1, {2, 3}, elr=False, min_isr=2) == Registration(REPLICAS, (2,), (), (), 2)
+    last = partition._replace(isr=(1,))
+    assert after_fencing(last, 1, {2, 3}, elr=True, min_isr=2) == Registration(REPLICAS, (), (1,), (1,), -1)
+    assert after_fencing(last, 1, {2, 3}, elr=False, min_isr=2) == Registration(REPLICAS, (1,), (), (), -1)
+    assert after_fencing(last, 3, {1, 2}, elr=True, min_isr=2) == last
+
+
+def test_what_is_not_known_leaves_several_registrations_after_a_loss() -> None:
+    partition = Registration(REPLICAS, (1, 2), (3,), (), leader=1)
+    for config in (ElectionConfig(elr=None, unclean=False, min_isr=3), ElectionConfig(elr=True, unclean=False)):
+        assert {kept.leader for kept in after_losses(partition, [1, 2], REPLICAS, config)} == {3, -1}
 
 
 def walked(

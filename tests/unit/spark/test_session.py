@@ -13,11 +13,13 @@ import socket
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
+from adoption.cells import MissingPythonError, find
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
@@ -169,13 +171,35 @@ def test_pyspark_supports_the_pandas_of_the_requirements() -> None:
         require_minimum_pandas_version()
 
 
+def python_of_another_version() -> tuple[str, Path]:
+    """Return version and path of one on this machine."""
+    for version in ("3.13", "3.12", "3.11"):
+        if version != f"{sys.version_info.major}.{sys.version_info.minor}":
+            with suppress(MissingPythonError):
+                return version, find(version)
+    pytest.skip("a Python of another minor version is missing: install one, or name it with PYTHONS=/path/to/python")
+
+
+def test_workers_with_a_python_of_another_version_are_reported_in_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a real one, which Spark starts as it does on another host."""
+    other, python = python_of_another_version()
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    with pytest.raises(RecoveryError) as error, translate_spark_errors(BytesIO()):
+        spark.range(1).mapInArrow(lambda batches: batches, "id long").collect()
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"the workers of Spark have Python {other}, which is of another version of Python than this one ({own})" in str(error.value)
+    assert "PYSPARK_PYTHON" in str(error.value) and "\n" not in str(error.value)
+
+
+OTHER_VERSION = PySparkRuntimeError(
+    errorClass="PYTHON_VERSION_MISMATCH", messageParameters={"worker_version": "3.12", "driver_version": "3.11"}
+)
+
+
 @pytest.mark.parametrize(
     ("error_text", "expected"),
     [
-        (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark cannot run with different minor",
-            "the workers of Spark have Python 3.12, which is of another version of Python than this one (3.11)",
-        ),
+        (str(OTHER_VERSION), "the workers of Spark have Python 3.12, which is of another version of Python than this one (3.11)"),
         ("ModuleNotFoundError: No module named 'pyarrow'", "pyarrow is missing for the Python of Spark's workers"),
         ('Cannot run program "python3": error=2, No such file or directory', "the workers of Spark cannot run python3"),
     ],

@@ -11,32 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
+from pathlib import Path
 
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import file_rows, schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.file_rows import Strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.observed_rows import of_runs, run_key
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.arrow_rows import ArrowMapper
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import false_if_null
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import literal_path
 
-LOSS = (
-    "lower_bound: bigint, lower_bound_from: string, upper_bound: bigint, upper_bound_from: string, estimate: bigint, estimate_from: string, "
-    "gaps: array<string>"
-)
-TRUNCATED = "array<struct<broker_id: int, offset: bigint, records: bigint>>"
-_ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>, truncated: {TRUNCATED}"
-PLAN = (
-    "strategy string, topic_strategies array<struct<topic: string, strategy: string>>, "
-    f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason_code: string, candidate: int>>, "
-    "online array<struct<topic: string, partition: int, leader: int>>"
-)
-RESULTS = (
-    "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, "
-    "reason_code: string, reason: string>>"
-)
 # By section of an impact file: the `kind` of its rows in the table, and their columns.
 FOUND = {
     "groups": ("group", "group_id group_state group_type partitions in_doubt offsets_read_and_lost must_stop command"),
@@ -58,88 +46,43 @@ IMPACT = ", ".join([*(f"{section} array<struct<{fields}>>" for section, fields i
 PLAN_COLUMNS = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ranking", "backend": "backend"}
 
 
-def documents(spark: SparkSession, files: Sequence[str], schema: str) -> DataFrame:
-    """Return one row per file `<run_id>/<cluster>.json`, with the columns of `schema` (PLAN, RESULTS, IMPACT) and `cluster`, the key of the run.
+def _rows(spark: SparkSession, files: Sequence[str], read: ArrowMapper, schema: str) -> DataFrame:
+    """Return the rows of `schema` that `read` (of `file_rows`) makes of `files`: absolute paths `…/<run_id>/<cluster>.json`, checked by `input_files`."""
+    file_rows.register_for_workers()
+    named = [{"path": file, "cluster": f"{Path(file).parent.name}/{Path(file).stem}"} for file in files]
+    return local_frame.frame(spark, named, file_rows.FILES).mapInArrow(read, schema)
 
-    `files`: absolute paths, which `input_files` has checked.
+
+def plan(spark: SparkSession, files: Sequence[str], strategies: Mapping[str, Strategies], runs: DataFrame) -> DataFrame:
+    """Return one row per entry of the plan files, in the schema of the table `plan`.
+
+    `files`: as for `_rows`. `strategies`: by key of the run. `runs`: rows of `observed_rows.RUNS`.
     """
-    read = spark.read.schema(schema).option("multiLine", value=True).json([literal_path(file) for file in files])
-    return read.withColumn("cluster", run_key(".json"))
-
-
-def _strategy_of(topic: Column) -> Column:
-    """Return the strategy of a topic: its own, else that of the plan."""
-    own = F.filter("topic_strategies", lambda row: row["topic"] == topic)
-    return F.coalesce(F.get(own, F.size(own) - 1)["strategy"], F.col("strategy"))
-
-
-def entries(plans: DataFrame) -> DataFrame:
-    """Return one row per entry of the `documents` of plan files, with its `section` and the columns of all sections, null if it has none.
-
-    `leader`: the designated leader, the best candidate of a held partition, or the leader of a partition that is online.
-    """
-
-    def section(name: str, designated: str | None, leader: str | None, rest: Sequence[str]) -> Column:
-        def field(row: Column, of: str | None, kind: str) -> Column:
-            return (row[of] if of else F.lit(None)).cast(kind)
-
-        return F.transform(
-            name,
-            lambda row: F.struct(
-                F.lit(name).alias("section"),
-                row["topic"].alias("topic"),
-                row["partition"].alias("partition"),
-                _strategy_of(row["topic"]).alias("strategy"),
-                field(row, designated, "int").alias("designated_leader"),
-                field(row, leader, "int").alias("leader"),
-                *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason_code", "explanation")),
-                (row["loss"] if "loss" in rest else F.lit(None).cast(f"struct<{LOSS}>")).alias("loss"),
-                (row["truncated"] if "loss" in rest else F.lit(None).cast(TRUNCATED)).alias("truncated"),
-            ),
-        )
-
-    texts = ("evidence", "explanation", "loss")
-    sections = F.concat(
-        section("partitions", "designatedLeader", "designatedLeader", texts),
-        section("held", None, "candidate", (*texts, "reason_code")),
-        section("online", None, "leader", ()),
-    )
-    return plans.select("cluster", F.explode(sections).alias("entry")).select("cluster", "entry.*")
-
-
-def plan(entries: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per entry of a plan, in the schema of the table `plan`. `runs`: rows of `observed_rows.RUNS`."""
+    entries = _rows(spark, files, file_rows.plan_entries(strategies), file_rows.ENTRIES)
     return of_runs(entries, runs, PLAN_COLUMNS).select(*schemas.columns("plan"))
 
 
-def _and_truncated(total: Column, cut: Column) -> Column:
-    return F.coalesce(F.try_add(total, F.coalesce(cut["records"], F.lit(0))), F.lit(MOST_INT64))
+def loss(spark: SparkSession, files: Sequence[str], runs: DataFrame) -> DataFrame:
+    """Return one row per partition that the plan `files` elect or hold, in the schema of the table `loss` (records). `files`, `runs`: as for `plan`."""
+    return of_runs(_rows(spark, files, file_rows.losses(), file_rows.LOSSES), runs, {}).select(*schemas.columns("loss"))
 
 
-def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per partition that a plan elects or holds, in the schema of the table `loss` (records). `runs`: as for `plan`."""
-    rows = entries.where(F.col("loss").isNotNull()).select(
-        "cluster",
-        "topic",
-        "partition",
-        "leader",
-        "loss.*",
-        F.aggregate("truncated", F.lit(0).cast("bigint"), _and_truncated).alias("truncated_records"),
-        F.size(F.filter("truncated", lambda cut: cut["records"].isNull())).alias("truncated_unknown"),
-    )
-    return of_runs(rows, runs, {}).select(*schemas.columns("loss"))
-
-
-def result(results: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per partition of a results file (`documents`), in the schema of the table `result`. `runs`: as for `plan`."""
-    rows = results.select("cluster", F.explode("partitions").alias("result")).select("cluster", "result.*")
+def result(spark: SparkSession, files: Sequence[str], runs: DataFrame) -> DataFrame:
+    """Return one row per partition of results files, in the schema of the table `result`. `files`, `runs`: as for `plan`."""
+    rows = _rows(spark, files, file_rows.results(), file_rows.RESULTS)
     return of_runs(rows, runs, {"finished_at": "finished_at"}).select(*schemas.columns("result"))
+
+
+def impact_documents(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """Return one row per impact file, with the columns of IMPACT and `cluster`, the key of the run. `files`: as for `plan`."""
+    read = spark.read.schema(IMPACT).option("multiLine", value=True).json([literal_path(file) for file in files])
+    return read.withColumn("cluster", run_key(".json"))
 
 
 def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
     """Return one row per group, transaction, canary and warning of impact files, and per partition that is not readable or writable.
 
-    `looks`: `documents` of impact files. `runs`: as for `plan`. The rows have the schema of the table `impact`.
+    `looks`: `impact_documents`. `runs`: as for `plan`. The rows have the schema of the table `impact`.
     """
     names = [name for name in _TYPES if name not in ("run_id", "observed_at")]
 

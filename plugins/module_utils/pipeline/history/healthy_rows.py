@@ -8,14 +8,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT32
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TIME, lines
@@ -23,19 +25,23 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.jso
 BROKER = "broker_id int, broker_state string, silent_seconds double, rack string"
 WATERMARK = (
     "topic string, partition int, topic_id string, leader int, leader_epoch int, replicas array<int>, isr array<int>, "
-    "eligible_leader_replicas array<int>, last_known_elr array<int>, min_insync_replicas int, cleanup_policy string, "
+    "eligible_leader_replicas array<int>, last_known_elr array<int>, offline_replicas array<int>, min_insync_replicas int, cleanup_policy string, "
     "log_start_offset bigint, log_end_offset bigint, high_watermark bigint, error string"
 )
 ENDS = "replica_ends array<array<bigint>>"
 SCHEMA = f"kind string, {BROKER}, {WATERMARK}, {ENDS}, damaged string"
+ELR_VERSION = "eligible_leader_replicas_version"  # in the header
 # Required fields of a partition's row. The others may be null.
 NEEDED = ("topic", "partition", "topic_id", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "replica_ends")
 
 
 def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """Return one row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, `replica_ends`.
+    """Return one row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, and
 
-    `replica_ends`: an array of (broker_id, log_end_offset). `leader` is -1 if there is none. Invalid rows are left out (see `broken_files`).
+    replica_ends                      an array of (broker_id, log_end_offset)
+    eligible_leader_replicas_version  the level of that feature in the cluster (KIP-966), null if it is not known
+
+    `leader` is -1 if there is none. Invalid rows are left out (see `broken_files`).
     """
     named = [field.split()[0] for field in WATERMARK.split(", ")]
     ends = F.transform("replica_ends", lambda end: F.struct(end[0].cast("int").alias("broker_id"), end[1].alias("log_end_offset")))
@@ -43,7 +49,7 @@ def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
         _records(spark, files)
         .where((F.col("kind") == "watermark") & _whole())
         .join(F.broadcast(_taken(spark, files)), ["cluster", "run_id"])
-        .select("cluster", "run_id", "observed_at", *named, ends.alias("replica_ends"))
+        .select("cluster", "run_id", "observed_at", *named, ends.alias("replica_ends"), ELR_VERSION)
     )
 
 
@@ -81,10 +87,15 @@ def _whole() -> Column:
 
 
 def _taken(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """Return the time of each snapshot from its first line. Spark would read the whole file for that."""
-    rows = [
-        {"cluster": path.parent.name, "run_id": path.stem, "collected_at": sealed_jsonl.header_of(path)["collected_at"]}
-        for path in map(Path, files)
-    ]
-    taken = local_frame.frame(spark, rows, "cluster string, run_id string, collected_at string")
-    return taken.select("cluster", "run_id", F.to_timestamp("collected_at", TIME).alias("observed_at"))
+    """Return the time and the ELR_VERSION of each snapshot from its first line. Spark would read the whole file for that."""
+    rows = []
+    for path in map(Path, files):
+        header = sealed_jsonl.header_of(path)
+        rows.append({"cluster": path.parent.name, "run_id": path.stem, "collected_at": header["collected_at"], ELR_VERSION: _level(header)})
+    taken = local_frame.frame(spark, rows, f"cluster string, run_id string, collected_at string, {ELR_VERSION} int")
+    return taken.select("cluster", "run_id", F.to_timestamp("collected_at", TIME).alias("observed_at"), ELR_VERSION)
+
+
+def _level(header: Mapping[str, Any]) -> int | None:
+    level = header.get(ELR_VERSION)
+    return level if isinstance(level, int) and not isinstance(level, bool) and 0 <= level <= MOST_INT32 else None

@@ -160,12 +160,13 @@ def _frames(spark: SparkSession, batch: RunBatch, runs: DataFrame, rows: list[di
         frames.setdefault("replica_log", []).append(observed_rows.healthy_replica_log(watermarks, brokers, watched))
         frames["risk"] = [decision_rows.risk(risk.risks(watermarks, brokers), watched)]
     if plans:
-        entries = decision_rows.entries(decision_rows.documents(spark, _paths(plans), decision_rows.PLAN))
-        frames |= {"plan": [decision_rows.plan(entries, recoveries)], "loss": [decision_rows.loss(entries, recoveries)]}
+        strategies = {f"{source.run.run_id}/{source.run.cluster}": batch.strategies(source.run) for source in plans}
+        frames["plan"] = [decision_rows.plan(spark, _paths(plans), strategies, recoveries)]
+        frames["loss"] = [decision_rows.loss(spark, _paths(plans), recoveries)]
     if results:
-        frames["result"] = [decision_rows.result(decision_rows.documents(spark, _paths(results), decision_rows.RESULTS), recoveries)]
+        frames["result"] = [decision_rows.result(spark, _paths(results), recoveries)]
     if looks:
-        frames["impact"] = [decision_rows.impact(decision_rows.documents(spark, _paths(looks), decision_rows.IMPACT), recoveries)]
+        frames["impact"] = [decision_rows.impact(decision_rows.impact_documents(spark, _paths(looks)), recoveries)]
     return {table: reduce(DataFrame.unionByName, parts) for table, parts in frames.items()}
 
 

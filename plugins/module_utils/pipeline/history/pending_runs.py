@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import time_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import day_before
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.file_rows import Strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import (
     IMPACT,
     LANDING,
@@ -188,6 +189,11 @@ class RunBatch:
         """Return the files of a kind (LANDING, PLAN, RESULT, IMPACT, HEALTHY) that have passed the checks."""
         return [self.files[run][kind] for run in self.headers if kind in self.headers[run]]
 
+    def strategies(self, run: PublishedRun) -> Strategies:
+        """Return the strategies of the plan of a run, which must be usable."""
+        header = self.headers[run][PLAN]
+        return Strategies(header["strategy"], {row["topic"]: row["strategy"] for row in header["topic_strategies"]})
+
     def replaced(self) -> dict[PublishedRun, set[str]]:
         """Return the runs of the batch that are in the tables, and the tables from which their rows must be removed."""
         return {run: set(WRITTEN_BY[run.origin]) - self._kept_tables(run) for run in self.headers if run in self.audit}
@@ -294,5 +300,5 @@ def _header(source: Source, other: Row | None) -> Row:
     except ValueError as error:
         raise RecoveryError(f"its {name} {header[name]} is not a time such as 2026-01-31T03:00:00Z") from error
     impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None
-    known = {key: header.get(key) for key in ("cluster_id", "backend", "data_loss_allowed", *DECIDED)}
+    known = {key: header.get(key) for key in ("cluster_id", "backend", "data_loss_allowed", "topic_strategies", *DECIDED)}
     return {**known, "other_offline": header.get("other_offline_partitions"), "impact": impact, name: time}

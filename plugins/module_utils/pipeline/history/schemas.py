@@ -62,7 +62,7 @@ SCHEMAS = {
         "producer_epoch int, start_offset bigint, ends_in_seconds double, leader int, readable boolean, writable boolean, offset bigint, "
         "error string, read_back boolean, explanation string, command string"
     ),
-    # Partitions of a healthy snapshot that are offline or one failure from offline. `risks`: values of `risk.RISKS`, worst first; `score` ranks them.
+    # Partitions of a healthy snapshot that are offline or one failure from offline. `risks`: values of `risk_rules.RISKS`, worst first; `score` ranks them.
     "risk": (
         f"{_PARTITION}, observed_at timestamp, leader int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
         "risks array<string>, score int, depends_on array<int>"

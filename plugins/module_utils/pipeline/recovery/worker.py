@@ -3,20 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The functions that Spark's workers apply to the lines of landing files: they decode, decide, and return rows.
 
-The functions are pickled by value, with package `decision`. A worker needs Python of the same minor version and pyarrow, and no other library.
+The functions are pickled by value, with package `decision` (see `spark.arrow_rows`).
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any
-
-with suppress(ImportError):  # common.optional_imports names what is missing
-    import pyarrow as pa
-    from pyspark import cloudpickle
+from collections.abc import Iterator, Mapping
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Ranking
@@ -27,6 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import SECTIONS, Fields, fields, online_fields
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import arrow_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.arrow_rows import ArrowMapper, Row, arrow_mapper
 
 # In addition to the sections of a plan: a line without a valid partition, and the header and the seal of a file.
 QUARANTINE, FRAME = "quarantine", "frame"
@@ -50,14 +46,10 @@ _FRAME_LINE = b'{"kind":'
 _canonical = json.JSONEncoder(check_circular=False, separators=(",", ":"), allow_nan=False).encode
 _LITERALS = {None: "null", False: "false", True: "true"}
 
-Row = tuple[Any, ...]
-ArrowMapper = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-
 
 def register_for_workers() -> None:
     """Register this module and package `decision` with cloudpickle, so that Spark sends their functions by value."""
-    cloudpickle.register_pickle_by_value(decision)
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    arrow_rows.register_for_workers(decision, sys.modules[__name__])
 
 
 def plan(clusters: Mapping[str, ClusterHeader], policy: Policy) -> ArrowMapper:
@@ -71,7 +63,7 @@ def plan(clusters: Mapping[str, ClusterHeader], policy: Policy) -> ArrowMapper:
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
         yield plan_row(line, cluster, clusters[cluster], policy)
 
-    return _arrow_mapper(rows, PLAN_ROWS)
+    return arrow_mapper(rows, PLAN_ROWS)
 
 
 def plan_row(line: bytes, name: str, cluster: ClusterHeader, policy: Policy) -> Row:
@@ -115,7 +107,7 @@ def faults() -> ArrowMapper:
             return
         yield (cluster, evidence.topic, evidence.partition, None) if evidence else (cluster, None, None, None)
 
-    return _arrow_mapper(rows, FAULTS)
+    return arrow_mapper(rows, FAULTS)
 
 
 def replica_log(clusters: Mapping[str, ClusterHeader]) -> ArrowMapper:
@@ -135,7 +127,7 @@ def replica_log(clusters: Mapping[str, ClusterHeader]) -> ArrowMapper:
                 log.high_watermark, log.partition_leader_epoch, log.last_written_epoch, log.error,
             )  # fmt: skip
 
-    return _arrow_mapper(rows, REPLICA_LOG)
+    return arrow_mapper(rows, REPLICA_LOG)
 
 
 def candidates(ranking: Ranking) -> ArrowMapper:
@@ -155,7 +147,7 @@ def candidates(ranking: Ranking) -> ArrowMapper:
                 relation.relation if relation else None, relation.common_offset if relation else None,
             )  # fmt: skip
 
-    return _arrow_mapper(rows, CANDIDATES)
+    return arrow_mapper(rows, CANDIDATES)
 
 
 def read_line(line: bytes) -> PartitionEvidence | None:
@@ -165,46 +157,3 @@ def read_line(line: bytes) -> PartitionEvidence | None:
 
 def _word(decided: Decision) -> str | None:
     return decided.word.value if decided.action == Action.ELECT else decided.reason
-
-
-class _NoPandas:
-    """An importer that hides pandas."""
-
-    @staticmethod
-    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name=name)
-
-
-def _arrow() -> Any:
-    """Import pyarrow without pandas. Pyarrow imports pandas with its first array, in case the values are from pandas: 0.4 s in each worker."""
-    import pyarrow as arrow
-
-    sys.meta_path.insert(0, _NoPandas)
-    try:
-        arrow.array([])
-    finally:
-        sys.meta_path.remove(_NoPandas)
-    return arrow
-
-
-def _arrow_mapper(rows: Callable[[bytes, str], Iterable[Row]], schema: str) -> ArrowMapper:
-    """Return a function for mapInArrow that applies `rows` to each (line, cluster) and returns rows of `schema`."""
-    names = [field.split()[0] for field in schema.split(", ")]
-    types = [field.split(maxsplit=1)[1] for field in schema.split(", ")]
-
-    def map_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrow = _arrow()
-        kinds = {
-            "string": arrow.string(), "int": arrow.int32(), "bigint": arrow.int64(), "boolean": arrow.bool_(),
-            "array<int>": arrow.list_(arrow.int32()), "array<string>": arrow.list_(arrow.string()),
-        }  # fmt: skip
-        for batch in batches:
-            lines, clusters = (column.to_pylist() for column in batch.columns)
-            made = [row for line, cluster in zip(lines, clusters, strict=True) for row in rows(line, cluster)]
-            columns = list(zip(*made, strict=True)) if made else [()] * len(names)
-            yield arrow.RecordBatch.from_arrays(
-                [arrow.array(values, type=kinds[kind]) for values, kind in zip(columns, types, strict=True)], names=names
-            )
-
-    return map_batches

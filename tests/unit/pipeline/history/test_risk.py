@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk, risk_rules
 
 RUN = "2026-11-21T14-05-00Z"
 # Broker 4 is lost. Racks: 1 and 2 in a, 3 and 4 in b.
@@ -55,14 +55,22 @@ AT_RISK: Mapping[str, tuple[dict[str, Any], list[str], list[int]]] = {
         [],
     ),
     "near": (mark("near", isr=[1, 3], log_end_offset=20_000, replica_ends=[[1, 20_000], [2, 10_000]]), ["under_replicated"], []),
+    # Broker 3 is alive, but its disk with this partition has failed: the controller does not elect it.
+    "failed.disk": (
+        mark("failed.disk", isr=[1], eligible_leader_replicas=[3], offline_replicas=[3]),
+        ["no_eligible_leader", "last_in_sync", "below_min_isr", "under_replicated"],
+        [1],
+    ),
+    # The snapshot was taken before the controller had fenced the leader.
+    "lost.leader": (mark("lost.leader", replicas=[4, 1], isr=[4], leader=4), ["offline", "under_replicated"], []),
     "unknown.min": (mark("unknown.min", isr=[1, 3], min_insync_replicas=None), ["under_replicated"], []),
 }
 
 
-def read(spark: SparkSession, workdir: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[DataFrame, DataFrame]:
+def read(spark: SparkSession, workdir: Path, rows: Iterable[Mapping[str, Any]], elr_version: int | None = 1) -> tuple[DataFrame, DataFrame]:
     """Two clusters: east with these rows, and west, where broker 9 lives and all is well."""
     west = [broker(9), broker(2), mark("w", replicas=[9, 2], isr=[9, 2], leader=9)]
-    files = [str(write(workdir, RUN, [*BROKERS, *rows])), str(write(workdir, RUN, west, cluster="west"))]
+    files = [str(write(workdir, RUN, [*BROKERS, *rows], elr_version=elr_version)), str(write(workdir, RUN, west, cluster="west"))]
     return healthy_rows.watermarks(spark, files), healthy_rows.brokers(spark, files)
 
 
@@ -72,8 +80,8 @@ def test_the_score_ranks_partitions_by_their_worst_risk(spark: SparkSession, tmp
     assert {topic: row["risks"] for topic, row in found.items()} == {topic: risks for topic, (_, risks, _) in AT_RISK.items()}
     assert {topic: row["depends_on"] for topic, row in found.items()} == {topic: brokers for topic, (_, _, brokers) in AT_RISK.items()}
     ranked = [row["risks"] for row in sorted(rows, key=lambda row: -row["score"])]
-    places = [[risk.RISKS.index(word) for word in risks] for risks in ranked]
-    assert places == sorted(places, key=lambda risks: [word in risks for word in range(len(risk.RISKS))], reverse=True)
+    places = [[risk_rules.RISKS.index(word) for word in risks] for risks in ranked]
+    assert places == sorted(places, key=lambda risks: [word in risks for word in range(len(risk_rules.RISKS))], reverse=True)
     assert {row["cluster"] for row in rows} == {"east"}
 
 
@@ -122,6 +130,40 @@ def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession,
         risk.what_if(marks, brokers, [8, 9, 7])
     with pytest.raises(RecoveryError, match="no broker is named"):
         risk.what_if(marks, brokers, [])
+
+
+@pytest.mark.parametrize(
+    ("elr_version", "outcome", "next_leader"),
+    [(1, risk_rules.NEW_LEADER, 3), (0, risk_rules.OFFLINE, None), (None, risk_rules.OFFLINE, None)],
+    ids=["on", "off", "not known"],
+)
+def test_an_elr_of_before_counts_only_while_the_feature_is_on(
+    spark: SparkSession, tmp_path: Path, elr_version: int | None, outcome: str, next_leader: int | None
+) -> None:
+    """Without the feature the controller clears the ELR when it fences the first broker. If the level is not known, the worse is shown."""
+    rows = [mark("two.in.sync", isr=[1, 2], eligible_leader_replicas=[3], min_insync_replicas=3)]
+    (found,) = risk.what_if(*read(spark, tmp_path, rows, elr_version), [1, 2]).where("cluster = 'east'").collect()
+    assert (found["outcome"], found["next_leader"], found["writable"]) == (outcome, next_leader, False)
+
+
+def test_a_replica_on_a_failed_disk_is_no_next_leader_and_no_survivor(spark: SparkSession, tmp_path: Path) -> None:
+    ends = [[1, 150], [2, 120], [3, 150]]
+    rows = [mark("t", isr=[1], eligible_leader_replicas=[3], offline_replicas=[3], log_end_offset=150, replica_ends=ends)]
+    (found,) = risk.what_if(*read(spark, tmp_path, rows), [1]).collect()
+    assert (found["outcome"], found["next_leader"], found["lost_offsets"]) == (risk_rules.OFFLINE, None, 30)
+
+
+def test_a_partition_that_the_snapshot_leaves_to_a_fenced_leader_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [mark("t", replicas=[4, 1, 2], isr=[4, 1], leader=4)]
+    (found,) = risk.what_if(*read(spark, tmp_path, rows), [2]).where("cluster = 'east'").collect()
+    assert (found["outcome"], found["next_leader"]) == (risk_rules.ALREADY_OFFLINE, None)
+
+
+def test_an_elr_beside_a_full_isr_counts_no_more_when_the_isr_is_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """min.insync.replicas was lowered: as soon as the controller looks at the partition, it clears the ELR."""
+    rows = [mark("t", isr=[1, 2], eligible_leader_replicas=[3], min_insync_replicas=1)]
+    (found,) = risk.what_if(*read(spark, tmp_path, rows), [1, 2]).where("cluster = 'east'").collect()
+    assert (found["outcome"], found["next_leader"]) == (risk_rules.OFFLINE, None)
 
 
 @pytest.mark.parametrize("lost", [(1,), (2,), (1, 2), (1, 2, 3)])
