@@ -4,6 +4,7 @@
 """Gives a plan in the background (a task with `async`) what ties it to the playbook: the playbook's process, and a file to wait for.
 
 Only the control node knows that process, and the file needs a new name for each start: another batch, or a killed playbook, may have left its file.
+The folder of the result is created here, because Ansible would create it with the umask.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as NormalAction
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
+
+DEFAULT_ASYNC_DIR = "~/.ansible_async"
 
 
 class ActionModule(NormalAction):  # type: ignore[misc]
@@ -26,9 +33,19 @@ class ActionModule(NormalAction):  # type: ignore[misc]
         options = self._task.args
         if not self._task.async_val or not {"workdir", "run_id"} <= options.keys():
             return super().run(tmp, task_vars)
+        if self._connection.transport == "local" and not self._connection.become:
+            _make_private(self.get_shell_option("async_dir", default=DEFAULT_ASYNC_DIR))
         path = Path(str(options["workdir"]), "landing", str(options["run_id"]), f".collected-{secrets.token_hex(10)}.json")
         options["collected_file"], options["playbook_process"] = str(path), _playbook_process()
         return super().run(tmp, task_vars) | {"collected_file": str(path)}
+
+
+def _make_private(folder: str) -> None:
+    """Create the folder of the result. Fails if another user could replace its files."""
+    try:
+        private_directory(Path(folder).expanduser())
+    except RecoveryError as error:
+        raise AnsibleActionFail(str(error)) from error
 
 
 def _playbook_process() -> dict[str, Any]:

@@ -14,6 +14,8 @@ options:
   spark_master:
     description:
       - Master URL, such as V(spark://host:7077). By default Spark runs embedded, on all cores of this host.
+      - A driver for V(spark://) is refused without V(spark.authenticate=true) in O(spark_conf) and V(spark.authenticate.secret) in O(spark_secret_conf).
+        If only trusted users reach the driver and the cluster, V(spark.authenticate=false) in O(spark_conf) accepts that.
       - Mutually exclusive with O(spark_remote).
     type: str
   spark_remote:

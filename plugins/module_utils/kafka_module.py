@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from functools import cached_property
@@ -22,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     Connection,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
@@ -64,11 +66,13 @@ class KafkaModule:
         opening: type[C] = Cluster,  # type: ignore[assignment]
         before: Callable[[KafkaModule], object] = lambda _module: None,
         within_duration: bool = False,
+        seconds: float | None = None,
     ) -> None:
         """Open the cluster with class `opening`, call `work` and exit as `run_and_exit` does.
 
         before           checks that need no broker, called before the connection is opened
         within_duration  whether the time of `budget` includes connecting
+        seconds          within which all requests end, from the first connection on; None for no limit
         """
         if CLIENT_IMPORT_ERROR is not None:
             library, trace = CLIENT_IMPORT_ERROR
@@ -79,7 +83,7 @@ class KafkaModule:
         def connected() -> dict[str, Any]:
             check_numbers(self.params)
             before(self)
-            with ExitStack() as stack:
+            with deadline.until(None if seconds is None else time.monotonic() + seconds), ExitStack() as stack:
                 with self.budget.state() if within_duration else nullcontext():
                     cluster = opening(self.connection)
                     stack.enter_context(cluster)

@@ -12,7 +12,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable, printable_tree
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
 
 # Results with line breaks. The code that makes them keeps names from the cluster on one line.
@@ -26,16 +26,16 @@ class PrintableModule(AnsibleModule):
     """
 
     def warn(self, warning: str, *args: Any, **kwargs: Any) -> None:
-        """Warn, on one line."""
-        super().warn(printable(warning), *args, **kwargs)
+        """Warn, on one line of limited length."""
+        super().warn(error_line(warning), *args, **kwargs)
 
     def exit_json(self, **kwargs: Any) -> None:
         """Exit with these results."""
         super().exit_json(**_printable_results(kwargs))
 
     def fail_json(self, msg: str, **kwargs: Any) -> None:
-        """Exit as failed, with this message on one line."""
-        super().fail_json(printable(msg), **_printable_results(kwargs))
+        """Exit as failed, with this message on one line of limited length."""
+        super().fail_json(error_line(msg), **_printable_results(kwargs))
 
 
 def _printable_results(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,12 @@ options:
       - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. This module does not remove it.
         The role P(streamops.kafka_recovery.elect#role) removes expired throttles.
     type: str
+  duration:
+    description:
+      - Time limit in seconds for all requests together, from the first connection on, in addition to O(window). Requests end with it, even if
+        O(request_timeout) is longer. Raise it for very large clusters.
+    type: float
+    default: 30.0
   window:
     description:
       - Seconds for which the metadata quorum is watched. Only elections within this time are detected.
@@ -164,13 +170,15 @@ def main() -> None:
             "cluster": {"type": "str"},
             "elect": {"type": "bool", "default": False},
             **readiness.stage_arguments(),
+            "duration": {"type": "float", "default": 30.0},
             "window": {"type": "float", "default": 3.0},
             "limit": {"type": "int", "default": 0},
             **backend_selection.BACKEND_ARGUMENTS,
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )
-    module.run(readiness_info, opening=NativeCluster, before=make_workdir)
+    seconds = module.params["duration"] + module.params["window"]
+    module.run(readiness_info, opening=NativeCluster, before=make_workdir, seconds=seconds)
 
 
 if __name__ == "__main__":

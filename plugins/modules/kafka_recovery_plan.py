@@ -223,9 +223,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.common.validation import check_type_path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import owner_process, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
@@ -251,7 +253,9 @@ BACKGROUND_TASK = {"ansible_job_id", "results_file", "collected_file"}
 def plan_of_background(module: AnsibleModule) -> dict[str, Any]:
     """Confirm the evidence to the task in the background, and return its result."""
     params, task = module.params, module.params["background_task"]
-    confirm(Path(params["workdir"]).absolute(), Path(task["collected_file"]), Collected(params["clusters"], params["other_clusters"]))
+    workdir = Path(params["workdir"]).absolute()
+    check_inside(workdir, Path(task["results_file"]))
+    confirm(workdir, _collected_file(task), Collected(params["clusters"], params["other_clusters"]))
     result = background_plan.wait_for_result(background_plan.BackgroundTask(task["ansible_job_id"], task["results_file"]))
     for warning in result.get("warnings", ()):
         module.warn(str(warning))
@@ -261,10 +265,15 @@ def plan_of_background(module: AnsibleModule) -> dict[str, Any]:
     return {"changed": False, **found}
 
 
+def _collected_file(task: Mapping[str, Any]) -> Path:
+    """Return the file for which a task waits. Its name is as that task got it: `~` and variables are of this user, as in an option of type path."""
+    return Path(check_type_path(str(task["collected_file"]))).absolute()
+
+
 def _waits_for_background(params: Mapping[str, Any]) -> bool:
     """Return whether a task in the background waits to plan this run. A play before may have left the start of a plan of another run."""
     task, landing = params["background_task"] or {}, Path(params["workdir"], "landing", params["run_id"])
-    return task.keys() >= BACKGROUND_TASK and Path(str(task["collected_file"])).parent.absolute() == landing.absolute()
+    return task.keys() >= BACKGROUND_TASK and _collected_file(task).parent == landing.absolute()
 
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import listening
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import TOKEN_VARIABLE
 from rig.ports import PortBlock
@@ -82,18 +83,26 @@ def _home() -> Path:
 
 
 class Standalone:
-    """A master and a worker with two cores, on loopback. `master`: its URL; `work`: the worker's directory, one folder for each application."""
+    """A master and a worker with two cores, on loopback, that accept only who knows the secret.
+
+    `master`: its URL; `work`: the worker's directory, one folder for each application; `conf`, `secret_conf`: the settings of its clients.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._command = [str(_home() / "bin" / "spark-class")]
         self._ports, self._log = PortBlock(), directory / "spark.log"
         self._processes = Processes(keep_open=[self._ports.lock_fd])
         self.work = directory / "work"
+        self.conf = {"spark.authenticate": "true", "spark.executor.memory": "512m"}
+        self.secret_conf = {"spark.authenticate.secret": secrets.token_urlsafe(32)}
+        self._properties = directory / "standalone.properties"
         self.master = f"spark://127.0.0.1:{self._ports.take()}"
 
     def start(self) -> None:
         """Start both, and return as soon as the worker has registered."""
-        node = ["--host", "127.0.0.1", "--webui-port", "0"]
+        self._properties.touch(mode=0o600)
+        self._properties.write_bytes(properties({**self.conf, **self.secret_conf}))
+        node = ["--host", "127.0.0.1", "--webui-port", "0", "--properties-file", str(self._properties)]
         port = self.master.rpartition(":")[2]
         self._processes.start("master", [*self._command, "org.apache.spark.deploy.master.Master", *node, "--port", port], self._log)
         limits = ["--cores", "2", "--memory", "1g", "--work-dir", str(self.work)]

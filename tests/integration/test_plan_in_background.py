@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -150,12 +151,11 @@ collected.wait_until_collected = waited
     assert "playbook_process" in run_module("kafka_recovery_plan", options).msg
 
 
-def test_the_role_plans_clusters_that_have_not_failed_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_role_plans_clusters_that_have_not_failed_and_leaves_no_file(tmp_path: Path) -> None:
     work, result = tmp_path / "work", tmp_path / "result.json"
     work.mkdir(mode=0o700)
     for name in ("east", "west"):
         land(work, name, [*broker_rows(2, {1: 2.0}), *Situation("orders", {1: FENCED, 2: Log.of((5, 0))}).rows()])
-    monkeypatch.setenv("ANSIBLE_ASYNC_DIR", str(tmp_path / "async"))
     write_inventory(tmp_path / "inventory.yml", inventory({"east": {}, "west": {}}))
     role = "streamops.kafka_recovery.plan"
     tasks: list[dict[str, Any]] = [
@@ -176,7 +176,8 @@ def test_the_role_plans_clusters_that_have_not_failed_and_leaves_no_file(tmp_pat
         f"landing/{RUN}/west.jsonl",
         f"plans/{RUN}/east.json",
     }
-    assert list((tmp_path / "async").iterdir()) == []
+    assert list((work / "async").iterdir()) == []
+    assert stat.S_IMODE((work / "async").stat().st_mode) == 0o700
 
     # What keeps the plan from being made is the error of the role.
     wrong = play(
@@ -184,13 +185,38 @@ def test_the_role_plans_clusters_that_have_not_failed_and_leaves_no_file(tmp_pat
         tmp_path / "inventory.yml",
         variables={**variables, "kafka_recovery_spark_master": "spark://127.0.0.1:1"},
     )
-    assert wrong.returncode == 2 and "nothing answers on 127.0.0.1:1" in wrong.said, wrong
-    assert list((tmp_path / "async").iterdir()) == []
+    assert wrong.returncode == 2 and "the driver for spark://127.0.0.1:1 would accept every peer" in wrong.said, wrong
+    assert list((work / "async").iterdir()) == []
+
+    # Another user could replace the result in such a folder.
+    (work / "async").chmod(0o777)
+    unsafe = play(str(tmp_path / "play.yml"), tmp_path / "inventory.yml", variables=variables)
+    assert unsafe.returncode == 2 and f"others may write in {work / 'async'}" in unsafe.said.replace("\n", " "), unsafe
 
 
-def test_no_plan_starts_with_the_options_of_one_cluster_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_of_a_playbook_plan_once_with_a_workdir_below_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANSIBLE_ASYNC_DIR", "~/jobs")
+    land(tmp_path / "work", "east", [*broker_rows(2, {1: 2.0}), *Situation("orders", {1: FENCED, 2: Log.of((5, 0))}).rows()])
+    write_inventory(tmp_path / "inventory.yml", inventory({"east": {}}))
+    options = {"workdir": "~/work", "run_id": RUN}
+    plan = "streamops.kafka_recovery.kafka_recovery_plan"
+    tasks = [
+        {plan: options, "async": 600, "poll": 0, "register": "started"},
+        # It makes no plan itself: its Spark is not there.
+        {plan: {**options, "clusters": ["east"], "spark_remote": "sc://127.0.0.1:1", "background_task": "{{ started }}"}},
+    ]
+    (tmp_path / "play.yml").write_text(
+        json.dumps([{"hosts": "kafka_clusters", "connection": "local", "gather_facts": False, "tasks": tasks}])
+    )
+    played = play(str(tmp_path / "play.yml"), tmp_path / "inventory.yml", variables={})
+    assert played.returncode == 0 and (tmp_path / "work/plans" / RUN / "east.json").is_file(), played
+    assert list((tmp_path / "jobs").iterdir()) == [] and stat.S_IMODE((tmp_path / "jobs").stat().st_mode) == 0o700
+
+
+def test_no_plan_starts_with_the_options_of_one_cluster_for_another(tmp_path: Path) -> None:
     """The task has the options of the first cluster, also if that one fails while evidence is collected."""
-    monkeypatch.setenv("ANSIBLE_ASYNC_DIR", str(tmp_path / "async"))
     strategies = {"east": {"kafka_recovery_strategy": "aggressive"}, "west": {"kafka_recovery_strategy": "balanced"}}
     write_inventory(tmp_path / "inventory.yml", inventory(strategies))
     tasks = [
@@ -203,4 +229,4 @@ def test_no_plan_starts_with_the_options_of_one_cluster_for_another(tmp_path: Pa
     variables = {"kafka_recovery_workdir": str(tmp_path / "work"), "kafka_recovery_run_id": RUN}
     played = play(str(tmp_path / "play.yml"), tmp_path / "inventory.yml", variables=variables)
     assert played.returncode == 2 and "not the same for all of them" in played.said, played
-    assert not (tmp_path / "async").exists()
+    assert not (tmp_path / "work").exists()

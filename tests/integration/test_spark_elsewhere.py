@@ -26,8 +26,7 @@ from unit.partition_situations import RUN, broker_rows, land, random_situations
 VOLATILE = ("plan_id", "created_at", "sha256")
 # What a server has by itself: generated code, and planning anew between stages.
 USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
-EXECUTOR = {"spark.executor.memory": "512m"}
-SESSION = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import session\n"
+STANDALONE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import standalone\n"
 
 
 @pytest.fixture
@@ -71,15 +70,20 @@ def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str,
     assert planned(workdir, spark_remote=spark_remote) == embedded
     assert planned(workdir, spark_remote=spark_remote, spark_conf=USUAL) == embedded
     with standalone(workdir) as cluster:
-        assert planned(workdir, spark_master=cluster.master, spark_conf=EXECUTOR) == embedded
+        authenticated = {"spark_master": cluster.master, "spark_conf": cluster.conf, "spark_secret_conf": cluster.secret_conf}
+        assert planned(workdir, **authenticated) == embedded
         # Executors did the work: files that only they read, being of the same user.
         (executor,) = cluster.work.glob("app-*/*/stderr")
         assert "Running task 0.0 in stage" in executor.read_text()
         assert {stat.S_IMODE(file.stat().st_mode) for file in (workdir / "landing" / RUN).iterdir()} == {0o600}
+        refused = one_line(run_module("kafka_recovery_plan", options(workdir, spark_master=cluster.master)))
+        assert f"the driver for {cluster.master} would accept every peer" in refused
+        stranger = {**authenticated, "spark_secret_conf": {"spark.authenticate.secret": "guessed"}}
+        assert "guessed" not in one_line(run_module("kafka_recovery_plan", options(workdir, **stranger)))
         # The worker is lost before it has begun.
-        lost = SESSION + "session.EXECUTOR_SECONDS = 2.0"
+        lost = STANDALONE + "standalone.EXECUTOR_SECONDS = 2.0"
         cluster.worker.kill()
-        said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_master=cluster.master, spark_conf=EXECUTOR), before=lost))
+        said = one_line(run_module("kafka_recovery_plan", options(workdir, **authenticated), before=lost))
     assert f"spark_master: {cluster.master} has had no executor for this work for 2 s: look at its workers" in said
     # What was planned before stands.
     assert len(list((workdir / "plans" / RUN).glob("*.json"))) == 2

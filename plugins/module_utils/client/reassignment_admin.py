@@ -42,7 +42,6 @@ class ReassignmentAdmin(ConfigAdmin):
 
     def _alter(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, move_protocol.Answer]:
         answer = self._send_write(lambda: move_protocol.reassign(targets, self._timeout_ms))
-        refused = core.error_name(answer.error_code)
-        if refused:
-            return dict.fromkeys(targets, move_protocol.Answer(refused, answer.error_message))
+        if answer.error_code:
+            return dict.fromkeys(targets, move_protocol.Answer.of(answer.error_code, answer.error_message))
         return move_protocol.read_answers(answer)

@@ -49,3 +49,9 @@ def java_version(java: Path) -> int | None:
         if found := re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout):
             return int(found[1])
     return None
+
+
+def java_argument(text: str) -> str:
+    """Return an option of Java as Spark's settings and scripts have it: they split options as a shell does."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}"'

@@ -23,6 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 PARTITIONS_OFFLINE, PARTITIONS_BACK, CLUSTER_UNREACHABLE = "partitions_offline", "partitions_back", "cluster_unreachable"
 BEGINS, GROWS, CONTINUES = "begins", "grows", "continues"
 SHOWN = 20
+# A partition whose leader comes and goes in one leader epoch has an event at most once in so many seconds.
+PAUSE_SECONDS = 60.0
 MAX_REASON_LENGTH = 500
 # Kafka encodes 16 random bytes; operators may have chosen another id.
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_.\-]{1,100}")
@@ -87,17 +89,22 @@ class OutageTracker:
 
     remind    seconds after which an outage that continues gets another event, 0 for never
     patience  observations that must fail in a row before the cluster counts as unreachable
+    pause     seconds for which a partition that has returned, and is lost again in the same leader epoch, gets no other event
     """
 
     cluster: str
     remind: float = 0.0
     patience: int = 2
+    pause: float = PAUSE_SECONDS
     failures: int = field(default=0, init=False)
     _cluster_id: str = field(default="", init=False)
     _incident: str = field(default="", init=False)
     _since: float = field(default=0.0, init=False)
     _reported_at: float = field(default=0.0, init=False)
+    # Both have only partitions of the last observation, or of the last `pause` seconds: an outage may last for weeks.
     _reported: set[Key] = field(default_factory=set, init=False)
+    _returned: dict[Key, float] = field(default_factory=dict, init=False)  # when it was first observed with a leader
+    _count: int = field(default=0, init=False)
 
     def on_success(self, observation: ClusterObservation, now: float) -> list[dict[str, Any]]:
         """Return the event of an observation, if there is one: the outage begins, grows, continues (`remind`) or is over.
@@ -107,12 +114,13 @@ class OutageTracker:
         self.failures = 0
         if observation.cluster_id != self._cluster_id:
             # Another cluster at the same addresses: earlier events do not apply to it.
-            self._cluster_id, self._incident = observation.cluster_id, ""
-            self._reported.clear()
+            self._cluster_id = observation.cluster_id
+            self._forget()
         keys = {outage_key(state) for state in observation.offline}
         if not keys:
             return self._over(now)
-        new = keys - self._reported
+        self._note_returned(keys, now)
+        new = keys - self._reported - self._returned.keys()
         if not self._incident:
             change, self._since, self._incident = BEGINS, now, incident_id(observation.cluster_id, keys)
         elif new:
@@ -121,8 +129,9 @@ class OutageTracker:
             change = CONTINUES
         else:
             return []
-        self._reported |= keys
-        self._reported_at = now
+        self._count += len(new)
+        self._reported, self._reported_at = keys, now
+        self._returned = {key: at for key, at in self._returned.items() if key not in keys}
         return [self._offline(change, observation, new, now)]
 
     def on_failure(self, why: str, now: float) -> list[dict[str, Any]]:
@@ -135,10 +144,20 @@ class OutageTracker:
             return []
         return [event(CLUSTER_UNREACHABLE, self.cluster, now, cluster_id=self._cluster_id, reason=sanitize_event_text(why))]
 
+    def _note_returned(self, offline: Collection[Key], now: float) -> None:
+        """Move partitions that have returned since the last event to `_returned`, and drop those that returned more than `pause` seconds ago."""
+        self._returned = {key: at for key, at in self._returned.items() if 0 <= now - at < self.pause}
+        self._returned |= dict.fromkeys(self._reported.difference(offline), now)
+        self._reported.intersection_update(offline)
+
+    def _forget(self) -> None:
+        self._incident, self._count, self._reported, self._returned = "", 0, set(), {}
+
     def _over(self, now: float) -> list[dict[str, Any]]:
         if not self._incident:
             return []
-        incident, count, self._incident, self._reported = self._incident, len(self._reported), "", set()
+        incident, count = self._incident, self._count
+        self._forget()
         lasted = round(now - self._since, 1)
         fields = {"cluster_id": self._cluster_id, "incident": incident, "since": event_time(self._since), "seconds": lasted, "count": count}
         return [event(PARTITIONS_BACK, self.cluster, now, **fields)]

@@ -16,7 +16,7 @@ from typing import Any
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import EXCLUSIVE_MINIMUMS, MINIMUMS, in_range
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import DEFAULT_WORKDIR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
@@ -111,8 +111,7 @@ def _wrong_entry(entry: Mapping[str, Any], value: Any) -> str:
 
 def shown(value: Any) -> str:
     """Return a value as one line of at most SHOWN characters, with control characters escaped."""
-    text = printable(str(value))
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return quoted(str(value), SHOWN)
 
 
 def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:

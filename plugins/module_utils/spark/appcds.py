@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_version
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_argument, java_version
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory, refuse_link
 
 OLDEST = 19
@@ -51,6 +51,4 @@ def options(environment: Mapping[str, str] | None = None) -> str:
                 archive.unlink(missing_ok=True)
     except (FileError, OSError, RuntimeError):  # without a home directory expanduser raises RuntimeError
         return ""
-    # Spark splits options as a shell does.
-    quoted = str(archive).replace("\\", "\\\\").replace('"', '\\"')
-    return f'-XX:+AutoCreateSharedArchive -XX:+VerifySharedSpaces "-XX:SharedArchiveFile={quoted}"'
+    return f"-XX:+AutoCreateSharedArchive -XX:+VerifySharedSpaces {java_argument(f'-XX:SharedArchiveFile={archive}')}"

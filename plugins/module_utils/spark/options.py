@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -56,7 +57,7 @@ def settings(module: AnsibleModule) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def session_arguments(module: AnsibleModule) -> dict[str, Any]:
-    """Return the keyword arguments of `session.session`, from the options of a module with SPARK_ARGUMENTS.
+    """Return the keyword arguments of `session.session`, from the options of a module with SPARK_ARGUMENTS and `workdir`.
 
     Raises RecoveryError if the options name two places, and as `settings` does.
     """
@@ -69,6 +70,7 @@ def session_arguments(module: AnsibleModule) -> dict[str, Any]:
         "remote": remote,
         "conf": conf,
         "secrets": secrets,
+        "workdir": Path(module.params["workdir"]).absolute(),
     }
 
 

@@ -12,24 +12,29 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 with suppress(ImportError):  # common.optional_imports names what is missing
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_argument, java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import connect, need_tls, reach
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import PYTHON_OF_WORKERS, translate_spark_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.scratch import scratch_folder, socket_folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.standalone import (
+    STANDALONE,
+    executors,
+    is_standalone,
+    need_authentication,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.worker_python import program
 
 # Py4J logs broken connections, which it also raises as errors.
@@ -47,11 +52,8 @@ NO_LINES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 LEAN = {**PAGES, **NO_LINES, "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 # Only the driver itself uses its ports. Without authentication every user of this machine could connect to them.
 EMBEDDED = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.authenticate": "true"}
-STANDALONE = "spark://"
 SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
-# Spark waits without limit for a worker that gives it an executor.
-EXECUTOR_SECONDS = 60.0
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+JAVA_OPTIONS, DEFAULT_JAVA_OPTIONS = "spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"
 ONE_COLLECTOR, QUICK_COMPILER = "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # To pass rows on, however many, Java needs neither its optimising compiler nor a second collector: without them it takes two thirds of the processor
@@ -87,15 +89,17 @@ def session(
     input_bytes: int | None,
     secrets: Mapping[str, str] | None = None,
     passes_rows: bool = False,
+    workdir: Path | None = None,
 ) -> Iterator[SparkSession]:
     """Open a session on `remote` (sc://host:port) or `master` (default: embedded), sized for `input_bytes` of landing files (None: not known yet).
 
-    `passes_rows`: whether Spark does little more than pass rows to Python workers and back.
+    `passes_rows`: whether Spark does little more than pass rows to Python workers and back. `workdir`: where a Spark of this machine has a private folder
+    for its files (see `scratch_folder`).
     `conf` overrides all settings of this function, and `secrets` override `conf`. Java gets `secrets` through a private file or a private connection.
     Raises RecoveryError for all errors of Spark, also for those of the work in the session.
     """
     size = {**SMALL, **LARGE} if input_bytes is None else SMALL if input_bytes < SMALL_BYTES else LARGE
-    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch, translate_spark_errors(log, remote):
+    with tempfile.TemporaryFile() as log, translate_spark_errors(log, remote), ExitStack() as stack:
         settings = {PARTITIONS: str(tasks(input_bytes or 0)), **SESSION, **size}
         if passes_rows:
             settings |= QUICK
@@ -105,12 +109,14 @@ def session(
             sql_settings = {name: value for name, value in settings.items() if name.startswith("spark.sql.")}
             spark = connect(remote, {**sql_settings, **conf, **(secrets or {})})
         else:
+            need_authentication(master or LOCAL, conf, secrets or {})
+            settings |= _private_files(stack.enter_context(scratch_folder(workdir)))
             if archive := appcds.options():
                 settings[JAVA_OPTIONS] = f"{settings.get(JAVA_OPTIONS, '')} {archive}"
             with _submitted(secrets or {}):
-                spark = _start(master or LOCAL, settings, conf, log, Path(scratch))
+                spark = _start(master or LOCAL, settings, conf, log, stack.enter_context(socket_folder()))
         try:
-            with _executors(spark, "" if remote else master or LOCAL):
+            with executors(spark, "" if remote else master or LOCAL):
                 yield spark
         except (PySparkException, ConnectionError):
             if remote:  # else the request that ends the session would wait again for a server that has ended
@@ -118,6 +124,19 @@ def session(
             raise
         finally:
             spark.stop()
+
+
+def _private_files(scratch: Path) -> dict[str, str]:
+    """Return the settings with which Java and Spark write temporary files into this private folder."""
+    return {"spark.local.dir": str(scratch), DEFAULT_JAVA_OPTIONS: java_argument(f"-Djava.io.tmpdir={scratch}")}
+
+
+def _private_sockets(folder: Path) -> dict[str, str]:
+    """Return the settings with which Spark and its Python workers connect through sockets in this private folder.
+
+    A TCP port accepts connections of every user of this machine, and PySpark's daemon starts a process for each of them.
+    """
+    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": str(folder)}
 
 
 @contextmanager
@@ -139,71 +158,35 @@ def _submitted(secrets: Mapping[str, str]) -> Iterator[None]:
                 os.environ[SUBMIT_ARGUMENTS] = before
 
 
-def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], log: IO[bytes], scratch: Path) -> SparkSession:
-    """Start a driver in a JVM of this process. `log` gets the JVM's console output."""
+def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], log: IO[bytes], private: Path) -> SparkSession:
+    """Start a driver in a JVM of this process. `log` gets the JVM's console output. `private`: a folder that only this user can open."""
     need_java()
-    for address in master.removeprefix(STANDALONE).split(",") if master.startswith(STANDALONE) else ():
-        reach(STANDALONE + address, "spark", 7077, "spark_master")
+    if is_standalone(master):
+        for address in master.removeprefix(STANDALONE).split(","):
+            reach(STANDALONE + address, "spark", 7077, "spark_master")
     # Set for Spark Connect clients; a driver refuses to start with it.
     os.environ.pop("SPARK_REMOTE", None)
     builder = SparkSession.builder.master(master).appName("kafka_recovery_plan")
-    for key, value in {**LEAN, **(EMBEDDED if master.startswith("local") else {}), **settings, **conf}.items():
+    embedded = {**EMBEDDED, **_private_sockets(private)} if master.startswith("local") else {}
+    for key, value in {**LEAN, **embedded, **settings, **conf}.items():
         builder = builder.config(key, value)
     # An interrupted start would leave a Java process that no code ends.
-    with _console_to(log), critical_section(), _ctrl_c_kept(), _python_of_workers(master, scratch):
+    with _console_to(log), critical_section(), _ctrl_c_kept(), _python_of_workers(master, private):
         return builder.getOrCreate()
 
 
 @contextmanager
-def _python_of_workers(master: str, scratch: Path) -> Iterator[None]:
+def _python_of_workers(master: str, private: Path) -> Iterator[None]:
     """Make workers on this machine use this Python, which has pyarrow. Other machines use their own, or the one that the operator names."""
     before = os.environ.get(PYTHON_OF_WORKERS)
     if master.startswith("local"):
-        os.environ[PYTHON_OF_WORKERS] = program(scratch)
+        os.environ[PYTHON_OF_WORKERS] = program(private)
     try:
         yield
     finally:
         os.environ.pop(PYTHON_OF_WORKERS, None)
         if before is not None:
             os.environ[PYTHON_OF_WORKERS] = before
-
-
-@contextmanager
-def _executors(spark: SparkSession, master: str) -> Iterator[None]:
-    """Cancel the work with RecoveryError if a standalone cluster has no executor for EXECUTOR_SECONDS."""
-    if not master.startswith(STANDALONE):
-        yield
-        return
-    ended, missed = threading.Event(), threading.Event()
-    context = spark.sparkContext
-    tracker = context.statusTracker()
-
-    def watch() -> None:
-        seen = time.monotonic()
-        with suppress(Py4JError, ConnectionError):
-            while not ended.wait(1.0):
-                stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
-                # A stage of which no task runs waits for an executor.
-                if not stages or any(stage.numActiveTasks for stage in stages):
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > EXECUTOR_SECONDS:
-                    missed.set()
-                    context.cancelAllJobs()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    except (PySparkException, Py4JError, ConnectionError) as error:
-        if not missed.is_set():
-            raise
-        raise RecoveryError(
-            f"spark_master: {master} has had no executor for this work for {EXECUTOR_SECONDS:g} s: look at its workers, and check that they have the "
-            "memory that spark.executor.memory requests"
-        ) from error
-    finally:
-        ended.set()
-        watcher.join()
 
 
 @contextmanager

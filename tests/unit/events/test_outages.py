@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_an_outage_has_events_when_it_begins_grows_and_ends_and_none_in_between(
     assert (grows["change"], grows["count"], grows["new"], grows["since"]) == (GROWS, 2, 1, begins["at"])
     assert grows["partitions"][0]["partition"] == 1, "what is new comes first"
     assert tracker.on_success(observed(offline(1)), 5.0) == [], "it shrinks"
-    assert tracker.on_success(observed(offline(0), offline(1)), 6.0) == [], "an earlier event had these partitions in the same epoch"
+    assert tracker.on_success(observed(offline(0), offline(1)), 6.0) == [], "it was reported in the same epoch a moment ago"
     (back,) = tracker.on_success(observed(), 7.0)
     assert (back["type"], back["count"], back["seconds"]) == (PARTITIONS_BACK, 2, 5.0)
     assert {begins["incident"], grows["incident"], back["incident"]} == {begins["incident"]}
@@ -69,6 +70,31 @@ def test_the_same_partition_in_a_later_leader_epoch_is_news_and_after_the_end_an
     tracker.on_success(observed(), 3.0)
     (second,) = tracker.on_success(observed(offline(0, epoch=5)), 4.0)
     assert second["change"] == BEGINS and second["incident"] != first["incident"]
+
+
+def test_a_partition_that_recovers_and_is_lost_again_in_the_same_epoch_is_reported_once_in_a_pause() -> None:
+    """Its leader was fenced, came back without an election, and is fenced again."""
+    tracker = OutageTracker("east", pause=60)
+    tracker.on_success(observed(offline(0), offline(1)), 0.0)
+    both, one = observed(offline(0), offline(1)), observed(offline(0))
+    changes = {now: kinds(tracker.on_success(one if now % 10 else both, float(now))) for now in range(5, 200, 5)}
+    assert {now: kinds for now, kinds in changes.items() if kinds} == {now: [(PARTITIONS_OFFLINE, GROWS)] for now in (70, 140)}
+    tracker.on_success(one, 200.0)
+    for now in (210.0, 259.0):
+        assert tracker.on_success(one, now) == []
+    (again,) = tracker.on_success(both, 280.0)
+    assert (again["change"], again["new"], again["partitions"][0]["partition"]) == (GROWS, 1, 1), "a minute later it is news at once"
+
+
+def test_a_long_outage_takes_no_memory_for_partitions_that_have_returned() -> None:
+    tracker = OutageTracker("east", pause=60)
+    sizes = []
+    for epoch in range(1, 200):
+        tracker.on_success(observed(offline(0, epoch=0), *(offline(number, epoch) for number in range(1, 50))), epoch * 100.0)
+        sizes.append(len(pickle.dumps(tracker)))
+    assert max(sizes[5:]) < 2 * max(sizes[:5])
+    (back,) = tracker.on_success(observed(), 20_000.0)
+    assert back["count"] == 1 + 199 * 49
 
 
 def test_a_restarted_source_gives_the_same_outage_the_same_id() -> None:
@@ -123,13 +149,16 @@ def test_no_text_of_an_event_is_a_template_or_more_than_a_line(text: str) -> Non
 STATES = st.frozensets(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=5)
 
 
-@given(st.lists(st.one_of(st.none(), STATES), max_size=40), st.sampled_from([0.0, 3.0]), st.integers(1, 3))
+@given(
+    st.lists(st.one_of(st.none(), STATES), max_size=40), st.sampled_from([0.0, 3.0]), st.integers(1, 3), st.sampled_from([0.0, 2.0, 5.0])
+)
 def test_every_outage_has_its_events_and_none_twice_for_any_observations(
-    observations: list[frozenset[tuple[int, int]] | None], remind: float, patience: int
+    observations: list[frozenset[tuple[int, int]] | None], remind: float, patience: int, pause: float
 ) -> None:
-    tracker = OutageTracker("east", remind=remind, patience=patience)
+    tracker = OutageTracker("east", remind=remind, patience=patience, pause=pause)
     incident, silent = "", 0
-    reported: set[Key] = set()
+    reported: set[Key] = set()  # those that no event need name: reported, and not away for `pause` since
+    returned: dict[Key, int] = {}
     for now, states in enumerate(observations):
         if states is None:
             silent += 1
@@ -143,17 +172,22 @@ def test_every_outage_has_its_events_and_none_twice_for_any_observations(
         assert len(events) <= 1
         if not keys:
             assert kinds(events) == ([(PARTITIONS_BACK, None)] if incident else [])
-            incident, reported = "", set()
+            incident, reported, returned = "", set(), {}
             continue
+        for key in reported - keys:
+            returned.setdefault(key, now)
+        reported -= {key for key, at in returned.items() if now - at >= pause and now > at}
+        returned = {key: at for key, at in returned.items() if key in reported}
         if keys - reported:
             assert kinds(events) == [(PARTITIONS_OFFLINE, GROWS if incident else BEGINS)]
             assert events[0]["new"] == len(keys - reported)
         else:
             assert kinds(events) in ([], [(PARTITIONS_OFFLINE, CONTINUES)] if remind else [])
-        reported |= keys
         for event in events:
             assert event["incident"] == (incident or event["incident"])
             incident = event["incident"]
+            reported |= keys
+            returned = {key: at for key, at in returned.items() if key not in keys}
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1))

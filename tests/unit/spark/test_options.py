@@ -16,7 +16,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.opt
 
 def module(**params: Any) -> Any:
     """What is used of an AnsibleModule."""
-    given = {"spark_master": None, "spark_remote": None, "spark_conf": {}, "spark_secret_conf": {}, **params}
+    given = {
+        "workdir": "/var/lib/kafka-recovery",
+        "spark_master": None,
+        "spark_remote": None,
+        "spark_conf": {},
+        "spark_secret_conf": {},
+        **params,
+    }
     # As Ansible fills it: with the values of all options that have no_log.
     hidden = {value for conf in (given["spark_conf"], given["spark_secret_conf"]) for value in conf.values() if isinstance(value, str)}
     return SimpleNamespace(params=given, warn=print, no_log_values=hidden)

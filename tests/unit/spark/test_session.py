@@ -74,7 +74,8 @@ def test_an_address_where_nothing_answers_is_named_at_once(closed_port: int) -> 
     address = f"127.0.0.1:{closed_port}"
     with pytest.raises(RecoveryError, match=f"spark_remote: nothing answers on {address}"), session(None, f"sc://{address}", {}, 0):
         pass
-    with pytest.raises(RecoveryError, match=f"spark_master: nothing answers on {address}"), session(f"spark://{address}", None, {}, 0):
+    trusted = {"spark.authenticate": "false"}
+    with pytest.raises(RecoveryError, match=f"spark_master: nothing answers on {address}"), session(f"spark://{address}", None, trusted, 0):
         pass
 
 
@@ -91,6 +92,30 @@ def test_secrets_are_not_sent_in_plain_text(closed_port: int) -> None:
         session(None, f"sc://{address}/;use_ssl=true", {}, 0, secrets=secrets),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("conf", "secrets", "accepted"),
+    [
+        ({}, {}, False),
+        ({"spark.authenticate": "true"}, {}, False),
+        ({"spark.authenticate": "true"}, {"spark.authenticate.secret": ""}, False),
+        ({}, {"spark.authenticate.secret": "swordfish"}, False),
+        ({"spark.authenticate": "true"}, {"spark.authenticate.secret": "swordfish"}, True),
+        ({"spark.authenticate": "True"}, {"spark.authenticate.secret": "swordfish"}, True),
+        ({"spark.authenticate": "false"}, {}, True),
+    ],
+)
+def test_a_driver_that_would_accept_every_peer_is_refused(
+    closed_port: int, conf: dict[str, str], secrets: dict[str, str], accepted: bool
+) -> None:
+    master = f"spark://127.0.0.1:{closed_port}"
+    expected = (
+        "nothing answers on" if accepted else r"would accept every peer: set spark\.authenticate: true .*, set spark\.authenticate: false$"
+    )
+    with pytest.raises(RecoveryError, match=f"^spark_master: .*{expected}") as refused, session(master, None, conf, 0, secrets=secrets):
+        pass
+    assert "swordfish" not in str(refused.value)
 
 
 @pytest.mark.parametrize("remote", ["http://localhost:15002", "localhost", "sc://", "sc://host:port"])

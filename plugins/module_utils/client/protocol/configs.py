@@ -12,7 +12,7 @@ from typing import Any
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
@@ -62,7 +62,7 @@ def read_described(answer: Any, resources: Iterable[Resource], names: Collection
     for row in answer.results:
         resource = requested.get(_resource(answer, row))
         if resource is not None:
-            described[resource] = _refusal(row) or {
+            described[resource] = refusal(row.error_code, row.error_message) or {
                 own_names[config.name]: Setting(config.value, SOURCES[config.config_source])
                 for config in row.configs
                 if config.name in own_names and config.config_source in SOURCES and config.value is not None
@@ -107,15 +107,10 @@ def alter(changes: Iterable[ConfigOperation], validate_only: bool = False) -> In
 
 def read_altered(answer: Any) -> dict[Resource, Refusal | None]:
     """Return Kafka's refusal by resource, None if the resource was changed. AnswerError for an unknown type of resource."""
-    return {_resource(answer, row): _refusal(row) for row in answer.responses}
+    return {_resource(answer, row): refusal(row.error_code, row.error_message) for row in answer.responses}
 
 
 def _resource(answer: Any, row: Any) -> Resource:
     if row.resource_type not in _NAMES:
         raise AnswerError(f"{answer.name} names a resource of type {row.resource_type}, which was not requested")
     return Resource(_NAMES[row.resource_type], row.resource_name)
-
-
-def _refusal(row: Any) -> Refusal | None:
-    error = error_name(row.error_code)
-    return None if error is None else Refusal(error, row.error_message)

@@ -30,7 +30,7 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import quorum_checks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, IDS, NAME_LETTERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -61,7 +61,6 @@ RENAMED = {
 DESCRIBE_CONFIGS = 32
 VOTE = 52  # kafka-python has no class for requests between controllers
 CODES = 256  # more than there are error codes
-MOST_LETTERS = 300  # of an ErrorMessage. Kafka's own are shorter
 
 
 class LogEnd(NamedTuple):
@@ -105,9 +104,9 @@ def error_name(code: int) -> str | None:
 
 
 def refusal(code: int, message: str | None) -> Refusal | None:
-    """Return Kafka's error and ErrorMessage, None for code 0. The message is cut to one line of MOST_LETTERS: a broker can send any text."""
+    """Return Kafka's error and the start of its ErrorMessage, None for code 0."""
     error = error_name(code)
-    return None if error is None else Refusal(error, _one_line(message))
+    return None if error is None else Refusal(error, quoted(message) or None)
 
 
 @cache
@@ -118,11 +117,6 @@ def _retriable() -> frozenset[str]:
 def is_retriable(error: str) -> bool:
     """Return whether Kafka's clients retry after this error (RetriableException), as kafka-python's error classes state."""
     return error in _retriable()
-
-
-def _one_line(message: str | None) -> str | None:
-    text = printable((message or "")[: MOST_LETTERS + 1])
-    return (text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…") or None
 
 
 def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:

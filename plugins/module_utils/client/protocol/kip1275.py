@@ -35,7 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
     Schema,
     field,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
@@ -44,7 +44,7 @@ class MessageError(RecoveryError, KafkaProtocolError):
     """An answer is not one of these messages. kafka-python closes the connection and raises this error in the caller that waits for the answer."""
 
     def __str__(self) -> str:
-        return printable(Exception.__str__(self))
+        return error_line(Exception.__str__(self))
 
 
 class ReplicaLogInfo(NamedTuple):

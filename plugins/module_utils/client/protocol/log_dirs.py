@@ -16,7 +16,7 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeLogDirsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import LONGEST_PATH, MOST_PATHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, only
@@ -80,16 +80,10 @@ def read_failed_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicParti
     """Read one broker's failed log directories, and which of the `wanted` partitions (see `partitions.keys_of`) are in working ones."""
     good = [row for row in answer.results if not row.error_code]
     failed = [row for row in answer.results if error_name(row.error_code) == kafka_errors.KAFKA_STORAGE_ERROR]
-    paths = sorted(_path(row.log_dir) for row in failed)[:MOST_PATHS]
+    paths = sorted(quoted(row.log_dir, LONGEST_PATH) for row in failed)[:MOST_PATHS]
     return FailedLogDirs(
         _refused(answer), tuple(paths), frozenset(only(wanted, _sizes(good))), len(good) + len(failed) == len(answer.results)
     )
-
-
-def _path(path: str) -> str:
-    """Return a path from a broker as one line of at most LONGEST_PATH letters."""
-    text = printable(path[: LONGEST_PATH + 1])
-    return text if len(text) <= LONGEST_PATH else text[: LONGEST_PATH - 1] + "…"
 
 
 def _refused(answer: Any) -> str | None:

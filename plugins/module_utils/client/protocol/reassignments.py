@@ -16,15 +16,21 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 
 class Answer(NamedTuple):
-    """The controller's answer to the reassignment of one partition: `error` (Kafka's name, None: accepted) and its ErrorMessage."""
+    """The controller's answer to the reassignment of one partition: `error` (Kafka's name, None: accepted) and the start of its ErrorMessage."""
 
     error: str | None
     message: str | None
+
+    @classmethod
+    def of(cls, code: int, message: str | None) -> Answer:
+        """Return the answer with this error code and ErrorMessage."""
+        return cls(error_name(code), quoted(message) or None)
 
 
 def reassign(targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
@@ -44,7 +50,7 @@ def _partition(kind: Any, number: int, replicas: Sequence[int] | None) -> Any:
 def read_answers(answer: Any) -> dict[TopicPartition, Answer]:
     """Return the controller's answers by partition. The caller checks the error of the whole request."""
     return {
-        (topic.name, row.partition_index): Answer(error_name(row.error_code), row.error_message)
+        (topic.name, row.partition_index): Answer.of(row.error_code, row.error_message)
         for topic in answer.responses
         for row in topic.partitions
     }

@@ -20,7 +20,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import addresses, loopback_peers, scram, tls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kafka_python import Frames
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import quoted
 
 CHUNK = 1 << 16
 UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 33, 34
@@ -29,7 +29,6 @@ SASL_ROUNDS = 4
 # What an answer names before any login is bounded: anything may have given it.
 MECHANISM = re.compile(r"[A-Z0-9_-]{1,40}")
 MOST_MECHANISMS = 10
-LONGEST_MESSAGE = 300
 
 
 class ProbeError(Exception):
@@ -96,9 +95,7 @@ def _log_in(send: Callable[[Any], Any], connection: Connection, login_options: s
     for _round in range(SASL_ROUNDS):
         answer = send(SaslAuthenticateRequest[1](auth_bytes=mechanism.auth_bytes()))
         if answer.error_code:
-            raise ProbeError(
-                f"the login was refused; check {login_options} (the broker's message: {shortened(answer.error_message)})", True
-            )
+            raise ProbeError(f"the login was refused; check {login_options} (the broker's message: {quoted(answer.error_message)})", True)
         try:
             mechanism.receive(answer.auth_bytes)
         except scram.ChallengeError as error:
@@ -108,12 +105,6 @@ def _log_in(send: Callable[[Any], Any], connection: Connection, login_options: s
         if mechanism.is_done():
             return
     raise ProbeError(f"the login does not end within {SASL_ROUNDS} rounds; is this port a Kafka broker's?", True)
-
-
-def shortened(text: str | None) -> str:
-    """Return the start of a broker's message, of at most LONGEST_MESSAGE characters, without control characters."""
-    start = printable((text or "")[:LONGEST_MESSAGE])
-    return start if len(text or "") <= LONGEST_MESSAGE else f"{start}…"
 
 
 def _left(deadline: float) -> float:

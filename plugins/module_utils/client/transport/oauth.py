@@ -17,7 +17,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import addresses, loopback_peers, tls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, quoted
 
 FRESH = 0.8  # the share of a token's lifetime for which it is cached; KIP-255's clients renew at the same point
 DEFAULT_LIFETIME = 300.0  # seconds, if the endpoint has no expires_in
@@ -190,4 +190,4 @@ def _refusal(status: int, body: bytes) -> str:
         return f"refused (HTTP {status}): check sasl_oauth_client_id and sasl_oauth_client_secret"
     if code == "invalid_scope":
         return f"refused (HTTP {status}, invalid_scope): check sasl_oauth_scope"
-    return f"answered HTTP {status}{f' ({code})' if isinstance(code, str) else ''}; check the address and the client's permissions there"
+    return f"answered HTTP {status}{f' ({quoted(code)})' if isinstance(code, str) else ''}; check the address and the client's permissions there"

@@ -23,7 +23,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.owner_process import is_running
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_directory, read_regular
 
 LOOK_SECONDS = 0.1
 JOB = re.compile(r"(j[0-9]+)\.[0-9]+")
@@ -39,9 +39,11 @@ class BackgroundTask(NamedTuple):
 def wait_for_result(task: BackgroundTask) -> dict[str, Any]:
     """Wait until the module has ended, remove the file of its result, and return the result. Without a time limit: a large plan takes long.
 
-    Raises RecoveryError if the job ended without a result, for example because the system ended its processes.
+    Raises RecoveryError if the job ended without a result, for example because the system ended its processes. Raises FileError if another user could
+    replace the result.
     """
     path, wrappers = Path(task.results_file), _wrappers(task.ansible_job_id)
+    _check_folder(path)
     try:
         while True:
             # The processes first: when they have ended, the file has their result.
@@ -58,12 +60,23 @@ def wait_for_result(task: BackgroundTask) -> dict[str, Any]:
         path.unlink(missing_ok=True)
 
 
+def _check_folder(path: Path) -> None:
+    try:
+        check_directory(path.parent)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> RecoveryError:
+    return RecoveryError(f"the result of the plan in the background cannot be read: {path}: {error.strerror}; run again")
+
+
 def _result(path: Path) -> dict[str, Any] | None:
     """Return the result in this file, or None if the module has not ended. Until then async_wrapper has marked the job as started there."""
     try:
         found = strict_json.parse(read_regular(path, follow=False))
     except OSError as error:
-        raise RecoveryError(f"the result of the plan in the background cannot be read: {path}: {error.strerror}; run again") from error
+        raise _unreadable(path, error) from error
     except strict_json.ContentError as error:
         raise RecoveryError(f"the result of the plan in the background is not valid: {path}: {error}; run again") from error
     if not isinstance(found, dict):

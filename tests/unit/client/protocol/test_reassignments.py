@@ -42,6 +42,13 @@ def test_replicas_are_named_and_null_cancels(version: int) -> None:
     }
 
 
+def test_the_controllers_message_is_one_line_of_limited_length() -> None:
+    kind = AlterPartitionReassignmentsResponse
+    topic, row = kind.ReassignableTopicResponse, kind.ReassignableTopicResponse.ReassignablePartitionResponse
+    answer = kind(responses=[topic(name="a", partitions=[row(partition_index=0, error_code=39, error_message="a\n" + "x" * 100_000)])])
+    assert reassignments.read_answers(answer) == {("a", 0): Answer("INVALID_REPLICA_ASSIGNMENT", r"a\n" + "x" * 296 + "…")}
+
+
 def test_reassignments_are_listed_with_what_they_add_and_remove() -> None:
     again = over_the_wire(ListPartitionReassignmentsRequest, reassignments.list_reassignments(700), 0)
     assert (again.timeout_ms, again.topics) == (700, None)

@@ -24,7 +24,7 @@ from fake_brokers import (
     options,
     plain_login,
 )
-from kafka.protocol.sasl import SaslHandshakeResponse
+from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
@@ -83,9 +83,12 @@ def test_a_listener_cannot_fill_the_error_with_mechanisms(broker: Broker, offere
     assert len(str(refused.value)) < 200 and str(refused.value).isprintable()
 
 
-@pytest.mark.parametrize(("message", "shown"), [(None, ""), ("no such user\n", "no such user\\n"), ("x" * 10_000, "x" * 300 + "…")])
-def test_a_listener_cannot_fill_the_error_with_its_message(message: str | None, shown: str) -> None:
-    assert connection_probe.shortened(message) == shown
+@pytest.mark.parametrize(("message", "shown"), [(None, ""), ("no such user\n", r"no such user\n"), ("x" * 10_000, "x" * 299 + "…")])
+def test_a_listener_cannot_fill_the_error_with_its_message(broker: Broker, message: str | None, shown: str) -> None:
+    broker.answers[SASL_AUTHENTICATE] = lambda _request: SaslAuthenticateResponse[1](error_code=58, error_message=message, auth_bytes=b"")
+    with pytest.raises(connection_probe.ProbeError) as refused:
+        connection_probe.probe(plain_login([broker.server]), "127.0.0.1", broker.port, 5.0)
+    assert str(refused.value).endswith(f"(the broker's message: {shown})")
 
 
 def test_all_steps_share_one_time_limit(broker: Broker) -> None:

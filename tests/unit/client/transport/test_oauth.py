@@ -118,6 +118,7 @@ def test_an_endpoint_is_trusted_by_its_certificate(tmp_path: Path) -> None:
     [
         (400, json.dumps({"error": "invalid_scope", "error_description": SECRET}), "sasl_oauth_scope"),
         (400, json.dumps({"error": "unauthorized_client"}), r"HTTP 400 \(unauthorized_client\)"),
+        (400, json.dumps({"error": "x" * 100_000}), r"HTTP 400 \(x{299}…\);"),
         (403, SECRET, "sasl_oauth_client_id"),
         (302, "", "HTTP 302"),
         (200, "<html>", "JSON"),

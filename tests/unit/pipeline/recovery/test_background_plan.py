@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.background_plan import (
     BackgroundTask,
     failure_message,
@@ -85,3 +86,17 @@ def test_a_missing_result_is_named(task: BackgroundTask) -> None:
 )
 def test_a_failure_has_a_message(result: dict[str, object], message: str | None) -> None:
     assert failure_message(result) == message
+
+
+def test_a_result_that_another_user_could_replace_is_refused(task: BackgroundTask) -> None:
+    result = Path(task.results_file)
+    result.write_text(json.dumps(DONE))
+    result.parent.chmod(0o777)
+    with pytest.raises(FileError, match=f"others may write in {result.parent}"):
+        wait_for_result(task)
+    assert result.exists()
+
+
+def test_a_missing_folder_of_the_result_is_named(task: BackgroundTask) -> None:
+    with pytest.raises(RecoveryError, match="cannot be read"):
+        wait_for_result(task._replace(results_file="/no/such/folder/j4711.42"))
