@@ -81,7 +81,10 @@ def _wait_for_clean_leader(decision: Decision, cluster: ClusterHeader) -> str:
     broker = decision.waiting_for[0][0]
     doubt = doubt_about(broker, decision.evidence, decision.state, cluster.elr)
     then = f"then elects broker {broker} by itself" if doubt is None else f"may then elect broker {broker} by itself: {doubt}"
-    return f"wait, the controller {then}. Strategy aggressive does not wait"
+    silent = any(log.silent for log in decision.evidence.logs if log.broker_id == broker)
+    # A live broker that could lead would have been elected already, so to wait may not be enough.
+    mend = f". If it stays so, mend broker {broker} or its disk" if silent else ""
+    return f"wait, the controller {then}{mend}. Strategy aggressive does not wait"
 
 
 def _wait_for_elr(decision: Decision, _cluster: ClusterHeader) -> str:

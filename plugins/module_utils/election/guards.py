@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     DISK_FAILED,
     NO_ANSWER,
+    STORAGE_ERROR,
     Log,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
@@ -125,7 +126,7 @@ def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:
 
 
 def _disk_failed(log: ReplicaLog | None) -> bool:
-    return log is not None and log.error == DISK_FAILED
+    return log is not None and log.error in (DISK_FAILED, STORAGE_ERROR)
 
 
 def _elected_since(entry: Entry, now: PartitionState, elr: bool | None) -> Reason:

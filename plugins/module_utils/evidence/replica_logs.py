@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER, STALE_METADATA
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog
@@ -22,8 +22,6 @@ POLL_SECONDS = 0.5
 LEAST_ROUND_SECONDS = 0.1  # no requests are sent with less time left
 # A broker that has restarted hosts its replicas after this time, and every broker knows that it is back.
 SETTLED_SECONDS = 5.0
-# The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
-STALE_METADATA = "STALE_METADATA"
 # Errors after which a replica is queried again, in addition to Kafka's retriable errors: it may be starting, or its broker may still load metadata.
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
@@ -113,11 +111,11 @@ def read_logs(
     end = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
-    # The time since which a broker does not host a replica that the cluster reports as offline.
+    # The time since which a replica seems to be on a failed disk.
     since: dict[tuple[TopicPartition, int], float] = {}
     fenced: Replicas = {}
     disks = FailedDisks(cluster)
-    late = False
+    late = exhausted = False
     known_epochs = epochs or {}
     while missing or (once and not fenced):
         if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
@@ -137,16 +135,18 @@ def read_logs(
         for replica in disks.lost(refused):
             logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
         now = time.monotonic()
-        without_disk = _without_disk(cluster, {replica: logs[replica] for replica in unread})
-        since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
-        for replica in without_disk:
-            if replica not in since or now - since[replica] >= SETTLED_SECONDS:
-                logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
         missing = [
             replica for replica in missing if replica in unread and (_may_pass((log := logs[replica]).error) or _may_pass(log.probe_error))
         ]
+        exhausted = exhausted or not missing or now >= end
+        certain, likely = _without_disk(cluster, {replica: logs[replica] for replica in unread}, exhausted)
+        since = {replica: since.get(replica, now) for replica in likely}
+        for replica in certain | {replica for replica, first_seen in since.items() if now - first_seen >= SETTLED_SECONDS}:
+            logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
+            since.pop(replica, None)
+        missing = [*dict.fromkeys([*(replica for replica in missing if logs[replica].error != DISK_FAILED), *since])]
         # It takes a few more seconds to know whether a broker runs without its disk.
-        end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
+        end = max([end, *(first_seen + SETTLED_SECONDS for first_seen in since.values())])
         if missing and now >= end and not late:
             late, end = True, now + first.seconds
         if late:
@@ -176,19 +176,30 @@ def is_ahead(log: ReplicaLog | None, epoch: int) -> bool:
     return log is not None and max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > epoch
 
 
-def _without_disk(cluster: LogSource, logs: Replicas) -> set[tuple[TopicPartition, int]]:
-    """Return the replicas whose brokers seem to run without their disks: the broker returns an error, and the replica is offline (KIP-858).
+def _without_disk(
+    cluster: LogSource, logs: Replicas, exhausted: bool
+) -> tuple[set[tuple[TopicPartition, int]], set[tuple[TopicPartition, int]]]:
+    """Return the replicas whose brokers run without their disks, and those that are on such a disk if it stays so for SETTLED_SECONDS (KIP-858).
 
-    A broker whose disk fails returns STORAGE_ERROR. After a restart without the disk it does not host the replica any more and returns NOT_HOSTED. A
-    broker that has just restarted returns that too, for a moment.
+    A broker whose disk fails returns STORAGE_ERROR, and the cluster reports the replica as offline a moment later. After a restart without the disk it
+    returns NOT_HOSTED. A broker that has just restarted returns that too, for a moment. Other errors, and none, count if the replica is offline.
+
+    exhausted  whether replicas are not queried any more: each with another error is looked at then, and not in every round
     """
-    refused = [replica for replica, log in logs.items() if log.error in (STORAGE_ERROR, NOT_HOSTED)]
+    refused = [
+        replica
+        for replica, log in logs.items()
+        if log.error in (STORAGE_ERROR, NOT_HOSTED)
+        or (exhausted and log.error not in (None, DISK_FAILED, STALE_METADATA))
+    ]
     if not refused:
-        return set()
+        return set(), set()
     # Brokers first: a replica is also offline while its broker is fenced.
     alive = cluster.unfenced()
     states = cluster.partitions({key for key, _broker in refused})
-    return {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
+    failed = {(key, broker) for key, broker in refused if broker in alive and logs[key, broker].error == STORAGE_ERROR}
+    offline = {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
+    return failed & offline, failed ^ offline
 
 
 def _read_once(cluster: LogSource, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:

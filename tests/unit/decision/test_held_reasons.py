@@ -48,6 +48,12 @@ def test_every_reason_has_its_advice() -> None:
     assert REASONS.keys() == words | others
 
 
+def test_a_live_broker_that_does_not_answer_may_be_elected_or_may_have_lost_its_disk() -> None:
+    text = advice(Situation("orders", {1: "NO_ANSWER", 3: LONG}, state={"isr": [1]}), "wait_for_clean_leader")
+    assert "the controller may then elect broker 1 by itself: it does not answer for this partition, so whether its disk works is not known" in text
+    assert "If it stays so, mend broker 1 or its disk" in text
+
+
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("topic", TOPICS)
 def test_advice_is_one_part_of_an_explanation(topic: str, strategy: Strategy) -> None:

@@ -226,9 +226,11 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
     def on_disk(error: str | None) -> Live:
         return replace(eligible, broker_states=ALL_ALIVE, logs={**eligible.logs, (KEY, 1): ReplicaLog(error=error)})
 
-    assert refused(ENTRY, on_disk("DISK_FAILED")) is None
-    silent = refused(replace(ENTRY, evidence_word="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
-    assert silent is not None and silent.reason_code == "wait_for_clean_leader" and (silent.reason or "").startswith("broker 1")
+    assert refused(ENTRY, on_disk("DISK_FAILED")) is refused(ENTRY, on_disk("KAFKA_STORAGE_ERROR")) is None
+    silent = refused(replace(ENTRY, evidence_word="incomplete"), on_disk("NO_ANSWER"))
+    assert silent is not None and silent.reason_code == "wait_for_clean_leader"
+    assert (silent.reason or "").startswith("broker 1 is alive and the controller may elect it by itself")
+    assert "whether its disk works is not known" in (silent.reason or "")
     mended = refused(ENTRY, on_disk(None))
     assert mended is not None and mended.reason_code == "replica_returned"
 
