@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     MOST_CHANGES,
     MOST_PROOFS,
     MOST_REPLICAS,
+    NATIVE,
     is_id,
     is_topic,
 )
@@ -183,7 +184,8 @@ def read_header(header: Mapping[str, Any]) -> ClusterHeader:
     except DamagedError as error:
         raise DocumentError(str(error)) from None
     read_absent(header)
-    return ClusterHeader(read_brokers(header.get("brokers")), found.eligible_leader_replicas_version, milliseconds(found.collected_at))
+    brokers = read_brokers(header.get("brokers"))
+    return ClusterHeader(brokers, found.eligible_leader_replicas_version, milliseconds(found.collected_at), found.backend != NATIVE)
 
 
 def read_absent(header: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

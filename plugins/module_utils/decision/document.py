@@ -184,11 +184,15 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterHeader:
-    """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""
+    """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966).
+
+    `reorders`: whether an election needs the designated replica first in the replica order, as without KIP-1275's ElectLeaders.
+    """
 
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     eligible_leader_replicas_version: int | None = None
     collected_at: int | None = None
+    reorders: bool = True
 
     @property
     def elr(self) -> bool | None:

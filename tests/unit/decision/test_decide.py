@@ -140,6 +140,14 @@ def test_the_log_that_starts_first_leads_under_reassignment_too() -> None:
     assert starting({1: 0, 2: 119}, reassigning=True).choices == (1,)
 
 
+@pytest.mark.parametrize("strategy", [Strategy.BALANCED, Strategy.AGGRESSIVE])
+def test_a_reassignment_does_not_hold_an_election_that_needs_no_replica_order(strategy: Strategy) -> None:
+    """KIP-1275's ElectLeaders names the leader."""
+    decision = decide(evidence(BY_TOPIC["reassigning"]), Policy(strategy), reorders=False)
+    assert (decision.reason, decision.choices) == (None, (3,))
+    assert decide(evidence(BY_TOPIC["reassigning-identical"]), Policy(strategy), reorders=False).choices == (3, 2)
+
+
 def test_a_partition_under_reassignment_offers_no_choice() -> None:
     decision = decided("reassigning-identical", BALANCED)
     assert (decision.choices, decision.identical) == ((3,), (3, 2))

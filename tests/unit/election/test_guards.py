@@ -267,6 +267,17 @@ def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() ->
     assert (result.outcome, result.reason_code) == ("held", "reassignment_in_progress")
 
 
+def test_a_reassignment_is_no_obstacle_where_the_election_names_the_leader() -> None:
+    entry = replace(ENTRY, replicas=(1, 3, 2))
+    live = replace(with_state(replicas=(1, 3, 2)), reassigning={KEY})
+    assert refused(entry, replace(live, reorders=False)) is refusal(replace(entry, designated_by_hand=True), replace(live, reorders=False)) is None
+    held = refusal(replace(entry, designated_by_hand=True), live)
+    assert held is not None and held.reason_code == "reassignment_in_progress"
+    assert "cannot complete without a leader" in (held.reason or "") and "with broker 2 first" in (held.reason or "")
+    led_once = refusal(replace(entry, designated_by_hand=True), replace(with_state(replicas=(1, 3, 2), isr=(1,)), reassigning={KEY}))
+    assert led_once is not None and "state: cancelled" in (led_once.reason or "")
+
+
 def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:
     """Broker 1 stands first: unfenced just before the election it would win, although nobody has seen its log."""
     assert needs_reorder(ENTRY, replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
