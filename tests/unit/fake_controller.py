@@ -26,6 +26,8 @@ class Killed(BaseException):
 class Controller:
     """Three partitions of replicas 1 (dead), 2 and 3; elects the first live replica of the order. Ends the caller at request `end_at`."""
 
+    backend = "compat"
+
     def __init__(self, end_at: int | None = None, error: type[BaseException] = Killed) -> None:
         self.states = {
             ("t", 0): PartitionState("t", 0, "id", -1, 1, (1, 3, 2), (), (1,), (), (1,)),

@@ -61,10 +61,12 @@ def planned_without_offsets(
     strategy: str = "aggressive",
     topic_strategies: Sequence[Mapping[str, str]] = (),
     first_answer_seconds: float = 0.0,
+    offsets_held: bool = False,
 ) -> Recovery:
     """The plan was made while no committed offset could be read: the ranking took the branch that the group did not read.
 
-    held  fields of the plan's entry for t-0 if the plan holds it, for example its reason_code
+    held          fields of the plan's entry for t-0 if the plan holds it, for example its reason_code
+    offsets_held  whether the plan holds the partition of `__consumer_offsets`, because its last leader is coming back
     """
     recovery = Recovery(
         controller,  # type: ignore[arg-type]
@@ -86,11 +88,14 @@ def planned_without_offsets(
     kept = {
         "topic": "t", "partition": 0, "candidate": 3, "evidence": "forked", "explanation": "why", "survivors": guards["survivors"], "named": False,
     }  # fmt: skip
-    plan = {
+    plan: dict[str, Any] = {
         "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": strategy, "ranking": "last_written_epoch",
         "topic_strategies": list(topic_strategies),
         "partitions": rows[1:] if held else rows, "brokers": [], "held": [{**kept, **held}] if held else [], "online": [],
     }  # fmt: skip
+    if offsets_held:
+        plan["partitions"].remove(rows[1])
+        plan["held"].append({**kept, "topic": OFFSETS[0], "partition": OFFSETS[1], "reason_code": "wait_for_clean_leader"})
     recovery.take_plan(plan, "plan.json")
     recovery.collect_again(Connection(("localhost:9092",)))
     return recovery

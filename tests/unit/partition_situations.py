@@ -25,18 +25,22 @@ FENCED, UNFENCED, COMING_BACK = "fenced", "unfenced", "coming_back"
 
 @dataclass(frozen=True)
 class Log:
-    """A log that was read: the record at offset i was written in epoch `epochs[i]` on branch `branches[i]`. `fenced`: its broker is."""
+    """A log that was read: the record at offset i was written in epoch `epochs[i]` on branch `branches[i]`. `fenced`: its broker is.
+
+    `start`: what is before it was deleted, as retention does.
+    """
 
     epochs: tuple[int, ...]
     branches: tuple[int, ...]
     high_watermark: int | None = 0
     fenced: bool = False
+    start: int = 0
 
     @classmethod
-    def of(cls, *runs: tuple[int, int], branch: int = 0, high_watermark: int | None = 0, fenced: bool = False) -> Log:
+    def of(cls, *runs: tuple[int, int], branch: int = 0, high_watermark: int | None = 0, fenced: bool = False, start: int = 0) -> Log:
         """Build from (number of records, epoch) runs; `branch` distinguishes logs with the same epochs."""
         epochs = tuple(epoch for count, epoch in runs for _ in range(count))
-        return cls(epochs, (branch,) * len(epochs), high_watermark, fenced)
+        return cls(epochs, (branch,) * len(epochs), high_watermark, fenced, start)
 
     @property
     def end(self) -> int:
@@ -93,6 +97,8 @@ class Situation:
         pair = {"broker_a": one, "broker_b": other, "shorter": None, "common_offset": common, "reason": None}
         if (one, other) in self.unknown:
             return {**pair, "relation": "unknown", "common_offset": None, "reason": "compacted"}
+        if max(a.start, b.start) >= min(a.end, b.end) > 0:
+            return {**pair, "relation": "unknown", "common_offset": None, "reason": "the beginning of one was deleted beyond the end of the other"}
         if (one, other) in self.corrupt:
             reason = f"brokers {one} and {other} have different bytes at offset 99 from one leader epoch, 0"
             return {**pair, "relation": "corrupt", "common_offset": None, "reason": reason}
@@ -110,7 +116,7 @@ def _replica(log: Log | str) -> dict[str, Any]:
     if isinstance(log, Log):
         written = log.epochs[-1] if log.epochs else -1
         return {
-            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": 0, "log_end_offset": log.end, "high_watermark": log.high_watermark,
+            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": log.start, "log_end_offset": log.end, "high_watermark": log.high_watermark,
             "partition_leader_epoch": 7, "last_written_epoch": None if written == UNREADABLE else written,
         }  # fmt: skip
     if log in (FENCED, COMING_BACK):

@@ -22,7 +22,7 @@ MOST_REPLICAS = 32
 MOST_CHANGES, MOST_PROOFS = 20_000, 5_000
 LONGEST_TEXT = 4096
 MOST_PATHS, LONGEST_PATH = 8, 255
-BACKENDS = ("compat", "native")
+COMPAT, NATIVE = BACKENDS = ("compat", "native")
 MOST_BROKERS, MOST_ABSENT = 10_000, 500_000
 # As Kafka's Topic.validate: "." and ".." are not valid names.
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")

@@ -239,6 +239,11 @@ def follows(row: Relation) -> bool:
     return row.relation == SAME or (row.relation == PREFIX and row.shorter == row.other.broker_id)
 
 
+def have_a_gap(one: Log, other: Log) -> bool:
+    """Return whether two logs have no offset in common: what one had where the other ends was deleted, by retention or by DeleteRecords."""
+    return max(one.log_start_offset or 0, other.log_start_offset or 0) >= min(one.end, other.end)
+
+
 def is_beyond(row: Relation, winner: Log) -> bool:
     """Return whether the other's high watermark lies above what the winner shares with it."""
     return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)

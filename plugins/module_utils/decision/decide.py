@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Relation,
     brokers_of,
     follows,
+    have_a_gap,
     is_beyond,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
@@ -40,6 +41,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import waiting_for
 
 CLUSTER_METADATA = "__cluster_metadata"
+# Why evidence is incomplete for good. The word of such evidence is `incomplete`.
+RETENTION_GAP = "retention_gap"
 # Topics that no strategy elects unless they are named.
 ELECTED_IF_NAMED = ("__transaction_state",)
 
@@ -158,6 +161,11 @@ class Decision:
         return tuple(row for row in self.relations if row.relation == UNKNOWN)
 
     @property
+    def gaps(self) -> tuple[Relation, ...]:
+        """Survivors whose log could not be compared with the winner's, and never can be: they have no offset in common."""
+        return tuple(row for row in self.uncompared if have_a_gap(self.ranked[0], row.other))
+
+    @property
     def unwritten(self) -> tuple[int, ...]:
         """Survivors whose last-written epoch could not be read."""
         return tuple(log.broker_id for log in self.survivors if log.last_written_epoch is None)
@@ -168,10 +176,11 @@ class Decision:
         return tuple(log for log in self.lost if not log.answered)
 
 
-def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None) -> Decision:
+def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None, reorders: bool = True) -> Decision:
     """Return the decision about one partition: elect, hold or leave. The same evidence gives the same decision.
 
-    `elr`: whether the cluster keeps eligible leader replicas (KIP-966), None if that is not known.
+    elr       whether the cluster keeps eligible leader replicas (KIP-966), None if that is not known
+    reorders  whether an election needs the designated replica first in the replica order. KIP-1275's ElectLeaders names the leader and needs no order
     """
     state = evidence.state or _UNREAD
     compared = Comparison(evidence, state)
@@ -190,12 +199,16 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     waited = tuple(waiting_for(evidence, state, elr))
     strategy = policy.topic_strategies.get(evidence.topic, policy.strategy)
     online = state.leader >= 0 and not evidence.defects
-    reason = None if online else _reason(evidence, state, strategy, word, waited, fenced, best_first)
+    # A new replica order would replace a reassignment that is under way.
+    fixed_order = state.reassigning and reorders
+    held_order = fixed_order and not _stands_best_first(evidence, state, best_first)
+    doubt = RETENTION_GAP if word == Word.INCOMPLETE and winner and _only_gaps(evidence, winner, relations) else word.value
+    reason = None if online else _reason(evidence, state, strategy, word, doubt, waited, fenced, held_order)
     action = Action.LEAVE if online else Action.HOLD if reason else Action.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
-    # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.
-    free = (winner.broker_id,) if winner and state.reassigning else compared.starting_first(identical)
+    # With an order that is not changed only the winner may be chosen.
+    free = (winner.broker_id,) if winner and fixed_order else compared.starting_first(identical)
     choices = free if action == Action.ELECT else ()
     lost = tuple(log for log in evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
     unanswered = tuple(log for log in evidence.logs if log.silent)
@@ -238,6 +251,12 @@ def _word(
     return Word.FORKED_PROVEN if singled_out else Word.FORKED
 
 
+def _only_gaps(evidence: PartitionEvidence, winner: Log, relations: tuple[Relation, ...]) -> bool:
+    """Return whether the evidence is incomplete only because logs have no offset in common with the winner's, which nothing changes."""
+    unknown = [row.other for row in relations if row.relation == UNKNOWN]
+    return bool(unknown) and all(have_a_gap(winner, other) for other in unknown) and not any(map(_may_hold_more, evidence.logs))
+
+
 def _may_hold_more(log: Log) -> bool:
     """Return whether a replica cannot be read now and may be read soon: it may hold more than any survivor."""
     return log.broker_state == COMING_BACK or log.silent
@@ -248,11 +267,15 @@ def _reason(
     state: State,
     strategy: Strategy,
     word: Word,
+    doubt: str,
     waiting_for: tuple[tuple[int, str], ...],
     fenced: tuple[Relation, ...],
-    best_first: tuple[int, ...],
+    held_order: bool,
 ) -> str | None:
-    """Return the reason code of the first rule that holds the partition, None if no rule does."""
+    """Return the reason code of the first rule that holds the partition, None if no rule does.
+
+    `doubt`: the code if the evidence is not good enough. `held_order`: whether the election needs another replica order, and a reassignment that is under way must not be replaced by one.
+    """
     if evidence.topic == CLUSTER_METADATA:
         return "cluster_metadata"
     if strategy == Strategy.NONE:
@@ -268,10 +291,10 @@ def _reason(
     if strategy != Strategy.AGGRESSIVE and not all(map(follows, fenced)):
         return "fenced_broker_holds_more"
     if word not in ACCEPTED[strategy]:
-        return word.value
+        return doubt
     if (evidence.topic in ELECTED_IF_NAMED or word in ALARMING) and not state.named:
         return "must_be_named"
-    if state.reassigning and not _stands_best_first(evidence, state, best_first):
+    if held_order:
         return "reassignment_in_progress"
     return None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -24,15 +24,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     MOST_CHANGES,
     MOST_PROOFS,
     MOST_REPLICAS,
+    NATIVE,
     is_id,
     is_topic,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import contradictions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs, without_discarded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    DISK_FAILED,
+    STALE_METADATA,
+    UNFENCED,
     Broker,
     ClusterHeader,
     History,
+    Log,
     PartitionEvidence,
     State,
 )
@@ -139,6 +144,7 @@ def read(document: Any) -> PartitionEvidence:
         state = build(STATE, document, "")
         healthy = document.get("healthy")
         logs, pairs = discard(read_logs(document), build_each(PAIR, document, "pairs", MOST_REPLICAS * MOST_REPLICAS))
+        logs = _with_failed_disks(logs, document["offline_replicas"])
         found = PartitionEvidence(
             topic,
             partition,
@@ -157,6 +163,17 @@ def read(document: Any) -> PartitionEvidence:
     return PartitionEvidence(topic, partition, state, found.logs, healthy=found.healthy, defects=defects)
 
 
+def _with_failed_disks(logs: Sequence[Log], offline: Collection[int]) -> Sequence[Log]:
+    """Return the logs, with the error DISK_FAILED for a replica that is offline although its broker is unfenced, and that did not answer (KIP-858).
+
+    A replica of a fenced broker is offline, too, whatever its disk does. One that answered, if with old metadata, has its disk.
+    """
+    failed = [
+        log.broker_id in offline and log.broker_state == UNFENCED and not log.answered and log.error != STALE_METADATA for log in logs
+    ]
+    return [log._replace(error=DISK_FAILED) if lost else log for log, lost in zip(logs, failed, strict=True)] if any(failed) else logs
+
+
 def read_header(header: Mapping[str, Any]) -> ClusterHeader:
     """Return the facts of a landing file's header that decisions use. `formats.sealed_jsonl` has checked its names.
 
@@ -167,7 +184,8 @@ def read_header(header: Mapping[str, Any]) -> ClusterHeader:
     except DamagedError as error:
         raise DocumentError(str(error)) from None
     read_absent(header)
-    return ClusterHeader(read_brokers(header.get("brokers")), found.eligible_leader_replicas_version, milliseconds(found.collected_at))
+    brokers = read_brokers(header.get("brokers"))
+    return ClusterHeader(brokers, found.eligible_leader_replicas_version, milliseconds(found.collected_at), found.backend != NATIVE)
 
 
 def read_absent(header: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -16,6 +16,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 # The error of a replica whose broker lives without its log directory (KIP-858), and that the cluster calls offline for it.
 DISK_FAILED = "DISK_FAILED"
+# Kafka's error for a replica whose log directory has failed. The broker gives it until it is restarted.
+STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+# The error of a replica whose broker has not replayed the metadata of the partition up to the controller's leader epoch: its log may still change (KIP-966).
+STALE_METADATA = "STALE_METADATA"
 # The error of a replica whose fenced broker answered something that cannot be true: its answer counts as none.
 IMPOSSIBLE_ANSWER = "IMPOSSIBLE_ANSWER"
 # The error of a replica whose broker gave no answer.
@@ -72,7 +76,7 @@ class Log(NamedTuple):
     @property
     def disk_failed(self) -> bool:
         """Whether its broker is alive and its log directory has failed. It is lost until the disk is changed: the controller does not elect it."""
-        return self.broker_state == UNFENCED and self.error == DISK_FAILED
+        return self.broker_state == UNFENCED and self.error in (DISK_FAILED, STORAGE_ERROR)
 
     @property
     def gone(self) -> bool:
@@ -180,11 +184,15 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterHeader:
-    """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""
+    """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966).
+
+    `reorders`: whether an election needs the designated replica first in the replica order, as without KIP-1275's ElectLeaders.
+    """
 
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     eligible_leader_replicas_version: int | None = None
     collected_at: int | None = None
+    reorders: bool = True
 
     @property
     def elr(self) -> bool | None:

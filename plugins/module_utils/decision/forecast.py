@@ -18,6 +18,7 @@ class Doubt(StrEnum):
     SHUTDOWN = "whether it was shut down cleanly is not known"
     ELR = "whether eligible leader replicas are on is not known"
     OTHERS = "it depends on the other brokers that come back"
+    DISK = "it does not answer for this partition, so whether its disk works is not known"
 
 
 def doubt(partition: Registration, live: Collection[int], config: ElectionConfig, broker: int) -> Doubt | None:

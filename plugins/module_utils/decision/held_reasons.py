@@ -11,11 +11,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import (
     ALARMING,
     ELECTED_IF_NAMED,
+    RETENTION_GAP,
     Decision,
     Word,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, UNFENCED, ClusterHeader, Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import CANNOT_COMPLETE, end_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 
 IF_NAMED = "if kafka_recovery_partitions (or kafka_recovery_partitions_file) names it when the plan is made"
@@ -81,7 +83,10 @@ def _wait_for_clean_leader(decision: Decision, cluster: ClusterHeader) -> str:
     broker = decision.waiting_for[0][0]
     doubt = doubt_about(broker, decision.evidence, decision.state, cluster.elr)
     then = f"then elects broker {broker} by itself" if doubt is None else f"may then elect broker {broker} by itself: {doubt}"
-    return f"wait, the controller {then}. Strategy aggressive does not wait"
+    silent = any(log.silent for log in decision.evidence.logs if log.broker_id == broker)
+    # A live broker that could lead would have been elected already, so to wait may not be enough.
+    mend = f". If it stays so, mend broker {broker} or its disk" if silent else ""
+    return f"wait, the controller {then}{mend}. Strategy aggressive does not wait"
 
 
 def _wait_for_elr(decision: Decision, _cluster: ClusterHeader) -> str:
@@ -177,12 +182,33 @@ def _incomplete(decision: Decision, _cluster: ClusterHeader) -> str:
 
 def _comparison(decision: Decision) -> Iterator[str]:
     """Yield what helps logs that could not be compared. The explanation has the reason of each."""
-    if decision.uncompared:
-        brokers = [row.other.broker_id for row in decision.uncompared]
+    brokers = [row.other.broker_id for row in decision.uncompared if row not in decision.gaps]
+    if brokers:
         yield (
             f"remove the reason why the {plural(len(brokers), 'log', 'logs')} of {broker_list(brokers)} could not be compared (raise "
             "kafka_recovery_duration, correct cleanup.policy, or grant the rights that preflight names)"
         )
+
+
+def _retention_gap(decision: Decision, _cluster: ClusterHeader) -> str:
+    best, gaps = decision.ranked[0], [row.other for row in decision.gaps]
+    where = ", ".join(_gap(best, other) for other in gaps)
+    tell = "" if decision.evidence.history else " (the plan tells it with kafka_controller_bootstrap_servers)"
+    lost = " and ".join(f"broker {log.broker_id} deletes its log (offsets {log.log_start_offset or 0} to {log.end - 1})" for log in gaps)
+    return (
+        f"{where}: what came before was deleted, by retention or DeleteRecords. So no comparison shows whether they are of one history, and none "
+        f"will. Find out which of these brokers left the ISR last{tell}: the log of the other is old, and retention would have deleted it. "
+        f"{_aggressive(decision, f'elects broker {best.broker_id}, and {lost}')}. To elect another one, designate it by hand"
+    )
+
+
+def _reassignment_in_progress(decision: Decision, _cluster: ClusterHeader) -> str:
+    return f"{CANNOT_COMPLETE}: {end_reassignment(decision.state.isr, decision.ranked[0].broker_id if decision.ranked else None)}, then plan again"
+
+
+def _gap(one: Log, other: Log) -> str:
+    before, after = sorted((one, other), key=lambda log: log.log_start_offset or 0)
+    return f"the log of broker {before.broker_id} ends at offset {before.end}, and that of broker {after.broker_id} starts at offset {after.log_start_offset}"
 
 
 # By the code of the reason.
@@ -192,7 +218,7 @@ REASONS: Mapping[str, str | Callable[[Decision, ClusterHeader], str]] = {
     "wait_for_clean_leader": _wait_for_clean_leader,
     "no_survivor": _no_survivor,
     "must_be_named": _must_be_named,
-    "reassignment_in_progress": "a reassignment is under way and a new replica order would replace it: let it complete or cancel it",
+    "reassignment_in_progress": _reassignment_in_progress,
     "ahead_of_controller": _ahead_of_controller,
     "wait_for_elr": _wait_for_elr,
     "fenced_broker_holds_more": _fenced_broker_holds_more,
@@ -201,6 +227,7 @@ REASONS: Mapping[str, str | Callable[[Decision, ClusterHeader], str]] = {
     "contradicted": _alarm,
     "corrupt": _alarm,
     "incomplete": _incomplete,
+    RETENTION_GAP: _retention_gap,
     "weak": _weak,
     "below_high_watermark": _alarm,
 }

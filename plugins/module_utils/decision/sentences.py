@@ -14,6 +14,9 @@ MAY_LACK = "the end of its log may be missing"
 LAST_KNOWN_LEADER = f"the last known leader, whose shutdown was unclean, so {MAY_LACK}"
 ELIGIBLE = "an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean"
 
+# Its new replicas have no leader to copy from.
+CANNOT_COMPLETE = "a reassignment is under way, which cannot complete without a leader, and the election needs a replica order that would replace it"
+
 
 def standing(broker: int, isr: Collection[int], eligible: Collection[int], elr: bool | None, registered: bool) -> str:
     """Return what the broker is that the controller elects by itself, and what its log is worth. Parameters as in `in_sync`.
@@ -36,6 +39,20 @@ def in_sync(isr: Collection[int], elr: bool | None, registered: bool) -> str:
     if elr is False and len(isr) == 1:
         return f"{member}, which stays there however it was shut down: after an unclean shutdown {MAY_LACK}"
     return f"{member}, which holds every committed record{'' if elr and registered else ' unless its shutdown was unclean'}"
+
+
+def end_reassignment(isr: Collection[int], leader: int | None) -> str:
+    """Return how an operator ends the reassignment of a partition without a leader. `leader`: the best replica.
+
+    Kafka cancels none of a partition with an empty ISR, as eligible leader replicas leave it: to put a replica into the ISR would be an unclean election.
+    """
+    if isr:
+        return "cancel it (module kafka_partition_reassignment with state: cancelled)"
+    first = "the best" if leader is None else f"broker {leader}"
+    return (
+        "its ISR is empty, so Kafka does not cancel it. Replace it by the replicas of before, with "
+        f"{first} first (kafka-reassign-partitions.sh --execute --additional)"
+    )
 
 
 def elects(doubt: Doubt | None) -> str:

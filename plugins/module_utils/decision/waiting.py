@@ -49,4 +49,5 @@ def doubt_about(broker: int, evidence: PartitionEvidence, state: State, elr: boo
     """Return why it is not certain that the controller elects this broker by itself, when it is there. None if it is certain."""
     live = {log.broker_id for log in evidence.logs if log.broker_state == UNFENCED and not log.disk_failed}
     # What an unclean election would do is stated by itself.
-    return doubt(registration(state), live, ElectionConfig(elr, False, state.min_insync_replicas), broker)
+    found = doubt(registration(state), live, ElectionConfig(elr, False, state.min_insync_replicas), broker)
+    return Doubt.DISK if found is None and any(log.silent for log in evidence.logs if log.broker_id == broker) else found

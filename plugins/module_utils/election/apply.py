@@ -60,6 +60,8 @@ ELECT: Mapping[str, designated_election.Elect] = {
     backend_selection.COMPAT: designated_election.elect_by_order,
     backend_selection.NATIVE: designated_election.elect_by_designation,
 }
+# Outcomes of partitions that have a leader.
+_ONLINE = (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.CLEAN_LEADER)
 
 
 class Recovery:
@@ -209,7 +211,7 @@ class Recovery:
         forecast = designated_election.predict(self._cluster, self._entries, left)
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
         doubtful = may_change(others, self._results if self._decide_again else ())
-        if doubtful and any(result.outcome == Outcome.ELECTED and result.topic == GROUP_TOPIC for result in forecast):
+        if doubtful and self._offsets_came_within_reach(forecast):
             then = "be decided otherwise" if self._decide_again else "become stale"
             self.warnings.append(
                 f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
@@ -230,10 +232,9 @@ class Recovery:
             internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
             first = self._run(journal, internal, deadline)
             self._results += first
-            if self._offsets_came_within_reach(first):
-                began = time.monotonic()
-                self._use_offsets(journal)
-                deadline += time.monotonic() - began
+            began = time.monotonic()
+            self._use_offsets(journal, first)
+            deadline += time.monotonic() - began
             self._results += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
             try:
                 if journal.left_behind():
@@ -245,18 +246,27 @@ class Recovery:
             self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
 
     def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
-        """Return whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
+        """Return whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics that this run elects.
 
-        A partition of `__consumer_offsets` that the plan elects had no leader then. Another run may have elected it since.
+        A partition of `__consumer_offsets` that the plan elects or holds had no leader then. Another run, or the controller, may have elected it since.
+        Raises ClusterError if the cluster does not answer.
         """
-        online = (Outcome.ELECTED, Outcome.CLEAN_LEADER, Outcome.ALREADY_ONLINE)
-        return any(result.topic == GROUP_TOPIC and result.outcome in online for result in results)
+        if any(result.topic == GROUP_TOPIC and result.outcome in _ONLINE for result in results):
+            return True
+        held = {(result.topic, result.partition) for result in self._results if result.topic == GROUP_TOPIC and result.outcome not in _ONLINE}
+        if not held:
+            return False
+        states = self._cluster.partitions(held)
+        alive = self._cluster.unfenced()
+        return any(has_live_leader(state, alive) for state in states.values())
 
-    def _use_offsets(self, journal: Journal) -> None:
-        """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
+    def _use_offsets(self, journal: Journal, first: Sequence[Result]) -> None:
+        """Collect the evidence again if committed offsets can be read now: they may prove another branch of a fork. `first`: results of internal topics."""
         if self._connection is None or signals.pending_signal():
             return
         try:
+            if not self._offsets_came_within_reach(first):
+                return
             if self._decide_again:
                 self._decide_with_offsets(self._connection, journal.left_behind())
             else:
@@ -378,7 +388,7 @@ class Recovery:
         }
         stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
         if stopped:
-            online = sum(summary[outcome] for outcome in (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.CLEAN_LEADER))
+            online = sum(summary[outcome] for outcome in _ONLINE)
             report["failed"] = True
             report["msg"] = (
                 f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[Outcome.ELECTED]} elected), "

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -63,6 +64,8 @@ LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 class ElectionCluster(LogSource, Reordering, Protocol):
     """The methods of a cluster that elections use."""
 
+    backend: str
+
     def feature_level(self, feature: str) -> int | None: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
@@ -98,7 +101,8 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     elr = keeps_elr(cluster, states.values())
     reassigning = cluster.reassigning()
     originals = {key: order for key, order in to_restore(known, states).items() if key not in reassigning}
-    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals)
+    reorders = cluster.backend != backend_selection.NATIVE
+    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders)
 
 
 def run(

@@ -145,6 +145,7 @@ class Live:
     `ours`: replica orders that this workdir's runs set for an election, by partition. The evidence of a plan may have been collected with one.
     `elr`: whether the cluster keeps eligible leader replicas, None if that is not known. `cut_off`: fenced brokers that answer.
     `originals`: the orders before elections, of partitions that still have one of `ours`. `states` have the present orders, by which the controller elects.
+    `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -155,6 +156,7 @@ class Live:
     elr: bool | None = None
     cut_off: frozenset[int] = frozenset()
     originals: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    reorders: bool = True
 
     def original(self, key: TopicPartition) -> tuple[int, ...]:
         """Return the replica order that the partition must have after an election."""

@@ -8,10 +8,17 @@ from __future__ import annotations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     DISK_FAILED,
     NO_ANSWER,
+    STORAGE_ERROR,
     Log,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import because, elects, standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
+    CANNOT_COMPLETE,
+    because,
+    elects,
+    end_reassignment,
+    standing,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import decide_again, with_present_state
@@ -31,14 +38,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     own_choice,
 )
 
-REASSIGNING = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
-
-
 def needs_reorder(entry: Entry, live: Live) -> bool:
     """Return whether the election needs another replica order: with the present one the controller could elect a worse replica.
 
-    It elects the first live replica. Brokers that are coming back count as live: one may be unfenced before the election.
+    The native backend needs none. Else the controller elects the first live replica. Brokers that are coming back count as live: one may be unfenced before the election.
     """
+    if not live.reorders:
+        return False
     may_live = [broker for broker in live.states[entry.key].replicas if _may_be_elected(broker, entry.key, live)]
     order = [broker for broker in entry.best_first if broker in may_live]
     if entry.designated_by_hand and entry.key in live.reassigning:
@@ -73,9 +79,12 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     changed = None if entry.designated_by_hand else _decided_otherwise(entry, live, state)
     if changed is not None:
         return changed
-    if entry.key in live.reassigning and needs_reorder(entry, live):
-        return Result.of(entry, Outcome.HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
-    return None
+    return _reassigning(entry, state) if entry.key in live.reassigning and needs_reorder(entry, live) else None
+
+
+def _reassigning(entry: Entry, state: PartitionState) -> Result:
+    reason = f"{CANNOT_COMPLETE}; {end_reassignment(state.isr, entry.designated_leader)}, then run again"
+    return Result.of(entry, Outcome.HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, reason)
 
 
 def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
@@ -85,7 +94,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     if collected is None or evidence is None or any(log.broker_id in live.cut_off and _may_say_more(log) for log in collected.logs):
         reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, Outcome.STALE, ReasonCode.EVIDENCE_CHANGED, reason)
-    decision = decide_again(evidence, entry.policy, live.elr, entry.decided)
+    decision = decide_again(evidence, entry.policy, live.elr, live.reorders, entry.decided)
     if decision.reason == ReasonCode.WAIT_FOR_CLEAN_LEADER:
         clean, broker_state = decision.waiting_for[0]
         there = "is coming back" if broker_state == COMING_BACK else "is alive"
@@ -98,7 +107,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
         reason = f"broker {unread[0]} is coming back with a replica that was not read; collect the evidence again once it is there"
         return Result.of(entry, Outcome.HELD, ReasonCode.INCOMPLETE, reason)
     if decision.reason == ReasonCode.REASSIGNMENT_IN_PROGRESS:
-        return Result.of(entry, Outcome.HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
+        return _reassigning(entry, state)
     if entry.designated_leader in decision.choices:
         order = [broker for broker in best_first(decision.best_first, entry.designated_leader) if broker in live.unfenced]
         if order == [broker for broker in entry.best_first if broker in order]:
@@ -125,7 +134,7 @@ def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:
 
 
 def _disk_failed(log: ReplicaLog | None) -> bool:
-    return log is not None and log.error == DISK_FAILED
+    return log is not None and log.error in (DISK_FAILED, STORAGE_ERROR)
 
 
 def _elected_since(entry: Entry, now: PartitionState, elr: bool | None) -> Reason:

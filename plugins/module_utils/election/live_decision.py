@@ -21,21 +21,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 
 
 class Decided(NamedTuple):
-    """A decision, with the policy and the feature (`elr`, as for `decide`) on which it depends in addition to its evidence."""
+    """A decision, with the policy and what else it depends on in addition to its evidence (`elr` and `reorders`, as for `decide`)."""
 
     decision: Decision
     policy: Policy
     elr: bool | None
+    reorders: bool = True
 
 
-def decide_again(evidence: PartitionEvidence, policy: Policy, elr: bool | None, known: Decided | None) -> Decision:
-    """Return the decision on this evidence. `known`: an earlier decision, which is returned if its evidence, policy and `elr` are equal.
+def decide_again(evidence: PartitionEvidence, policy: Policy, elr: bool | None, reorders: bool, known: Decided | None) -> Decision:
+    """Return the decision on this evidence. `known`: an earlier decision, which is returned if all that it depends on is equal.
 
-    `elr`: whether the cluster keeps eligible leader replicas (KIP-966), None if that is not known.
+    `elr`, `reorders`: as for `decide`.
     """
-    if known is not None and (known.policy, known.elr, known.decision.evidence) == (policy, elr, evidence):
+    if known is not None and (known.policy, known.elr, known.reorders, known.decision.evidence) == (policy, elr, reorders, evidence):
         return known.decision
-    return decide(evidence, policy, elr)
+    return decide(evidence, policy, elr, reorders)
 
 
 def with_present_state(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
@@ -33,7 +34,8 @@ def read_documents(
 
 def read_cluster(sources: Sources, found: Evidence) -> ClusterHeader:
     """Return the cluster as the decision reads it from the header of a landing file. Its time is now."""
-    return ClusterHeader(read_brokers(found.brokers), sources.elr(), time.time_ns() // 1_000_000)
+    reorders = sources.cluster.backend != backend_selection.NATIVE
+    return ClusterHeader(read_brokers(found.brokers), sources.elr(), time.time_ns() // 1_000_000, reorders)
 
 
 class LiveEvidence(NamedTuple):

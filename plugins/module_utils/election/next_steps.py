@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 # {plan} is the path of the cluster's plan. The command is shown next to the sentence.
 WAIT = {
-    "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
+    "reassignment_in_progress": "the reassignment cannot complete without a leader: end it as {plan} says, then look again",
     "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
     "wait_for_clean_leader": "wait for the broker that is coming back: the controller may elect it by itself. Then look again",
 }
@@ -67,6 +67,10 @@ FORCE = {
     "weak": (
         DISKS_FIRST
         + "read in {plan} whose last-written epoch could not be read, and mend that. Else force the election of the best log by what is known"
+    ),
+    "retention_gap": (
+        DISKS_FIRST + "read in {plan} which logs have no offset in common, and find out which broker left the ISR last "
+        "(kafka_controller_bootstrap_servers). Then force the election of the best log, or designate the leader by hand"
     ),
     "forked_proven": DISKS_FIRST + "read in {plan} which branch is proven, then force its election, which gives the other one up",
     "forked": (

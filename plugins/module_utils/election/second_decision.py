@@ -66,8 +66,8 @@ def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluste
     if found is None:
         return replace(entry, live_evidence=None)
     policy, leader = entry.policy, entry.designated_leader
-    decision = decide(found, policy, cluster.elr)
-    decided = Decided(decision, policy, cluster.elr)
+    decision = decide(found, policy, cluster.elr, cluster.reorders)
+    decided = Decided(decision, policy, cluster.elr, cluster.reorders)
     if leader not in decision.choices:
         return replace(entry, live_evidence=found, decided=decided)
     return replace(
@@ -109,8 +109,8 @@ def second_decision(
     documents  evidence that was collected after the election of internal topics
     """
     planned = {(row.topic, row.partition): row for row in held}
-    decisions = {entry.key: decide(documents[entry.key], entry.policy, cluster.elr) for entry in entries if entry.key in documents}
-    decisions |= {key: decide(documents[key], policy, cluster.elr) for key in planned if key in documents}
+    policies = {entry.key: entry.policy for entry in entries} | dict.fromkeys(planned, policy)
+    decisions = {key: decide(documents[key], own, cluster.elr, cluster.reorders) for key, own in policies.items() if key in documents}
     leaders = _leaders(decisions, {entry.key: entry.designated_leader for entry in entries})
     found = SecondDecision()
     for entry in entries:

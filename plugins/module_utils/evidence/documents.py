@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
     Replicas,
     log_fields,
@@ -67,6 +68,9 @@ class Evidence:
     def documents(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
         """Yield the documents of a landing file, one per partition: every replica (read or not), pairs, proofs, history and healthy snapshot.
 
+        The state of a partition is older than that of its brokers. So `offline_replicas` names an unfenced broker only if its disk has failed, not because
+        it was fenced before.
+
         `named`: partitions that the operator named; `reassigning`: partitions with a reassignment under way.
         """
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
@@ -81,6 +85,11 @@ class Evidence:
                 log["broker_state"] = broker_states[log["broker_id"]]
             yield {
                 **state.as_dict(),
+                "offline_replicas": [
+                    broker
+                    for broker in state.offline_replicas
+                    if broker_states.get(broker) != UNFENCED or replicas.get((key, broker), unread).error == DISK_FAILED
+                ],
                 "named": key in named,
                 "reassigning": key in reassigning,
                 "min_insync_replicas": config.effective_min_isr(len(state.replicas)),

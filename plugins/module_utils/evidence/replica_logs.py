@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER, STALE_METADATA
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog
@@ -22,8 +22,6 @@ POLL_SECONDS = 0.5
 LEAST_ROUND_SECONDS = 0.1  # no requests are sent with less time left
 # A broker that has restarted hosts its replicas after this time, and every broker knows that it is back.
 SETTLED_SECONDS = 5.0
-# The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
-STALE_METADATA = "STALE_METADATA"
 # Errors after which a replica is queried again, in addition to Kafka's retriable errors: it may be starting, or its broker may still load metadata.
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
@@ -119,9 +117,9 @@ class _Reading:
         self._cluster, self._epochs, self._first = cluster, epochs, first
         self._limited = duration != 0
         self._end = time.monotonic() + duration
-        self._late = False
+        self._late = self._exhausted = False
         self._disks = FailedDisks(cluster)
-        # The time since which a broker does not host a replica that the cluster reports as offline.
+        # The time since which a replica seems to be on a failed disk.
         self._since: dict[Replica, float] = {}
         self.logs: Replicas = {}
 
@@ -131,10 +129,7 @@ class _Reading:
         while missing or (once and not fenced):
             if not self.logs or not self._limited or time.monotonic() < self._end - LEAST_ROUND_SECONDS:
                 fenced |= self._read_round(missing, () if fenced else once)
-            # Nearly all logs were read: only the others are looked at again.
-            unread = [replica for replica, log in self.logs.items() if log.error is not None or log.probe_error is not None]
-            now = self._find_failed_disks(unread)
-            missing = self._left_to_read(missing, {*unread}, now)
+            now, missing = self._left_to_read(missing)
             if not missing or now >= self._end:
                 break
             left = self._end - now
@@ -156,33 +151,39 @@ class _Reading:
         }
         return others
 
-    def _find_failed_disks(self, unread: Sequence[Replica]) -> float:
-        """Set the error of the replicas of `unread` whose disk has failed, and return the time at which that was known."""
-        refused = [replica for replica in unread if self.logs[replica].error not in (None, DISK_FAILED, STALE_METADATA)]
-        lost = self._disks.lost(refused)
-        self._set_failed(lost)
-        now = time.monotonic()
-        without_disk = _without_disk(self._cluster, {replica: self.logs[replica] for replica in unread})
-        self._since = {replica: self._since.get(replica, now) for replica in without_disk if self.logs[replica].error == NOT_HOSTED}
-        self._set_failed(replica for replica in without_disk if replica not in self._since or now - self._since[replica] >= SETTLED_SECONDS)
-        return now
+    def _left_to_read(self, missing: Iterable[Replica]) -> tuple[float, list[Replica]]:
+        """Return the present time and the replicas that are queried again. The time for that may become longer."""
+        # Nearly all logs were read: only the others are looked at again.
+        unread = [replica for replica, log in self.logs.items() if log.error is not None or log.probe_error is not None]
+        self._set_failed(
+            self._disks.lost([replica for replica in unread if self.logs[replica].error not in (None, DISK_FAILED, STALE_METADATA)])
+        )
+        now, not_read = time.monotonic(), {*unread}
+        again = [
+            replica
+            for replica in missing
+            if replica in not_read and (_may_pass((log := self.logs[replica]).error) or _may_pass(log.probe_error))
+        ]
+        self._exhausted = self._exhausted or not again or now >= self._end
+        self._find_failed_disks(unread, now)
+        again = [*dict.fromkeys([*(replica for replica in again if self.logs[replica].error != DISK_FAILED), *self._since])]
+        # It takes a few more seconds to know whether a broker runs without its disk.
+        self._end = max([self._end, *(first_seen + SETTLED_SECONDS for first_seen in self._since.values())])
+        if again and now >= self._end and not self._late:
+            self._late, self._end = True, now + self._first.seconds
+        return now, self._first.awaited(again, self.logs) if self._late else again
+
+    def _find_failed_disks(self, unread: Iterable[Replica], now: float) -> None:
+        """Set the error of the replicas whose disk has failed for certain, or seems to have failed for SETTLED_SECONDS."""
+        certain, likely = _without_disk(self._cluster, {replica: self.logs[replica] for replica in unread}, self._exhausted)
+        self._since = {replica: self._since.get(replica, now) for replica in likely}
+        settled = {replica for replica, first_seen in self._since.items() if now - first_seen >= SETTLED_SECONDS}
+        self._set_failed(certain | settled)
+        self._since = {replica: first_seen for replica, first_seen in self._since.items() if replica not in certain | settled}
 
     def _set_failed(self, replicas: Iterable[Replica]) -> None:
         for replica in replicas:
             self.logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=self._disks.paths(replica[1]))
-
-    def _left_to_read(self, missing: Iterable[Replica], unread: Collection[Replica], now: float) -> list[Replica]:
-        """Return the replicas of `missing` that are queried again. The time for that may become longer."""
-        again = [
-            replica
-            for replica in missing
-            if replica in unread and (_may_pass((log := self.logs[replica]).error) or _may_pass(log.probe_error))
-        ]
-        # It takes a few more seconds to know whether a broker runs without its disk.
-        self._end = max([self._end, *(self._since[replica] + SETTLED_SECONDS for replica in again if replica in self._since)])
-        if again and now >= self._end and not self._late:
-            self._late, self._end = True, now + self._first.seconds
-        return self._first.awaited(again, self.logs) if self._late else again
 
 
 def _may_pass(error: str | None) -> bool:
@@ -202,19 +203,29 @@ def is_ahead(log: ReplicaLog | None, epoch: int) -> bool:
     return log is not None and max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > epoch
 
 
-def _without_disk(cluster: LogSource, logs: Replicas) -> set[tuple[TopicPartition, int]]:
-    """Return the replicas whose brokers seem to run without their disks: the broker returns an error, and the replica is offline (KIP-858).
+def _without_disk(
+    cluster: LogSource, logs: Replicas, exhausted: bool
+) -> tuple[set[tuple[TopicPartition, int]], set[tuple[TopicPartition, int]]]:
+    """Return the replicas whose brokers run without their disks, and those that are on such a disk if it stays so for SETTLED_SECONDS (KIP-858).
 
-    A broker whose disk fails returns STORAGE_ERROR. After a restart without the disk it does not host the replica any more and returns NOT_HOSTED. A
-    broker that has just restarted returns that too, for a moment.
+    A broker whose disk fails returns STORAGE_ERROR, and the cluster reports the replica as offline a moment later. After a restart without the disk it
+    returns NOT_HOSTED. A broker that has just restarted returns that too, for a moment. Other errors, and none, count if the replica is offline.
+
+    exhausted  whether replicas are not queried any more: each with another error is looked at then, and not in every round
     """
-    refused = [replica for replica, log in logs.items() if log.error in (STORAGE_ERROR, NOT_HOSTED)]
+    refused = [
+        replica
+        for replica, log in logs.items()
+        if log.error in (STORAGE_ERROR, NOT_HOSTED) or (exhausted and log.error not in (None, DISK_FAILED, STALE_METADATA))
+    ]
     if not refused:
-        return set()
+        return set(), set()
     # Brokers first: a replica is also offline while its broker is fenced.
     alive = cluster.unfenced()
     states = cluster.partitions({key for key, _broker in refused})
-    return {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
+    failed = {(key, broker) for key, broker in refused if broker in alive and logs[key, broker].error == STORAGE_ERROR}
+    offline = {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
+    return failed & offline, failed ^ offline
 
 
 def _read_once(cluster: LogSource, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:

@@ -18,6 +18,7 @@ class ReasonCode(StrEnum):
     CLUSTER_METADATA = "cluster_metadata"
     STRATEGY_NONE = "strategy_none"
     INCOMPLETE = "incomplete"
+    RETENTION_GAP = "retention_gap"
     WAIT_FOR_CLEAN_LEADER = "wait_for_clean_leader"
     WAIT_FOR_ELR = "wait_for_elr"
     AHEAD_OF_CONTROLLER = "ahead_of_controller"

@@ -10,11 +10,12 @@ import importlib
 import pickle
 import pkgutil
 import random
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
 import pytest
-from decided_cases import CASES, EXPECTED, WAITS_FOR_ELR
+from decided_cases import CASES, EXPECTED, LONG, SHORT, WAITS_FOR_ELR
 from evidence_documents import document, evidence
 from hostile_content import damage, encoded, mutate
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ from pyspark import cloudpickle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, Pair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, UNFENCED, Pair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 BY_TOPIC = {case.topic: case for case in CASES}
@@ -139,6 +140,14 @@ def test_the_log_that_starts_first_leads_under_reassignment_too() -> None:
     assert starting({1: 0, 2: 119}, reassigning=True).choices == (1,)
 
 
+@pytest.mark.parametrize("strategy", [Strategy.BALANCED, Strategy.AGGRESSIVE])
+def test_a_reassignment_does_not_hold_an_election_that_needs_no_replica_order(strategy: Strategy) -> None:
+    """KIP-1275's ElectLeaders names the leader."""
+    decision = decide(evidence(BY_TOPIC["reassigning"]), Policy(strategy), reorders=False)
+    assert (decision.reason, decision.choices) == (None, (3,))
+    assert decide(evidence(BY_TOPIC["reassigning-identical"]), Policy(strategy), reorders=False).choices == (3, 2)
+
+
 def test_a_partition_under_reassignment_offers_no_choice() -> None:
     decision = decided("reassigning-identical", BALANCED)
     assert (decision.choices, decision.identical) == ((3,), (3, 2))
@@ -237,6 +246,39 @@ def test_the_tail_of_a_fork_is_what_the_winner_lacks() -> None:
 def test_the_tail_of_a_log_that_was_not_compared_is_not_known() -> None:
     decision = decided("uncompared", AGGRESSIVE)
     assert [(row.other.broker_id, row.common_offset, row.beyond_common) for row in decision.uncompared] == [(2, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("error", "offline"),
+    [("KAFKA_STORAGE_ERROR", []), ("KAFKA_STORAGE_ERROR", [1]), ("NO_ANSWER", [1]), ("NOT_LEADER_OR_FOLLOWER", [1]), ("DISK_FAILED", [])],
+)
+@pytest.mark.parametrize("standing", ["isr", "eligible_leader_replicas", "last_known_elr"])
+def test_the_last_leader_is_lost_if_its_broker_lives_without_the_disk(error: str, offline: list[int], standing: str) -> None:
+    """The controller does not elect it, so the partition would wait for ever."""
+    case = Situation("orders", {1: error, 2: SHORT, 3: LONG}, state={standing: [1], "offline_replicas": offline})
+    decision = decide(evidence(case), BALANCED, True)
+    assert (decision.reason, decision.waiting_for, decision.choices) == (None, (), (3,))
+    assert [log.broker_id for log in decision.lost] == [1] and decision.lost[0].disk_failed
+
+
+@pytest.mark.parametrize(
+    ("error", "offline"), [("NO_ANSWER", []), ("STALE_METADATA", [1]), ("UNKNOWN_SERVER_ERROR", [])], ids=["silent", "metadata is old", "error"]
+)
+def test_a_live_broker_whose_disk_may_work_is_not_lost(error: str, offline: list[int]) -> None:
+    case = Situation("orders", {1: error, 2: SHORT, 3: LONG}, state={"eligible_leader_replicas": [1], "offline_replicas": offline})
+    decision = decide(evidence(case), BALANCED, True)
+    assert (decision.reason, decision.waiting_for) == ("wait_for_clean_leader", ((1, UNFENCED),))
+    assert not decision.lost and [log.broker_id for log in decision.unanswered] == [1]
+
+
+def test_a_replica_that_is_offline_because_its_broker_is_fenced_is_not_on_a_failed_disk() -> None:
+    case = Situation("orders", {1: FENCED, 2: LONG, 3: replace(SHORT, fenced=True)}, state={"offline_replicas": [1, 3]})
+    assert not any(log.disk_failed for log in decide(evidence(case), BALANCED, True).lost)
+
+
+def test_a_log_that_was_read_is_on_a_disk_that_works() -> None:
+    decision = decide(evidence(Situation("orders", {1: FENCED, 2: SHORT, 3: LONG}, state={"offline_replicas": [1, 3]})), BALANCED, True)
+    assert (decision.choices, len(decision.survivors)) == ((3,), 2)
 
 
 def test_brokers_that_come_back_are_waited_for_before_those_that_are_alive() -> None:

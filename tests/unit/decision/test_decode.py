@@ -396,6 +396,7 @@ WRONG_HEADERS: dict[str, tuple[Any, ...]] = {
 def test_a_sound_header_says_when_the_evidence_was_collected_and_of_which_brokers() -> None:
     found = read_header(HEADER)
     assert (found.collected_at, found.eligible_leader_replicas_version, [*found.brokers]) == (1_795_233_600_000, 1, [1])
+    assert (found.reorders, read_header({**HEADER, "backend": "native"}).reorders) == (True, False)
     assert read_absent(HEADER) == (("gone", 0),)
     optional = ("options", "eligible_leader_replicas_version", "unreachable_brokers", "absent")
     assert read_header({name: value for name, value in HEADER.items() if name not in optional}).elr is None

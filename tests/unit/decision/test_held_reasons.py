@@ -43,9 +43,46 @@ def test_every_reason_has_its_advice() -> None:
     words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
     others = {
         "cluster_metadata", "strategy_none", "wait_for_clean_leader", "must_be_named", "reassignment_in_progress", "ahead_of_controller",
-        "fenced_broker_holds_more", "wait_for_elr",
+        "fenced_broker_holds_more", "wait_for_elr", "retention_gap",
     }  # fmt: skip
     assert REASONS.keys() == words | others
+
+
+def test_a_live_broker_that_does_not_answer_may_be_elected_or_may_have_lost_its_disk() -> None:
+    text = advice(Situation("orders", {1: "NO_ANSWER", 3: LONG}, state={"isr": [1]}), "wait_for_clean_leader")
+    assert "the controller may then elect broker 1 by itself: it does not answer for this partition, so whether its disk works is not known" in text
+    assert "If it stays so, mend broker 1 or its disk" in text
+
+
+def test_a_reassignment_without_a_leader_is_cancelled_and_not_waited_for() -> None:
+    """Its new replicas have no leader to copy from, so it does not complete."""
+    case = TOPICS["reassigning"]
+    text = advice(replace(case, state={**case.state, "isr": [1]}), "reassignment_in_progress")
+    assert "cannot complete without a leader" in text and "cancel it (module kafka_partition_reassignment with state: cancelled)" in text
+    assert "let it complete" not in text
+
+
+def test_a_reassignment_that_kafka_does_not_cancel_is_replaced() -> None:
+    """With an empty ISR a cancelled reassignment would be an unclean election."""
+    text = advice(TOPICS["reassigning"], "reassignment_in_progress")
+    assert "Replace it by the replicas of before, with broker 3 first (kafka-reassign-partitions.sh --execute --additional)" in text
+
+
+def test_logs_without_a_common_offset_say_what_was_deleted_and_what_an_election_gives_up() -> None:
+    text = advice(TOPICS["gap"], "retention_gap")
+    assert "the log of broker 2 ends at offset 40, and that of broker 3 starts at offset 100" in text
+    assert "kafka_controller_bootstrap_servers" in text and "kafka_recovery_duration" not in text
+    assert "Strategy aggressive elects broker 3, and broker 2 deletes its log (offsets 0 to 39)" in text
+    known = advice(replace(TOPICS["gap"], history=history({"leader": 3, "isr": [3]}, {"leader": -1})), "retention_gap")
+    assert "kafka_controller_bootstrap_servers" not in known
+    assert "the log of broker 2 ends at offset 40, and that of broker 3 starts at offset 100" in advice(TOPICS["gap-below"], "retention_gap")
+    assert "Strategy aggressive elects broker 2, and broker 3 deletes its log (offsets 100 to 119)" in advice(TOPICS["gap-below"], "retention_gap")
+
+
+def test_a_gap_is_named_beside_what_can_be_mended() -> None:
+    assert "mend broker 1" in advice(TOPICS["gap-beside-silent"], "incomplete")
+    beside = advice(TOPICS["gap-beside-uncompared"], "incomplete")
+    assert "why the log of broker 1 could not be compared" in beside and "broker 2 could not" not in beside
 
 
 @pytest.mark.parametrize("strategy", Strategy)

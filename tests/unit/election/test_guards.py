@@ -226,9 +226,11 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
     def on_disk(error: str | None) -> Live:
         return replace(eligible, broker_states=ALL_ALIVE, logs={**eligible.logs, (KEY, 1): ReplicaLog(error=error)})
 
-    assert refused(ENTRY, on_disk("DISK_FAILED")) is None
-    silent = refused(replace(ENTRY, evidence_word="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
-    assert silent is not None and silent.reason_code == "wait_for_clean_leader" and (silent.reason or "").startswith("broker 1")
+    assert refused(ENTRY, on_disk("DISK_FAILED")) is refused(ENTRY, on_disk("KAFKA_STORAGE_ERROR")) is None
+    silent = refused(replace(ENTRY, evidence_word="incomplete"), on_disk("NO_ANSWER"))
+    assert silent is not None and silent.reason_code == "wait_for_clean_leader"
+    assert (silent.reason or "").startswith("broker 1 is alive and the controller may elect it by itself")
+    assert "whether its disk works is not known" in (silent.reason or "")
     mended = refused(ENTRY, on_disk(None))
     assert mended is not None and mended.reason_code == "replica_returned"
 
@@ -263,6 +265,17 @@ def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() ->
     result = refused(replace(ENTRY, replicas=(1, 3, 2)), replace(with_state(replicas=(1, 3, 2)), reassigning={KEY}))
     assert result is not None
     assert (result.outcome, result.reason_code) == ("held", "reassignment_in_progress")
+
+
+def test_a_reassignment_is_no_obstacle_where_the_election_names_the_leader() -> None:
+    entry = replace(ENTRY, replicas=(1, 3, 2))
+    live = replace(with_state(replicas=(1, 3, 2)), reassigning={KEY})
+    assert refused(entry, replace(live, reorders=False)) is refusal(replace(entry, designated_by_hand=True), replace(live, reorders=False)) is None
+    held = refusal(replace(entry, designated_by_hand=True), live)
+    assert held is not None and held.reason_code == "reassignment_in_progress"
+    assert "cannot complete without a leader" in (held.reason or "") and "with broker 2 first" in (held.reason or "")
+    led_once = refusal(replace(entry, designated_by_hand=True), replace(with_state(replicas=(1, 3, 2), isr=(1,)), reassigning={KEY}))
+    assert led_once is not None and "state: cancelled" in (led_once.reason or "")
 
 
 def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:

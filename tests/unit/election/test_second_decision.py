@@ -19,6 +19,7 @@ from partition_situations import FENCED, Log, Situation, broker_rows, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
@@ -29,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     second_decision,
     undecided,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 
 T = ("t", 0)
@@ -89,6 +90,40 @@ def test_a_plan_that_a_person_may_have_reviewed_elects_no_other_leader(tmp_path:
     assert outcomes(recovery)["t"] == ("stale", "decided_otherwise")
     assert controller.states[T].leader == -1
     assert row_of_t(recovery)["decided_again"] is None
+
+
+@pytest.mark.parametrize("decide_again", [True, False])
+@pytest.mark.parametrize("back", [True, False])
+def test_offsets_that_the_plan_could_not_read_are_read_once_their_held_partition_is_led_again(
+    tmp_path: Path, decide_again: bool, back: bool
+) -> None:
+    """The controller elects a clean leader of `__consumer_offsets` that was coming back, after the evidence was collected again."""
+    controller = Committing()
+    recovery = planned_without_offsets(controller, tmp_path, decide_again, offsets_held=True)
+    if back:
+        controller.elect_unclean([OFFSETS])
+    assert outcomes(recovery)["t"] == (("stale", "decided_otherwise") if back and not decide_again else ELECTED)
+    assert controller.states[T].leader == (3 if not back else 2 if decide_again else -1)
+
+
+def test_a_fork_is_not_elected_if_it_is_not_known_whether_offsets_can_be_read(tmp_path: Path) -> None:
+    class Silent(Committing):
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            if keys is not None and {*keys} == {OFFSETS}:
+                raise ClusterError("no broker answers")
+            return super().partitions(keys)
+
+    controller = Silent()
+    assert outcomes(planned_without_offsets(controller, tmp_path, offsets_held=True))["t"] == ("failed", "request_failed")
+    assert controller.states[T].leader == -1
+
+
+def test_a_dry_run_warns_of_decisions_that_offsets_may_change_if_their_held_partition_is_led_again(tmp_path: Path) -> None:
+    controller = Committing()
+    recovery = planned_without_offsets(controller, tmp_path, True, offsets_held=True)
+    controller.elect_unclean([OFFSETS])
+    recovery.predict()
+    assert any("t-0" in warning and "may be decided otherwise" in warning for warning in recovery.warnings)
 
 
 def test_a_partition_that_the_plan_holds_is_elected_if_the_same_strategy_elects_it_now(tmp_path: Path) -> None:

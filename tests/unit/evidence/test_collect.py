@@ -153,11 +153,37 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("answer", ["KAFKA_STORAGE_ERROR", "NOT_LEADER_OR_FOLLOWER"])
+@pytest.mark.parametrize("answer", ["KAFKA_STORAGE_ERROR", "NOT_LEADER_OR_FOLLOWER", "UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT"])
 @pytest.mark.parametrize("offline", [(1, 2), (1,)])
-def test_a_disk_has_failed_if_its_broker_and_the_cluster_say_so(answer: str, offline: tuple[int, ...]) -> None:
+def test_a_disk_has_failed_if_its_broker_or_the_cluster_says_so(answer: str, offline: tuple[int, ...]) -> None:
+    """The broker says it with KAFKA_STORAGE_ERROR, the cluster by calling a replica of an unfenced broker offline."""
     logs = read_logs(WithoutDisk(answer, offline), [(KEY, 2), (KEY, 3)], duration=0.0)
-    assert (logs[KEY, 2].error, logs[KEY, 3].error) == ("DISK_FAILED" if 2 in offline else answer, None)
+    assert (logs[KEY, 2].error, logs[KEY, 3].error) == ("DISK_FAILED" if 2 in offline or answer == "KAFKA_STORAGE_ERROR" else answer, None)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_replica_that_is_offline_for_a_moment_is_not_on_a_failed_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker has just come back, and not all brokers know that yet."""
+    back = WithoutDisk("REQUEST_TIMED_OUT", (1, 2))
+    partitions = back.partitions
+
+    def described(keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        found = partitions(keys)
+        back.states[KEY] = replace(back.states[KEY], offline_replicas=(1,))
+        return found
+
+    monkeypatch.setattr(back, "partitions", described)
+    assert read_logs(back, [(KEY, 2)], duration=0.0)[KEY, 2].error == "REQUEST_TIMED_OUT"
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_broker_that_came_back_after_the_partition_was_described_has_its_disk() -> None:
+    """Its replica was offline because it was fenced. In the document that would be a failed disk."""
+    back = WithoutDisk("REQUEST_TIMED_OUT", (1,))
+    before = replace(back.states[KEY], offline_replicas=(1, 2))
+    (document,) = collect_evidence(back, [before], Budget(0.0)).documents((), ())
+    assert document["offline_replicas"] == [1]
+    assert decide(decode(json.dumps(document)), Policy()).reason == "incomplete"
 
 
 PATHS = ("/data/2",)
@@ -247,7 +273,7 @@ def test_a_replica_of_a_broker_that_has_been_fenced_meanwhile_is_not_on_a_failed
 
 @pytest.mark.usefixtures("quick")
 def test_a_log_that_cannot_be_read_for_a_moment_is_no_failed_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = WithoutDisk("KAFKA_STORAGE_ERROR", (1,))
+    moment = WithoutDisk("KAFKA_STORAGE_ERROR", (1,))  # the cluster does not call the replica offline
     first = moment.log_ends
 
     def better(work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:

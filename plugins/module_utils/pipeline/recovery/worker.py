@@ -74,7 +74,7 @@ def plan_row(line: bytes, name: str, cluster: ClusterHeader, policy: Policy) -> 
         return (name, QUARANTINE, None, None, None, None, None, str(error))
     if evidence is None:
         return (name, FRAME, None, None, None, None, None, None)
-    decided = decide(beside_header(evidence, cluster), policy, cluster.elr)
+    decided = decide(beside_header(evidence, cluster), policy, cluster.elr, cluster.reorders)
     entry = "\n".join(map(_text, _fields(decided, cluster).values()))
     place = name, SECTIONS[decided.action], _word(decided), evidence.topic, evidence.partition
     return (*place, decided.choices, decided.best_first if decided.choices else None, entry)
