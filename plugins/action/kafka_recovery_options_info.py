@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible import context
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.parsing.splitter import parse_kv
 from ansible.plugins.action import ActionBase
@@ -31,6 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
     SET_ALREADY,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import repository_check
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import clusters as play_clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
     connection_variables,
     documented_variables,
@@ -93,6 +94,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         result: dict[str, Any] = super().run(tmp, task_vars)
         _validation, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         batch = task_vars.get("ansible_play_batch") or ()
+        if arguments["max_failed_clusters"] is not None and (problem := _too_many_failed(arguments, batch, task_vars)):
+            raise AnsibleActionFail(problem)
         clusters = arguments["clusters"] or [task_vars["inventory_hostname"]]
         clusters = [cluster for cluster in clusters if cluster in batch or not self._is_skipped(cluster, task_vars)]
         roles = arguments["roles"]
@@ -147,6 +150,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_variables.SECRETS))
             secrets = dict.fromkeys(connection_variables.SECRETS & variables.names, connection_variables.HIDDEN)
             yield from connection_variables.connection_problems(cluster, {**secrets, **connection})
+        if self._is_skipped(cluster, task_vars):
+            yield (
+                "kafka_recovery_leave_alone is set, but this play does not skip the cluster: set it as a fact of the cluster, or in the inventory, before "
+                "the play starts"
+            )
         specs = documented_variables.role_options()
         chosen = variables.some(specs)
         yield from variable_values.value_problems(specs, chosen)
@@ -201,6 +209,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if isinstance(more, Mapping):
                 environment |= {name: str(value) for name, value in more.items()}
         return environment
+
+
+def _too_many_failed(arguments: Mapping[str, Any], batch: Iterable[str], task_vars: Mapping[str, Any]) -> str | None:
+    """Return why this batch must not start, None if it may. Called at its start, before any of its own clusters can fail."""
+    going_on = set(task_vars.get("ansible_play_hosts") or ())
+    failed = [cluster for cluster in task_vars.get("ansible_play_hosts_all") or () if cluster not in going_on]
+    return play_clusters.too_many_failed(failed, list(batch), arguments["max_failed_clusters"], arguments["serial"])
 
 
 def _line(text: str, concerned: list[str], clusters: list[str]) -> str:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Gives a plan in the background (a task with `async`) what ties it to the playbook: the playbook's process, and a file to wait for.
+"""Refuses clusters that want different plans, and gives a plan in the background (a task with `async`) what ties it to the playbook.
 
-Only the control node knows that process, and the file needs a new name for each start: another batch, or a killed playbook, may have left its file.
-The folder of the result is created here, because Ansible would create it with the umask.
+That is the playbook's process, and a file to wait for. Only the control node knows that process, and the file needs a new name for each start:
+another batch, or a killed playbook, may have left its file. The folder of the result is created here, because Ansible would create it with the umask.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
 
 DEFAULT_ASYNC_DIR = "~/.ansible_async"
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import same_options
+
+# The fact in which the role plan records the options of each cluster.
+RECORDED = "kafka_recovery_wanted"
 
 
 class ActionModule(NormalAction):  # type: ignore[misc]
-    """Ansible's action for modules, which adds these options to a task with `async`."""
+    """Ansible's action for modules, which compares the options of clusters first, and adds these options to a task with `async`."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the module's result, or that of its start, with the name of the file."""
+        """Return the module's result, or that of its start, with the name of the file. Fails if the role plan has recorded different options."""
+        if (problem := same_options.difference(_recorded_options(task_vars or {}))) is not None:
+            raise AnsibleActionFail(problem)
         options = self._task.args
         if not self._task.async_val or not {"workdir", "run_id"} <= options.keys():
             return super().run(tmp, task_vars)
@@ -46,6 +53,13 @@ def _make_private(folder: str) -> None:
         private_directory(Path(folder).expanduser())
     except RecoveryError as error:
         raise AnsibleActionFail(str(error)) from error
+
+
+def _recorded_options(task_vars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan options of each cluster of the batch. Empty outside of the role plan."""
+    variables = task_vars.get("hostvars") or {}
+    recorded = {cluster: variables[cluster].get(RECORDED) for cluster in task_vars.get("ansible_play_batch") or ()}
+    return {cluster: options for cluster, options in recorded.items() if options is not None}
 
 
 def _playbook_process() -> dict[str, Any]:

@@ -76,6 +76,12 @@ options:
     type: list
     elements: str
     choices: [none, balanced, kip966_balanced, aggressive]
+  approved_plan:
+    description:
+      - Plan file that is known to be merged, as M(streamops.kafka_recovery.kafka_recovery_commit_info) returns it.
+      - With O(require_commit=true) and O(allow_data_loss=true) the task fails before it contacts a broker unless O(plan) is this file. In check mode it
+        does not fail.
+    type: path
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -84,6 +90,14 @@ options:
         V(forked_proven), V(contradicted) or V(incomplete)) is elected if the strategy elects it now. Partitions beyond a limit are V(held) with the reason
         code V(limit_reached).
       - With V(false) an entry with another decision is V(stale). Use V(true) only for a plan that the same run has made and that no person has reviewed.
+    type: bool
+    default: false
+  remove_expired_throttle:
+    description:
+      - After the elections, whether to remove a replication throttle of this O(workdir) that has expired. It keeps replicas from catching up. A warning says
+        what was removed, or why it could not be removed, which does not fail the task.
+      - Nothing is removed in check mode, without O(allow_data_loss=true), or while a throttle of a killed run is set, too, because its moves may still be in
+        progress.
     type: bool
     default: false
   duration:
@@ -272,6 +286,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
@@ -279,7 +294,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_origin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_merged, check_origin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
     EVIDENCE_SIZE_ARGUMENTS,
     FIRST_ANSWER_ARGUMENTS,
@@ -288,6 +303,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import expired_throttle
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
@@ -336,13 +352,23 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     if module.connection.controller_bootstrap_servers:
         recovery.settle(lambda results: controller_elections.settled(results, cluster, module.connection, params["duration"]))
     recovery.look_at_all_partitions()
+    removal = None
+    if params["remove_expired_throttle"] and params["allow_data_loss"] and not module.check_mode:
+        removal = expired_throttle.remove(lambda: ConfigAdmin(module.connection), module.workdir, params["cluster"], cluster.cluster_id)
     path = "" if module.check_mode else recovery.write_results()
-    for warning in recovery.warnings:
+    for warning in [*recovery.warnings, *([removal.text] if removal else [])]:
         module.ansible.warn(warning)
     result = recovery.report(params["preview"], with_diff=module.ansible._diff)
     rows = recovery.not_elected(dry_run=module.check_mode)
     steps = next_steps.advise(rows, params, params["plan"], module.ansible.warn) if params["plan"] else []
-    return {**result, "next_steps": steps, "results_path": path}
+    return {**result, "changed": result["changed"] or bool(removal and removal.changed), "next_steps": steps, "results_path": path}
+
+
+def require_merged_plan(module: KafkaModule) -> None:
+    """Raise PlanError if only a merged plan may be elected, and `plan` is not known to be merged. A dry run elects nothing."""
+    params = module.params
+    if params["require_commit"] and params["allow_data_loss"] and not module.check_mode:
+        check_merged(params["plan"], params["approved_plan"])
 
 
 def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str | None) -> None:
@@ -379,7 +405,9 @@ def main() -> None:
             "partitions": {"type": "list", "elements": "dict", "options": designation},
             "allow_data_loss": {"type": "bool", "default": False},
             "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies},
+            "approved_plan": {"type": "path"},
             "decide_again": {"type": "bool", "default": False},
+            "remove_expired_throttle": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
             **EVIDENCE_SIZE_ARGUMENTS,
@@ -393,7 +421,7 @@ def main() -> None:
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],
     )
-    module.run(designated_election, opening=NativeCluster)
+    module.run(designated_election, opening=NativeCluster, before=require_merged_plan)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,15 @@ options:
       - Default is V(propose) if the role P(streamops.kafka_recovery.propose#role) is among the roles, else neither.
     type: str
     choices: [propose, apply]
+  max_failed_clusters:
+    description:
+      - How many clusters may have failed before a batch starts. The task fails if it is more. Work in progress is never interrupted.
+      - Without it failures of earlier batches do not count.
+    type: raw
+  serial:
+    description: Size of the batches, as in C(kafka_recovery_serial). With V(100%), which is one batch, failures do not count.
+    type: raw
+    default: 100%
 extends_documentation_fragment:
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.info
@@ -84,6 +93,8 @@ ARGUMENTS = {
     "roles": {"type": "list", "elements": "str"},
     "apply": {"type": "bool", "default": False},
     "gitops": {"type": "str", "choices": ["propose", "apply"]},
+    "max_failed_clusters": {"type": "raw"},
+    "serial": {"type": "raw", "default": "100%"},
 }
 
 

@@ -114,15 +114,12 @@ def test_an_empty_list_of_lost_brokers_is_not_left_out_of_the_plan(given: Any, e
     assert value(passed, ansible_play_batch=clusters, hostvars=hostvars) == expected
 
 
-@pytest.mark.parametrize(
-    ("role", "file", "fact"),
-    [("restore_redundancy", "plan.yml", "kafka_recovery_wanted_redundancy"), ("plan", "same_options.yml", "kafka_recovery_wanted")],
-)
-def test_clusters_that_want_different_plans_take_two_lines(role: str, file: str, fact: str) -> None:
+def test_clusters_that_want_different_placements_take_two_lines() -> None:
     wants = [{"workdir": "/w", "run_id": "1", "replication_factor": factor} for factor in (3, 2, 3, 3)]
     names = ["east", "west", "north", "south"]
-    hostvars = {name: {fact: want} for name, want in zip(names, wants, strict=True)}
-    first, second = refusal(role, file, "Check that all clusters have the same plan options", ansible_play_batch=names, hostvars=hostvars)
+    hostvars = {name: {"kafka_recovery_wanted_redundancy": want} for name, want in zip(names, wants, strict=True)}
+    task = "Check that all clusters have the same plan options"
+    first, second = refusal("restore_redundancy", "plan.yml", task, ansible_play_batch=names, hostvars=hostvars)
     assert "kafka_recovery_replication_factor is not the same" in first and "workdir" not in first
     assert "--limit east,north,south," in second
 
@@ -131,7 +128,7 @@ def test_clusters_that_want_different_plans_take_two_lines(role: str, file: str,
     ("role", "file", "task", "variable"),
     [
         ("restore_redundancy", "plan.yml", "Fail if no plan was made", "kafka_recovery_redundancy"),
-        ("plan", "main.yml", "Show what is planned", "kafka_recovery_planned"),
+        ("plan", "finish.yml", "Show what is planned", "kafka_recovery_planned"),
     ],
 )
 def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, file: str, task: str, variable: str) -> None:

@@ -36,29 +36,6 @@ def test_a_report_says_how_many_steps_are_left_out(tmp_path: Path) -> None:
     assert lines[1:3] == ["Next, for 1 partition in cluster east: look", "and 3 more steps, see the report"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (
-            {"changed": True, "summary": {"brokers": 3, "topics": 2, "replicas": 12, "others": 0}},
-            "Removed the replication throttle that had expired from east: rates of brokers: 3, entries in lists of topics: 12",
-        ),
-        ({"failed": True, "msg": "broker 3 does not answer"}, "expired could not be removed from east: broker 3 does not answer"),
-        ({"changed": False, "summary": {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}}, None),
-    ],
-    ids=["removed", "failed", "gone"],
-)
-def test_a_recovery_says_what_became_of_a_throttle_that_had_expired(tmp_path: Path, answer: dict[str, Any], text: str | None) -> None:
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/elect/tasks/expired_throttle.yml")}
-    collections = collection_of(tmp_path / "collections", "kafka_replication_throttle", answer)
-    done = role_play(tmp_path, [], {"kafka_recovery_workdir_path": "/w"}, [task], collections=collections)
-    assert done.returncode == 0, done.stdout + done.stderr
-    messages = " ".join(line for line in done.stdout.splitlines() if '"msg": ' in line)
-    assert text is None or text in messages, done.stdout
-    assert ("could not be removed" in done.stdout) == ("failed" in answer)
-    assert ("Removed the" in messages) == answer.get("changed", False)
-
-
 @pytest.mark.parametrize("topic", ["orders", "__transaction_state"])
 def test_to_look_again_names_the_partitions_that_have_no_leader(tmp_path: Path, topic: str) -> None:
     variables = {
