@@ -70,7 +70,8 @@ class NativeCluster(Cluster):
         if self.backend != backend_selection.NATIVE:
             return super().log_ends(work)
         found: dict[int, dict[TopicPartition, core.LogEnd]] = {node: {} for node in work}
-        left = {node: list(keys) for node, keys in work.items()}
+        # A topic that no broker has described does not exist, so no broker has an answer about it.
+        left = {node: [key for key in keys if key[0] in self._topic_ids] for node, keys in work.items()}
         # All requests are one round: endless pages of one broker leave time for the others.
         with deadline.until(deadline.end_of_round()), deadline.until(time.monotonic() + SLOW_PAGES * self._connection.request_timeout):
             self._all_pages(left, found)

@@ -10,10 +10,11 @@ which needs no reorder. Guards and verification are the same.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -56,6 +57,9 @@ ONLINE = (Outcome.ELECTED, Outcome.ALREADY_ONLINE)
 # Concurrent batches keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
+# The guards of one batch are read after those of another, so that the controller elects the first batch while the second is read. A batch waits no
+# longer than this: a broker that hangs delays each of them.
+TURN_SECONDS = 1.0
 # For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before. A broker that hangs must leave
 # time for the requests that follow the logs.
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
@@ -85,12 +89,10 @@ def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Liv
 
 
 def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
-    keys = {entry.key for entry in entries}
-    states, unfenced = cluster.partitions(keys), cluster.unfenced()
-    # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide.
-    wanted = [
-        (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
-    ]
+    keys, unfenced = {entry.key for entry in entries}, cluster.unfenced()
+    # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide. If the partition has other
+    # replicas by now, no log of it matters: it is refused.
+    wanted = [(entry.key, broker) for entry in entries for broker in entry.replicas if broker in unfenced]
     with deadline.until(time.monotonic() + LOG_SECONDS):
         logs = read_logs(cluster, wanted, duration=0.0)
     # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
@@ -123,12 +125,14 @@ def run(
     results: dict[TopicPartition, Result] = {}
     sent: set[TopicPartition] = set()
     left = sorted(entries, key=lambda entry: in_recovery_order(entry.key))
+    reading = threading.Lock()
+
+    def attempt(batch: Sequence[Entry]) -> list[Result]:
+        return _batch(cluster, journal, batch, elect, deadline, sent, reading, asked_to_stop)
+
     for retries in range(attempts + 1):
         with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
-            batches = pool.map(
-                lambda batch: [] if asked_to_stop() else _batch(cluster, journal, batch, elect, deadline, sent), chunks(left, BATCH)
-            )
-            for done in batches:
+            for done in pool.map(attempt, chunks(left, BATCH)):
                 results |= {(result.topic, result.partition): result for result in done}
         left = [entry for entry in left if entry.key in results and _worth_another_attempt(results[entry.key])]
         if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
@@ -176,14 +180,38 @@ def predict(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> 
     return results
 
 
+@contextmanager
+def _turn(reading: threading.Lock) -> Iterator[None]:
+    """Hold `reading`, or go on without it after TURN_SECONDS."""
+    alone = reading.acquire(timeout=TURN_SECONDS)
+    try:
+        yield
+    finally:
+        if alone:
+            reading.release()
+
+
 def _batch(
-    cluster: ElectionCluster, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float, sent: set[TopicPartition]
+    cluster: ElectionCluster,
+    journal: Journal,
+    batch: Sequence[Entry],
+    elect: Elect,
+    deadline: float,
+    sent: set[TopicPartition],
+    reading: threading.Lock,
+    asked_to_stop: Callable[[], str | None],
 ) -> list[Result]:
-    """Elect one batch. `sent`: partitions that earlier attempts of this run may have elected; it gets those of this one."""
+    """Elect one batch, nothing of it once `asked_to_stop` returns the name of a signal.
+
+    `sent`: partitions that earlier attempts of this run may have elected; it gets those of this one. `reading`: of the batch whose guards are read.
+    """
     results: dict[TopicPartition, Result] = {}
     try:
-        live = look(cluster, batch, journal.known())
-        results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
+        with _turn(reading):
+            if asked_to_stop():
+                return []
+            live = look(cluster, batch, journal.known())
+            results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
         ready = [entry for entry in batch if entry.key not in results]
         elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
         results |= {(result.topic, result.partition): result for result in elected}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
@@ -162,7 +163,7 @@ class Live:
         """Return the replica order that the partition must have after an election."""
         return self.originals.get(key, self.states[key].replicas)
 
-    @property
+    @cached_property
     def unfenced(self) -> set[int]:
         """Ids of the unfenced brokers."""
         return {broker for broker, state in self.broker_states.items() if state == UNFENCED}

@@ -82,6 +82,11 @@ def test_every_replica_is_told_with_its_brokers_epoch(cluster: Callable[..., Clu
     }
 
 
+def test_brokers_get_no_request_about_a_topic_that_none_of_them_has_described(cluster: Callable[..., Cluster]) -> None:
+    found = cluster(_1=whole, _2=whole).log_ends({1: [("deleted", 0), ("t", 0)], 2: [("deleted", 1)]})
+    assert found == {1: {("t", 0): core.LogEnd(None, 100, 4, EPOCH)}, 2: {}}
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000, 3000])
 def test_pages_are_asked_for_until_nothing_more_comes(cluster: Callable[..., Cluster], size: int) -> None:
     one = cluster(_1=pages_of(size), _2=whole)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,12 +22,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
-REQUESTS = 15  # that an undisturbed run sends
+REQUESTS = 14  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
@@ -419,3 +420,59 @@ def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:
     designated_election.look(Watched(), ENTRIES, {})
     assert len(ends) == 2, "that of the logs, and of everything"
     assert None not in ends
+
+
+class Queue:
+    """Counts the batches whose guards are read at the same time. The first one waits until another begins, for at most `seconds`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        self._look, self._seconds, self._next = designated_election.look, seconds, threading.Event()
+        self._guard, self._begun, self._active, self.most = threading.Lock(), 0, 0, 0
+        monkeypatch.setattr(designated_election, "look", self._counted)
+        monkeypatch.setattr(designated_election, "BATCH", 1)
+
+    def _counted(self, *arguments: Any) -> Live:
+        with self._guard:
+            self._begun, self._active = self._begun + 1, self._active + 1
+            self.most = max(self.most, self._active)
+            if self._begun > 1:
+                self._next.set()
+        self._next.wait(self._seconds)
+        try:
+            return self._look(*arguments)
+        finally:
+            with self._guard:
+                self._active -= 1
+
+
+def test_the_guards_of_a_batch_are_read_before_those_of_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designated_election, "TURN_SECONDS", 60.0)
+    queue = Queue(monkeypatch, seconds=0.3)
+    assert [*recover(Controller(), tmp_path / "j").values()] == ["elected", "elected", "already_online"]
+    assert queue.most == 1
+
+
+def test_a_batch_whose_guards_take_long_does_not_hold_up_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designated_election, "TURN_SECONDS", 0.01)
+    queue = Queue(monkeypatch, seconds=60.0)
+    assert [*recover(Controller(), tmp_path / "j").values()] == ["elected", "elected", "already_online"]
+    assert queue.most > 1
+
+
+def test_a_batch_that_waits_for_its_turn_when_a_signal_comes_is_not_elected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designated_election, "BATCH", 1)
+    monkeypatch.setattr(designated_election, "TURN_SECONDS", 60.0)
+    signals: list[str] = []
+
+    class Signalled(Controller):
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            signals.append("SIGTERM")
+            return super().broker_states(mentioned)
+
+    controller = Signalled()
+    with Journal(tmp_path / "j", "abc") as journal:
+        results = designated_election.run(
+            controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_order, lambda: next(iter(signals), None)
+        )
+    assert [result.outcome for result in results] == ["elected", "held", "held"]
+    assert signals == ["SIGTERM"]

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
-REQUESTS = 11  # that an undisturbed run sends
+REQUESTS = 10  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:

@@ -10,8 +10,8 @@ that end after the message, and null in fields that cannot be null. Bytes that p
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import ANSWER_BYTES, COPIED_BYTES, STRING_BYTES
 
@@ -22,6 +22,7 @@ ROW, FIELD, VALUE, TAG, TEXT, WIDE_TEXT = 120, 40, 48, 250, 24, 60
 
 # What decoders raise for bytes that are not what they expect.
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
+_INTEGERS = {1: struct.Struct(">b"), 2: struct.Struct(">h"), 4: struct.Struct(">i")}  # by their size in bytes
 
 
 class MalformedError(ValueError):
@@ -46,11 +47,12 @@ class _Walk:
         return at + size
 
     def integer(self, at: int, size: int) -> int:
-        return int.from_bytes(self.data[at : self.skip(at, size)], "big", signed=True)
+        if size > self.end - at:
+            self.skip(at, size)
+        number: int = _INTEGERS[size].unpack_from(self.data, at)[0]
+        return number
 
     def unsigned(self, at: int) -> tuple[int, int]:
-        if at < self.end and self.data[at] < 0x80:  # nearly always
-            return self.data[at], at + 1
         value = 0
         for shift in range(0, 35, 7):
             if at >= self.end:
@@ -100,22 +102,64 @@ def _fields(fields: Iterable[Any], version: int, compact: bool, tagged: bool | N
     return _sequence(_joined(steps))
 
 
-def _joined(steps: Iterable[Step | int]) -> list[Step]:
-    """Merge adjacent fields of fixed size into one step."""
+class _Numbers(NamedTuple):
+    """A compact list of values of fixed size. `before`: bytes of the fields before it; `size`: of a value; `walk`: the step over any such list."""
+
+    before: int
+    size: int
+    walk: Step
+
+
+def _joined(steps: Iterable[Step | int | _Numbers]) -> list[Step]:
+    """Merge adjacent fields of fixed size, and lists of such values, into one step."""
     joined: list[Step] = []
+    lists: list[_Numbers] = []
     fixed = 0
     for step in steps:
         if isinstance(step, int):
             fixed += step
-            continue
-        if fixed:
-            joined.append(_fixed(fixed))
+        elif isinstance(step, _Numbers):
+            lists.append(step._replace(before=fixed))
             fixed = 0
-        joined.append(step)
-    return [*joined, _fixed(fixed)] if fixed else joined
+        else:
+            joined += [*_merged(lists, fixed), step]
+            lists, fixed = [], 0
+    return [*joined, *_merged(lists, fixed)]
+
+
+def _merged(lists: Sequence[_Numbers], fixed: int) -> list[Step]:
+    if lists:
+        return [_numbers(tuple(lists), fixed)]
+    return [_fixed(fixed)] if fixed else []
+
+
+def _numbers(lists: Sequence[_Numbers], rest: int) -> Step:
+    """Return the step over compact lists with the fields before them, and over `rest` bytes of fields after them."""
+
+    def walk_numbers(walk: _Walk, at: int) -> int:
+        data, end, values = walk.data, walk.end, 0
+        for before, size, walk_list in lists:
+            at += before
+            if at >= end:
+                raise MalformedError(f"a list at byte {at} of {end}")
+            count = data[at]
+            if 0 < count < 0x80:  # nearly always
+                values += count - 1
+                at += 1 + (count - 1) * size
+            else:
+                at = walk_list(walk, at)
+        if values:
+            walk.take(values * VALUE)
+        at += rest
+        return at if at <= end else walk.skip(end, at - end)
+
+    return walk_numbers
 
 
 def _sequence(steps: list[Step]) -> Step:
+    if len(steps) == 1:
+        return steps[0]
+
     def walk_sequence(walk: _Walk, at: int) -> int:
         for step in steps:
             at = step(walk, at)
@@ -133,13 +177,14 @@ def _fixed(size: int) -> Step:
 
 
 def _field(field: Any, version: int, compact: bool, tagged: bool | None) -> Any:
-    """Return the step over a field, or its size if that is fixed."""
+    """Return the step over a field, its size if that is fixed, or _Numbers."""
     kind, nullable = field.type_str.removeprefix("[]"), field.nullable_for_version_q(version)
     if field.is_struct_array():
         return _array(_fields(field.fields.values(), version, compact, tagged), compact, nullable, ROW + FIELD * len(field.fields))
     if field.is_array():
         item = _simple(kind, compact, False)
-        return _array(item, compact, nullable, VALUE)
+        step = _array(item, compact, nullable, VALUE)
+        return _Numbers(0, item, step) if compact and isinstance(item, int) else step
     if field.is_struct():
         row = _fields(field.fields.values(), version, compact, tagged)
         return _nullable(row) if nullable else row
@@ -167,6 +212,8 @@ def _simple(kind: str, compact: bool, nullable: bool) -> Any:
 
 def _length(walk: _Walk, at: int, compact: bool, prefix: int) -> tuple[int, int]:
     if compact:
+        if at < walk.end and (first := walk.data[at]) < 0x80:  # nearly always
+            return first - 1, at + 1
         length, at = walk.unsigned(at)
         return length - 1, at
     return walk.integer(at, prefix), at + prefix
@@ -202,7 +249,7 @@ def _nullable(row: Step) -> Step:
 
 
 def _tagged(known: dict[int, Any]) -> Step:
-    steps = {tag: _fixed(step) if isinstance(step, int) else step for tag, step in known.items()}
+    steps = {tag: _sequence(_joined([field])) for tag, field in known.items()}
 
     def walk_tagged(walk: _Walk, at: int) -> int:
         if at < walk.end and not walk.data[at]:  # nearly always
