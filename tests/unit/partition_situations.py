@@ -98,7 +98,12 @@ class Situation:
         if (one, other) in self.unknown:
             return {**pair, "relation": "unknown", "common_offset": None, "reason": "compacted"}
         if max(a.start, b.start) >= min(a.end, b.end) > 0:
-            return {**pair, "relation": "unknown", "common_offset": None, "reason": "the beginning of one was deleted beyond the end of the other"}
+            return {
+                **pair,
+                "relation": "unknown",
+                "common_offset": None,
+                "reason": "the beginning of one was deleted beyond the end of the other",
+            }
         if (one, other) in self.corrupt:
             reason = f"brokers {one} and {other} have different bytes at offset 99 from one leader epoch, 0"
             return {**pair, "relation": "corrupt", "common_offset": None, "reason": reason}

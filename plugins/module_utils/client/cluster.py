@@ -44,6 +44,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     only,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 GREATEST, LONGEST_ERROR = 2**63 - 1, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
@@ -52,7 +53,12 @@ if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import configs, consumer_groups, core
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
+        configs,
+        consumer_groups,
+        core,
+        reassignments,
+    )
 
     # The most that a row takes: numbers on the wire have at most 64 bits.
     LOG_END_BYTES = size_of(core.LogEnd(LONGEST_ERROR, GREATEST, GREATEST, GREATEST))
@@ -264,13 +270,17 @@ class Cluster(FollowerClient):
         # Any live broker: the missing permission may be the one that finding followers of the active controller needs.
         return permissions.probe(lambda make: self._ask_of(self._unfenced(), make), topics, moves)
 
-    def reassigning(self) -> set[TopicPartition]:
-        """Return the partitions with a reassignment under way. ClusterError without DESCRIBE on the cluster."""
-        answer = self._ask(core.list_reassignments)
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
+        """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
+        answer = self._ask(lambda: reassignments.list_reassignments(self._timeout_ms))
         refused = core.error_name(answer.error_code)
         if refused:
             raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster", refused)
-        return core.read_reassigning(answer)
+        return reassignments.read_reassignments(answer)
+
+    def reassigning(self) -> set[TopicPartition]:
+        """Return the partitions with a reassignment under way. ClusterError without DESCRIBE on the cluster."""
+        return {*self.reassignments()}
 
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
         """Return the configs that decide when these topics can be written, and which leaders the controller elects by itself."""
@@ -376,11 +386,17 @@ class Cluster(FollowerClient):
     # --- changes -------------------------------------------------------------------------------------------------
 
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
-        """Give each partition the same replicas in a new order (KIP-455). Return Kafka's refusal (None: done) by partition."""
-        with unanswered_requests.noted(lambda: core.reorder(orders, self._timeout_ms), orders, self.in_doubt) as make:
+        """Give each partition the same replicas in a new order (KIP-455). Return Kafka's refusal (None: done) by partition.
+
+        The controller refuses another number of replicas if the broker offers KIP-860.
+        """
+        with unanswered_requests.noted(
+            lambda: reassignments.reassign(orders, self._timeout_ms, allow_replication_factor_change=False), orders, self.in_doubt
+        ) as make:
             answer = self._send_write(make)
         refused = core.refusal(answer.error_code, answer.error_message)
-        return unanswered_requests.note_timeouts(dict.fromkeys(orders, refused) if refused else core.read_reorder(answer), self.in_doubt)
+        answers = dict.fromkeys(orders, refused) if refused else reassignments.read_refusals(answer)
+        return unanswered_requests.note_timeouts(answers, self.in_doubt)
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect the first live replica of partitions without a clean one. Return Kafka's refusal (None: elected) by partition."""

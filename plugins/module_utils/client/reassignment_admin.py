@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ReassignmentAdmin: reads and changes where a cluster's replicas are (KIP-455)."""
+"""ReassignmentAdmin: changes where a cluster's replicas are (KIP-455)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
@@ -20,14 +18,6 @@ if CLIENT_IMPORT_ERROR is None:
 
 class ReassignmentAdmin(ConfigAdmin):
     """A cluster whose replicas can be moved. Opened like `Cluster`."""
-
-    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
-        """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
-        answer = self._ask(lambda: move_protocol.list_reassignments(self._timeout_ms))
-        refused = core.error_name(answer.error_code)
-        if refused:
-            raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster")
-        return move_protocol.read_reassignments(answer)
 
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, move_protocol.Answer]:
         """Give partitions these replicas, in one request. Return the controller's answers by partition; some may be missing.
@@ -42,6 +32,7 @@ class ReassignmentAdmin(ConfigAdmin):
 
     def _alter(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, move_protocol.Answer]:
         answer = self._send_write(lambda: move_protocol.reassign(targets, self._timeout_ms))
-        if answer.error_code:
-            return dict.fromkeys(targets, move_protocol.Answer.of(answer.error_code, answer.error_message))
+        refused = core.refusal(answer.error_code, answer.error_message)
+        if refused:
+            return dict.fromkeys(targets, move_protocol.Answer(*refused))
         return move_protocol.read_answers(answer)

@@ -38,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     own_choice,
 )
 
+
 def needs_reorder(entry: Entry, live: Live) -> bool:
     """Return whether the election needs another replica order: with the present one the controller could elect a worse replica.
 

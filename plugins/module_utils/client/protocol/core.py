@@ -18,12 +18,10 @@ from typing import Any, NamedTuple
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.errors import for_code
     from kafka.protocol.admin import (
-        AlterPartitionReassignmentsRequest,
         DescribeClusterRequest,
         DescribeQuorumRequest,
         DescribeTopicPartitionsRequest,
         ElectLeadersRequest,
-        ListPartitionReassignmentsRequest,
     )
     from kafka.protocol.consumer.fetch import FetchRequest
     from kafka.protocol.consumer.offsets import ListOffsetsRequest
@@ -346,38 +344,6 @@ def read_epoch_ends(answer: Any) -> dict[TopicPartition, EpochEndAnswer]:
             end = row.diverging_epoch
             ends[topic.topic, row.partition_index] = EpochEndAnswer(error_name(row.error_code), end and end.epoch, end and end.end_offset)
     return ends
-
-
-def list_reassignments() -> ListPartitionReassignmentsRequest:
-    """Build a request for every reassignment under way (KIP-455)."""
-    return ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None)
-
-
-def read_reassigning(answer: Any) -> set[TopicPartition]:
-    """Return the partitions under reassignment."""
-    return {(topic.name, row.partition_index) for topic in answer.topics for row in topic.partitions}
-
-
-def reorder(orders: Mapping[TopicPartition, Iterable[int]], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
-    """Build a reassignment to these replica lists (KIP-455). With the same replicas in another order it completes at once."""
-    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
-    topics = [
-        kind(
-            name=topic,
-            partitions=[kind.ReassignablePartition(partition_index=number, replicas=list(orders[topic, number])) for number in numbers],
-        )
-        for topic, numbers in by_topic(orders).items()
-    ]
-    return AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics)
-
-
-def read_reorder(answer: Any) -> dict[TopicPartition, Refusal | None]:
-    """Return Kafka's refusal by partition, None if the order was changed."""
-    return {
-        (topic.name, row.partition_index): refusal(row.error_code, row.error_message)
-        for topic in answer.responses
-        for row in topic.partitions
-    }
 
 
 def elect(election_type: str, keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build and read the messages that move replicas (KIP-455).
+"""Build and read the messages that move and order replicas (KIP-455).
 
-They use kafka-python's schemas, as `core.py` does. Pure: no I/O. `reassignment_admin.py` chooses the brokers.
+They use kafka-python's schemas, as `core.py` does. Pure: no I/O. `cluster.py` and `reassignment_admin.py` choose the brokers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import quoted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
@@ -27,33 +27,41 @@ class Answer(NamedTuple):
     error: str | None
     message: str | None
 
-    @classmethod
-    def of(cls, code: int, message: str | None) -> Answer:
-        """Return the answer with this error code and ErrorMessage."""
-        return cls(error_name(code), quoted(message) or None)
 
+def reassign(
+    targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int, allow_replication_factor_change: bool = True
+) -> AlterPartitionReassignmentsRequest:
+    """Build a request that gives partitions these replicas, the preferred leader first. None cancels the reassignment under way (KIP-455).
 
-def reassign(targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
-    """Build a request that gives partitions these replicas, the preferred leader first. None cancels the reassignment under way (KIP-455)."""
+    With the same replicas in another order it completes at once. If `allow_replication_factor_change` is false, controllers since Kafka 4.1 refuse
+    another number of replicas (KIP-860); the request to older ones is sent without that field.
+    """
     kind = AlterPartitionReassignmentsRequest.ReassignableTopic
     topics = [
         kind(name=topic, partitions=[_partition(kind, number, targets[topic, number]) for number in numbers])
         for topic, numbers in by_topic(targets).items()
     ]
-    return AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics)
+    return AlterPartitionReassignmentsRequest(
+        timeout_ms=timeout_ms, allow_replication_factor_change=allow_replication_factor_change, topics=topics
+    )
 
 
 def _partition(kind: Any, number: int, replicas: Sequence[int] | None) -> Any:
     return kind.ReassignablePartition(partition_index=number, replicas=None if replicas is None else list(replicas))
 
 
-def read_answers(answer: Any) -> dict[TopicPartition, Answer]:
-    """Return the controller's answers by partition. The caller checks the error of the whole request."""
+def read_refusals(answer: Any) -> dict[TopicPartition, Refusal | None]:
+    """Return Kafka's refusal by partition, None if the change was accepted. The caller checks the error of the whole request."""
     return {
-        (topic.name, row.partition_index): Answer.of(row.error_code, row.error_message)
+        (topic.name, row.partition_index): refusal(row.error_code, row.error_message)
         for topic in answer.responses
         for row in topic.partitions
     }
+
+
+def read_answers(answer: Any) -> dict[TopicPartition, Answer]:
+    """Return what `read_refusals` returns, as answers."""
+    return {key: Answer(*refused) if refused else Answer(None, None) for key, refused in read_refusals(answer).items()}
 
 
 def list_reassignments(timeout_ms: int) -> ListPartitionReassignmentsRequest:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin import (
-    AlterPartitionReassignmentsResponse,
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
     ElectLeadersResponse,
@@ -213,11 +212,6 @@ def test_a_quorum_without_its_log_is_refused(partitions: int | None) -> None:
     ],
 )
 def test_what_kafka_says_beside_an_error_is_one_line_of_bounded_length(said: str | None, kept: str | None) -> None:
-    rows = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
-    refused = rows.ReassignablePartitionResponse(partition_index=0, error_code=39, error_message=said)
-    done = rows.ReassignablePartitionResponse(partition_index=1, error_code=0, error_message="ignored")
-    answer = AlterPartitionReassignmentsResponse(responses=[rows(name="a", partitions=[refused, done])])
-    assert core.read_reorder(answer) == {("a", 0): Refusal("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): None}
     results = ElectLeadersResponse.ReplicaElectionResult
     elected = results.PartitionResult(partition_id=0, error_code=83, error_message=said)
     election = ElectLeadersResponse(replica_election_results=[results(topic="a", partition_result=[elected])])

@@ -17,6 +17,7 @@ from kafka.protocol.admin import (
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 
@@ -59,3 +60,15 @@ def test_reassignments_are_listed_with_what_they_add_and_remove() -> None:
     found = reassignments.read_reassignments(over_the_wire(kind, answer, 0))
     assert found == {("a", 3): OngoingReassignment((4, 2, 1), (4,), (1,))}
     assert (found["a", 3].target, found["a", 3].original) == ((4, 2), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [(None, None), ("", None), ("Not now.", "Not now."), ("a\x1b[2J\nb", "a\\x1b[2J\\nb"), ("x" * 301, "x" * 299 + "…")]
+)
+def test_kafkas_message_about_a_refused_change_is_one_line_of_bounded_length(sent: str | None, kept: str | None) -> None:
+    rows = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+    refused = rows.ReassignablePartitionResponse(partition_index=0, error_code=39, error_message=sent)
+    done = rows.ReassignablePartitionResponse(partition_index=1, error_code=0, error_message="ignored")
+    answer = AlterPartitionReassignmentsResponse(responses=[rows(name="a", partitions=[refused, done])])
+    assert reassignments.read_refusals(answer) == {("a", 0): Refusal("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): None}
+    assert reassignments.read_answers(answer) == {("a", 0): Answer("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): Answer(None, None)}
