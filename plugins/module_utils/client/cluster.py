@@ -395,7 +395,9 @@ class Cluster(FollowerClient):
         ) as make:
             answer = self._send_write(make)
         refused = core.refusal(answer.error_code, answer.error_message)
-        answers = dict.fromkeys(orders, refused) if refused else reassignments.read_refusals(answer)
+        answers = reassignments.read_refusals(answer)
+        if refused:
+            answers = dict.fromkeys(orders, refused)
         return unanswered_requests.note_timeouts(answers, self.in_doubt)
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
