@@ -34,6 +34,7 @@ options:
     description:
       - Time limit in seconds for all requests together, from the first connection on, in addition to O(window). Requests end with it, even if
         O(request_timeout) is longer. Raise it for very large clusters.
+      - A round of requests takes at most half of the time that is left, so that a broker that hangs leaves time for the others.
     type: float
     default: 30.0
   window:

@@ -32,15 +32,15 @@ LISTENS = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);
 
 @pytest.fixture
 def playbook(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A recovery of a cluster that accepts connections and never answers, so that it waits for a minute."""
+    """A recovery of a cluster that accepts connections and never answers, so that it waits for two minutes."""
     tmp_path.chmod(0o700)
     temporary(tmp_path).mkdir()
-    hosts, variables = tmp_path / "inventory.yml", {"kafka_recovery_workdir": str(tmp_path / "work")}
+    hosts, variables = tmp_path / "inventory.yml", {"kafka_recovery_workdir": str(tmp_path / "work"), "kafka_recovery_duration": 240}
     argv = [sys.executable, str(Path(sys.executable).parent / "ansible-playbook"), "streamops.kafka_recovery.recover", "-i", str(hosts)]
     argv += ["-e", json.dumps(variables)]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         broker = f"127.0.0.1:{silent.getsockname()[1]}"
-        write_inventory(hosts, inventory({"east": {"kafka_bootstrap_servers": broker, "kafka_request_timeout": "60"}}))
+        write_inventory(hosts, inventory({"east": {"kafka_bootstrap_servers": broker, "kafka_request_timeout": "120"}}))
         with (tmp_path / "output").open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-c", LISTENS, *argv],
@@ -119,6 +119,7 @@ def test_it_ends_with_the_playbook(playbook: subprocess.Popen[bytes], tmp_path: 
         assert time.monotonic() < deadline, running
         time.sleep(0.1)
     assert [path.name for path in temporary(tmp_path).iterdir() if "kafka_recovery_plan" in path.name] == []
+    assert [path.name for path in (tmp_path / "work").iterdir() if path.name.startswith(".")] == []
 
 
 def test_it_plans_what_the_file_names_once_it_is_there(tmp_path: Path) -> None:

@@ -93,6 +93,15 @@ def test_it_listens_on_loopback_only_and_shows_no_token(service: Service) -> Non
     assert not any("the-token" in part for process in service.processes for part in process.cmdline())
 
 
+@pytest.mark.parametrize(
+    "name", ["PrivateTmp", "PrivateDevices", "NoNewPrivileges", "ProtectKernelTunables", "RestrictNamespaces", "RestrictSUIDSGID"]
+)
+def test_its_unit_keeps_its_files_apart_and_drops_privileges(name: str) -> None:
+    unit = RawConfigParser(strict=False)
+    unit.read(SERVICE / "kafka-recovery-spark.service")
+    assert unit["Service"][name] == "yes" and unit["Service"]["CapabilityBoundingSet"] == ""
+
+
 def test_its_workers_import_the_installed_pyspark(tmp_path: Path) -> None:
     """Python keeps no bytecode for the zip of PySpark that Spark puts first on the path."""
     unit, program = (SERVICE / "kafka-recovery-spark.service").read_text(), worker_python(tmp_path)
