@@ -286,11 +286,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 
 
@@ -324,6 +323,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.BlastRadiusLimits.from_params(params))
         if params["quorum_before"]:
+            from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+
             quorum_stability.require_stable_quorum(cluster, params["quorum_before"], params["quorum_window"])
     # From here on signals are deferred: the work in progress is finished, and the results show how far it got.
     signals.defer_signals()
@@ -334,6 +335,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     else:
         recovery.elect()
     if module.connection.controller_bootstrap_servers:
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
+
         recovery.settle(lambda results: controller_elections.settled(results, cluster, module.connection, params["duration"]))
     recovery.look_at_all_partitions()
     path = "" if module.check_mode else recovery.write_results()
