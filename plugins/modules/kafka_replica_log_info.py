@@ -151,7 +151,7 @@ preview:
       failed_log_dirs: []
       fenced: false
 table:
-  description: The same as a text table, like KIP-1275's C(--show-replica-info).
+  description: The same as a text table, like KIP-1275's C(--show-replica-info). It is empty if RV(preview) is.
   returned: success
   type: str
   sample: "+--------+-----------+--------+ ..."
@@ -286,7 +286,9 @@ def counts(found: documents.Evidence) -> dict[str, int]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Render replica rows as a text table."""
+    """Return replica rows as a text table, and no text if there are none."""
+    if not rows:  # the first table costs the time in which PrettyTable loads how wide each letter is
+        return ""
     drawn = PrettyTable(COLUMNS)
     drawn.add_rows([["-" if row[column] is None else printable(str(row[column])) for column in COLUMNS] for row in rows])
     return drawn.get_string()
