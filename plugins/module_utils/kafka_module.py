@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from functools import cached_property
@@ -73,8 +72,6 @@ class KafkaModule:
         if CLIENT_IMPORT_ERROR is not None:
             library, trace = CLIENT_IMPORT_ERROR
             self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
-        # The process ends with this task: garbage collection among a hundred thousand rows would only take time.
-        gc.disable()
 
         def connected() -> dict[str, Any]:
             check_numbers(self.params)
