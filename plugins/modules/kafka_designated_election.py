@@ -285,6 +285,7 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
@@ -301,12 +302,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import expired_throttle
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 
 
@@ -340,6 +340,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.BlastRadiusLimits.from_params(params))
         if params["quorum_before"]:
+            from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+
             quorum_stability.require_stable_quorum(cluster, params["quorum_before"], params["quorum_window"])
     # From here on signals are deferred: the work in progress is finished, and the results show how far it got.
     signals.defer_signals()
@@ -350,6 +352,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     else:
         recovery.elect()
     if module.connection.controller_bootstrap_servers:
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
+
         recovery.settle(lambda results: controller_elections.settled(results, cluster, module.connection, params["duration"]))
     recovery.look_at_all_partitions()
     removal = None

@@ -151,7 +151,7 @@ preview:
       failed_log_dirs: []
       fenced: false
 table:
-  description: The same as a text table, like KIP-1275's C(--show-replica-info).
+  description: The same as a text table, like KIP-1275's C(--show-replica-info). It is empty if RV(preview) is.
   returned: success
   type: str
   sample: "+--------+-----------+--------+ ..."
@@ -169,6 +169,7 @@ from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
@@ -286,7 +287,9 @@ def counts(found: documents.Evidence) -> dict[str, int]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Render replica rows as a text table."""
+    """Return replica rows as a text table, and no text if there are none."""
+    if not rows:  # the first table costs the time in which PrettyTable loads how wide each letter is
+        return ""
     drawn = PrettyTable(COLUMNS)
     drawn.add_rows([["-" if row[column] is None else printable(str(row[column])) for column in COLUMNS] for row in rows])
     return drawn.get_string()

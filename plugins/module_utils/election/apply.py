@@ -26,11 +26,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.current_results import as_it_is_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first, given_up, without_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
@@ -135,6 +133,11 @@ class Recovery:
 
         `source`: the name of the option or file in errors. Raises RecoveryError for an empty list and for a partition that is named twice.
         """
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import (  # most elections have a plan
+            collect,
+            designations,
+        )
+
         self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration, self._max_evidence_rows)
         self._results += failed
         self.warnings += warnings
@@ -404,5 +407,7 @@ class Recovery:
                 f"{counts} of {len(self._results)} partitions have no leader, first {first.topic}-{first.partition}: {first.reason}"
             )
         if with_diff:
+            from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
+
             report["diff"] = election_diff(self._entries, self._results)
         return report

@@ -16,7 +16,6 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import (
     Action,
     Decision,
@@ -31,7 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     loss_fields,
     truncated,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
@@ -160,6 +158,8 @@ def without_offsets(entries: Sequence[Entry]) -> list[Result]:
 
 def _leaders(decisions: Mapping[TopicPartition, Decision], planned: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Return the leaders of the partitions whose decision elects another one than planned. Among identical logs leadership is spread evenly."""
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats  # most elections decide once
+
     choices = {
         key: decision.choices
         for key, decision in sorted(decisions.items())
@@ -190,6 +190,8 @@ def _before(leader: int | None, reason_code: str | None) -> dict[str, Any]:
 
 def _row(decision: Decision, cluster: ClusterHeader) -> dict[str, Any]:
     """Return the entry that a plan with this evidence would have, without its leader."""
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation  # most elections decide once
+
     loss = bounds(decision, cluster)
     return fields(decision, loss, printable(explanation(decision, loss, cluster)))
 

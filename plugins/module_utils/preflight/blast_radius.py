@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import QuorumSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
 
 # More than two brokers usually lead. A whole big cluster has more.
 MAX_PARTITIONS = 10_000
@@ -124,9 +124,10 @@ def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[i
     return reasons
 
 
-class BrokerSource(QuorumSource, PartitionSource, Protocol):
+class BrokerSource(PartitionSource, Protocol):
     """The methods of a cluster that these checks use."""
 
+    def quorum(self) -> Quorum: ...
     def registered(self) -> list[Node]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
 

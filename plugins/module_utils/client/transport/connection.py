@@ -10,16 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansible.module_utils.basic import env_fallback
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, tls
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.sasl import MECHANISMS, Mechanism
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext, secret_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
+
+if TYPE_CHECKING:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
 
 
 def _option(name: str, **spec: Any) -> dict[str, Any]:
@@ -156,6 +158,8 @@ class Connection:
         """The source of tokens, None for a mechanism without them."""
         if not self._fetches_tokens:
             return None
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
+
         source = TokenSource(
             self.sasl_oauth_token_endpoint or "",
             self.sasl_oauth_client_id or "",
@@ -174,7 +178,7 @@ class Connection:
         if self._tokens is not None:
             from kafka.net.sasl.oauth import AbstractTokenProvider
 
-            AbstractTokenProvider.register(TokenSource)
+            AbstractTokenProvider.register(type(self._tokens))
         return {
             "bootstrap_servers": list(self.bootstrap_servers),
             "client_id": "streamops-kafka-recovery",
@@ -194,5 +198,7 @@ class Connection:
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return the TLS context of these options. Raises RecoveryError."""
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import tls
+
         client = (self.client_cert, self.client_key or "", self.client_key_password) if self.client_cert else None
         return tls.context(self.ca_cert, client, self.validate_certs)

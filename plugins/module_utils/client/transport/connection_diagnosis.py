@@ -13,7 +13,6 @@ from concurrent import futures
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import addresses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection_probe import ProbeError, probe
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -60,6 +59,10 @@ def diagnose(connection: Connection, servers: Collection[str], error: Exception)
     It takes at most another `request_timeout`, but always describes the first server. A login that one broker refuses is not tried on the
     next one: accounts get locked.
     """
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection_probe import (
+        ProbeError,  # no other use of a connection needs it
+    )
+
     end = time.monotonic() + connection.request_timeout
     findings: list[str] = []
     for place, server in enumerate(servers):
@@ -76,6 +79,8 @@ def diagnose(connection: Connection, servers: Collection[str], error: Exception)
 
 
 def _reason(server: str, connection: Connection, error: Exception) -> str:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection_probe import probe
+
     host, _colon, port = server.rpartition(":")
     host = host.strip("[]")
     if not is_address(host, int(port)):
