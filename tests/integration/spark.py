@@ -29,22 +29,17 @@ PROGRAM = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 @contextmanager
 def connect_server(directory: Path) -> Iterator[str]:
-    """Run PySpark's Connect server, and yield its address. Its token is in the environment meanwhile."""
+    """Run PySpark's Connect server with the settings of the service, and yield its address. Its token is in the environment meanwhile."""
     directory.chmod(0o700)
     home, ports, log = _home(), PortBlock(), directory / "connect.log"
     port, token = ports.take(), secrets.token_urlsafe(32)
+    properties = str(SERVICE / "spark.properties")
     conf = {
-        "spark.ui.enabled": "false",
+        "spark.master": "local[2]",
         "spark.driver.memory": "768m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.local.dir": str(directory / "local"),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
-        # As in spark.properties of the service.
-        "spark.python.use.daemon": "false",
-        "spark.python.worker.reuse": "false",
     }
     settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
     before = os.environ.get("PYSPARK_PYTHON")
@@ -52,7 +47,9 @@ def connect_server(directory: Path) -> Iterator[str]:
     processes = Processes(keep_open=[ports.lock_fd])
     try:
         processes.start(
-            "connect", [str(home / "bin/spark-submit"), "--master", "local[2]", "--class", PROGRAM, *settings, "spark-internal"], log
+            "connect",
+            [str(home / "bin/spark-submit"), "--class", PROGRAM, "--properties-file", properties, *settings, "spark-internal"],
+            log,
         )
         deadline = time.monotonic() + START_SECONDS
         while not listening("127.0.0.1", port):

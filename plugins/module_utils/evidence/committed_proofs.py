@@ -9,13 +9,14 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison, offset_confirmations
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, LogSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER, STALE_METADATA
@@ -26,8 +27,6 @@ SETTLED_SECONDS = 5.0
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
 Replicas = dict[Replica, ReplicaLog]
-# Group, partition, offset and leader epoch, as `Cluster.committed_offsets` returns them.
-Committed = tuple[str, TopicPartition, int, int]
 
 
 class FirstAnswers(NamedTuple):

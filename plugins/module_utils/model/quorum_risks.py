@@ -60,7 +60,7 @@ def assess(quorum: Quorum | None, around: QuorumNodes) -> dict[str, Any]:
     if quorum is not None and len(quorum.voters) > 1:
         without = sorted({voter.replica_id for voter in quorum.voters} - {row["node_id"] for row in timeouts})
         if without:
-            unknown.append(f"controller.quorum.*.timeout.ms of voters {_ids(without)}: {_reason(around.controllers)}")
+            unknown.append(f"controller.quorum.*.timeout.ms of voters {join_ids(without)}: {_reason(around.controllers)}")
         risks += _membership(quorum, around.registered)
     return {
         "pre_vote_supported": supported,
@@ -95,7 +95,7 @@ def pre_vote(controllers: Sequence[Row], quorum: Quorum | None) -> tuple[bool | 
     if missing:
         unmatched = [f"{row['address']} ({row['error'] or 'matches no voter'})" for row in controllers if row["node_id"] is None]
         others = f"; {', '.join(unmatched)}" if unmatched else ""
-        return None, f"not known of voters {_ids(missing)}: they do not answer at controller_bootstrap_servers{others}"
+        return None, f"not known of voters {join_ids(missing)}: they do not answer at controller_bootstrap_servers{others}"
     return True, f"yes: all voters offer Vote version {PRE_VOTE_SINCE}"
 
 
@@ -121,7 +121,7 @@ def _low(timeouts: Sequence[Mapping[str, Any]], quorum: Quorum | None) -> Iterat
                 low.setdefault((not votes, seconds), []).append(row["node_id"])
         for (no_vote, seconds), ids in sorted(low.items()):
             effect = EFFECT_ON_BROKERS if no_vote else EFFECTS[name]
-            yield f"{name} is {seconds * 1000:.0f} on {_ids(ids)}, below Kafka's default of {default}: {effect}"
+            yield f"{name} is {seconds * 1000:.0f} on {join_ids(ids)}, below Kafka's default of {default}: {effect}"
 
 
 def _membership(quorum: Quorum, registered: Collection[int] | None) -> Iterator[str]:
@@ -153,5 +153,6 @@ def _short(name: str) -> str:
     return f"{name.split('.')[2]}_timeout"
 
 
-def _ids(nodes: Iterable[int]) -> str:
+def join_ids(nodes: Iterable[int]) -> str:
+    """Return ids of nodes as "1, 2, 3", sorted."""
     return ", ".join(map(str, sorted(nodes)))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, QuorumAccessError, Replica, behind
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import join_ids
 
 CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
 
@@ -181,9 +182,9 @@ def _moves(one: QuorumObservation, other: QuorumObservation) -> Iterator[str]:
         return
     before, after = one.quorum.members(), other.quorum.members()
     if joined := after.keys() - before.keys():
-        yield f"{_ids(joined)} joined the voters {within}"
+        yield f"{join_ids(joined)} joined the voters {within}"
     if gone := before.keys() - after.keys():
-        yield f"{_ids(gone)} left the voters {within}"
+        yield f"{join_ids(gone)} left the voters {within}"
     for voter in sorted(before.keys() & after.keys()):
         if before[voter] != after[voter]:
             yield f"the directory of voter {voter} changed from {before[voter]} to {after[voter]} {within}: it has another disk"
@@ -194,7 +195,3 @@ def _moves(one: QuorumObservation, other: QuorumObservation) -> Iterator[str]:
             # In one epoch a log only grows, so a voter with fewer records has lost what it had acknowledged (KIP-996, "Disk Loss Scenario").
             if end is not None and replica.log_end_offset is not None and replica.log_end_offset < end:
                 yield f"the log of voter {replica.replica_id} went back from offset {end} to {replica.log_end_offset} {within}: it lost its disk"
-
-
-def _ids(nodes: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(nodes)))

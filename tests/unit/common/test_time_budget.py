@@ -20,6 +20,7 @@ from wire.run import run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -30,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, FirstAnswers, read_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import FirstAnswers, read_logs
 
 KEY = ("t", 0)
 REQUEST_TIMEOUT = 600.0

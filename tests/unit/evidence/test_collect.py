@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from fake_controller import ALIVE, Controller
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
@@ -29,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect, committed_proofs, replica_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, read_logs, replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import read_logs, replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog

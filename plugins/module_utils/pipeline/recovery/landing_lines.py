@@ -21,11 +21,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import cluster_of_file, literal_path
 
 
-def cluster_of(file: str) -> str:
-    """Return the cluster that a landing file is named after."""
-    return Path(file).name.removesuffix(".jsonl")
-
-
 def lines_by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = None) -> DataFrame:
     """Return one row (value, cluster) per line of `files` (absolute paths). `value`: the bytes of the line, which may be invalid UTF-8.
 

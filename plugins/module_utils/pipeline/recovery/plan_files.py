@@ -119,7 +119,7 @@ def write_plans(
     }
 
     def rows(files: Sequence[str], keep: Keep) -> DataFrame | Sequence[Row]:
-        clusters = {name: plans[name].cluster for name in map(landing_lines.cluster_of, files)}
+        clusters = {name: plans[name].cluster for name in (Path(file).stem for file in files)}
         decided = landing_lines.lines_by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
         # To count and to sort in Spark takes two more jobs, so it is done only if the rows do not fit into memory.
         if run_files.is_small(files):

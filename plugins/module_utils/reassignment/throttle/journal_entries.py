@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
     ContentError,
@@ -23,7 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.thr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     ALL_REPLICAS,
     LISTS,
-    MAX_RATE,
     RATES,
     Rate,
     Rates,
@@ -36,7 +36,7 @@ LAYERS = (RUN, STANDING)  # a run sets its throttle above a standing one, so it 
 _NUMBER, _REPLICA = re.compile(r"-?[0-9]{1,19}"), re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 _RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value": Name()}
 LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
-_PAIR = {"leader": IntRange(LEAST_RATE, MAX_RATE), "follower": IntRange(LEAST_RATE, MAX_RATE)}
+_PAIR = {"leader": IntRange(LEAST_RATE, MOST_INT64), "follower": IntRange(LEAST_RATE, MOST_INT64)}
 _SHAPES: dict[str, dict[str, Any]] = {
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},

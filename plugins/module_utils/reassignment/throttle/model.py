@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
@@ -37,7 +37,6 @@ LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.repl
 LEADER_REPLICAS, FOLLOWER_REPLICAS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 RATES, LISTS = (LEADER_RATE, FOLLOWER_RATE), (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 ALL_REPLICAS = "*"
-MAX_RATE = 2**63 - 1
 MAX_LIST_BYTES = 32_767  # bytes of a config's value that a request can hold
 
 
@@ -60,7 +59,9 @@ class Copying(NamedTuple):
 
 def rate_problem(name: str, rate: int) -> str | None:
     """Return why a rate (bytes per second) is not valid, None if it is (KIP-179: INVALID_THROTTLE). `name`: of the option, for the text."""
-    return None if LEAST_RATE <= rate <= MAX_RATE else f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)"
+    return (
+        None if LEAST_RATE <= rate <= MOST_INT64 else f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)"
+    )
 
 
 class Rate(NamedTuple):
