@@ -129,8 +129,8 @@ def test_where_logs_fork_nothing_is_elected_and_what_is_sound_beside_it_is(west:
     damage.inflict()
     before, log = cluster.describe(forked), RequestLog(cluster)
     with Rulebook("respond", automatic(west), west.workdir, "watching west", interval=1, jitter=0, remind=5) as rulebook:
-        rulebook.wait_for("Nothing is elected automatically in west: 0 partitions could be elected, 1 are held back")
-    # Which branch was committed may be proven by what a broker remembers, and is held back all the same.
+        rulebook.wait_for("Nothing is elected automatically in west: 0 partitions could be elected, 1 is held")
+    # Which branch was committed may be proven by what a broker remembers, and is held all the same.
     assert re.search(r"\(1 forked(_proven)?\)", rulebook.said) and "kafka_recovery_strategy=aggressive" in rulebook.said
     assert cluster.describe(forked) == before and before[0].leader == -1
     assert cluster.describe(sound)[0].leader == 2, "the one that holds more"

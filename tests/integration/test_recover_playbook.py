@@ -107,7 +107,7 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
 
     # A plan of before says of what it held how that is now.
     late = east.play("apply", "late", plan_dir=str(east.path("plans", "balanced").parent), allow_data_loss=True)
-    assert late.returncode != 0 and "1 partitions have no live leader" in late.stderr, late
+    assert late.returncode != 0 and "1 partition has no live leader" in late.stderr, late
     expected = {**{topic: {"already_online"} for topic in topics}, "nowhere": {"failed"}}
     assert outcomes(east.read("results", "late")["partitions"]) == expected
 

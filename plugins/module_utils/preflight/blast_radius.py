@@ -15,14 +15,18 @@ from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovery_limits import (
+    MAX_OFFLINE_BROKERS,
+    MAX_PARTITIONS,
+    PARTITIONS,
+    broker_ids,
+    exceeded_limits,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import QuorumSource
 
-# More than two brokers usually lead. A whole big cluster has more.
-MAX_PARTITIONS = 10_000
-# With three replicas, a partition that can be recovered has lost two. More brokers at once are probably cut off, not lost.
-MAX_OFFLINE_BROKERS = 2
 # Kafka's default of broker.session.timeout.ms: the controller fences a broker that has been silent for so long.
 SILENCE_SECONDS = 9.0
 # A live broker fetches the metadata log at least every 0.5 s, and finds a new leader of the quorum within seconds.
@@ -68,17 +72,18 @@ def limit_violations(partitions: int, offline: Collection[int], limits: BlastRad
     `cluster`: its name in the inventory, None if no playbook sets these limits. The remedy then names the module's option.
     """
     reasons = []
-    if partitions > limits.max_partitions:
-        reasons.append(
-            f"{partitions} partitions would be elected, and max_partitions is {limits.max_partitions}: "
-            f"to allow so many, {_setting('max_partitions', partitions, cluster)}"
-        )
-    if partitions and len(offline) > limits.max_offline_brokers:
-        reasons.append(
-            f"{len(offline)} brokers are offline ({_ids(offline)}), and max_offline_brokers is {limits.max_offline_brokers}: this looks like a "
-            "network partition, not broker loss, and they return with their records; "
-            f"if they are lost, {_setting('max_offline_brokers', len(offline), cluster)}"
-        )
+    for exceeded in exceeded_limits(partitions, len(offline), limits.max_partitions, limits.max_offline_brokers):
+        setting = _setting(exceeded.option, exceeded.needed, cluster)
+        if exceeded.option == PARTITIONS:
+            reasons.append(
+                f"{count(partitions, 'partition')} would be elected, and {exceeded.option} is {exceeded.limit}: to allow so many, {setting}"
+            )
+        else:
+            reasons.append(
+                f"{count(len(offline), 'broker')} {verb(len(offline), 'is', 'are')} offline ({broker_ids(offline)}), and {exceeded.option} is "
+                f"{exceeded.limit}: this looks like a network partition, not broker loss, and they return with their records; "
+                f"if they are lost, {setting}"
+            )
     return reasons
 
 
@@ -205,11 +210,6 @@ def find_violations(
     if limits.lost_brokers:
         reasons += lost_broker_mismatches(watch_brokers(cluster, limits.lost_brokers, replicas), limits.lost_brokers)
     return reasons
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    ids = sorted(brokers)
-    return ", ".join(map(str, ids[:20])) + (", …" if len(ids) > 20 else "")
 
 
 def argument_spec() -> dict[str, Any]:
