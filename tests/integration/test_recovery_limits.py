@@ -35,7 +35,7 @@ def test_limits_are_lifted_by_the_number_that_is_told(east: Operator) -> None:
     seen = east.ask("kafka_quorum_info")
     earlier = {"leader_id": seen["leader_id"], "leader_epoch": seen["leader_epoch"] - 1, "looked_at": seen["looked_at"]}
     msg = failure("kafka_designated_election", {**options, "quorum_before": earlier})
-    assert "nothing was elected: the metadata quorum is not calm (churning)" in msg
+    assert "nothing was elected: the metadata quorum is not stable (churning)" in msg
     assert east.states(TOPIC) == before
     assert not east.path("results", "1").exists()
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blast radius: limits of one recovery, and checks that brokers which an operator names as lost show no life.
+"""Blast radius: limits of one recovery, and checks that brokers which an operator names as lost show no signs of life.
 
 The rules are pure. Only `check`, `find_violations` and `watch_brokers` send requests to the cluster.
 """
@@ -92,7 +92,7 @@ def _setting(option: str, number: int, cluster: str | None) -> str:
 
 
 def signs_of_life(broker: BrokerLiveness) -> list[str]:
-    """Return the reasons why a broker cannot count as lost, as parts of a sentence; empty if it shows no life.
+    """Return the reasons why a broker cannot count as lost, as parts of a sentence; empty if it shows no signs of life.
 
     Silence counts after SILENCE_SECONDS, and only if the quorum kept its leader during the watch.
     """
@@ -111,9 +111,9 @@ def signs_of_life(broker: BrokerLiveness) -> list[str]:
 
 
 def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[int]) -> list[str]:
-    """Return a sentence for each broker in `lost` (ids) that shows life, and for each broker without life that is not in `lost`.
+    """Return a sentence for each broker in `lost` (ids) that shows signs of life, and for each broker without signs of life that is not in `lost`.
 
-    The list must be complete: a broker that is offline and not on it is expected back with its records. A broker that shows life
+    The list must be complete: a broker that is offline and not on it is expected back with its records. A broker that shows signs of life
     need not be named: partitions that it could lead without loss wait for it.
     """
     reasons = []
@@ -174,7 +174,7 @@ def check(
     predicted: Callable[[], int],
     limits: BlastRadiusLimits,
 ) -> None:
-    """Raise RecoveryError if an election exceeds the limits, or if the lost brokers are not exactly those without life.
+    """Raise RecoveryError if an election exceeds the limits, or if the lost brokers are not exactly those without signs of life.
 
     Parameters and other errors are those of `find_violations`.
     """

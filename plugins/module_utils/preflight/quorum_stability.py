@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, QuorumAccessError, Replica, behind
 
-CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
+STABLE, CHURNING, NO_LEADER, MAJORITY_BEHIND = "stable", "churning", "no_leader", "majority_behind"
 
 POLL_SECONDS = 0.25
 
@@ -31,7 +31,7 @@ class QuorumObservation(NamedTuple):
 
 
 class Stability(NamedTuple):
-    """`verdict`: CALM, CHURNING, NO_LEADER or MAJORITY_BEHIND. `reasons`: sentences; with CALM, the voters that are behind."""
+    """`verdict`: STABLE, CHURNING, NO_LEADER or MAJORITY_BEHIND. `reasons`: sentences; with STABLE, the voters that are behind."""
 
     verdict: str
     reasons: list[str]
@@ -94,7 +94,7 @@ def resume_watch(cluster: QuorumSource, before: Mapping[str, Any], window: float
 
 
 def judge(observations: Sequence[QuorumObservation]) -> Stability:
-    """Return the verdict over some observations, oldest first. In doubt it is not CALM.
+    """Return the verdict over some observations, oldest first. In doubt it is not STABLE.
 
     A missing answer between two observations of the same epoch does no harm: epochs only grow, so there was no other leader.
     """
@@ -110,17 +110,17 @@ def judge(observations: Sequence[QuorumObservation]) -> Stability:
     reasons = [f"voter {voter.replica_id} {reason}" for voter in voters if (reason := behind(voter, last.quorum.leader_id)) is not None]
     if 2 * (len(voters) - len(reasons)) <= len(voters):
         return Stability(MAJORITY_BEHIND, [f"{len(reasons)} of {len(voters)} voters are behind", *reasons])
-    return Stability(CALM, reasons)
+    return Stability(STABLE, reasons)
 
 
 def require_stable_quorum(cluster: QuorumSource, before: Mapping[str, Any], window: float) -> None:
     """Raise RecoveryError unless the quorum has stayed stable since the observation `before`. Parameters and other errors: `resume_watch`."""
     observations = resume_watch(cluster, before, window)
     verdict = judge(observations)
-    if verdict.verdict != CALM:
+    if verdict.verdict != STABLE:
         seen = f"seen in {observations[-1].seconds:.1f} s: {'; '.join(verdict.reasons)}"
         raise RecoveryError(
-            f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; fix the controllers, then run again"
+            f"nothing was elected: the metadata quorum is not stable ({verdict.verdict}), {seen}; fix the controllers, then run again"
         )
 
 

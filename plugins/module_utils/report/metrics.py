@@ -22,7 +22,7 @@ except ImportError:  # common.optional_imports names what is missing
     Collector = object  # type: ignore[misc, assignment]
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import CALM
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import STABLE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED, WITHOUT_LEADER
@@ -237,10 +237,10 @@ def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metr
         (((cluster,), found["left_over"]) for cluster, found in throttles),
     )
     yield _gauge(
-        "quorum_calm",
-        "1 if the metadata quorum was calm when a run last asked for it, else 0.",
+        "quorum_stable",
+        "1 if the metadata quorum was stable when a run last asked for it, else 0.",
         ("cluster", "verdict"),
-        (((cluster, found["verdict"]), int(found["verdict"] == CALM)) for cluster, found in quorums),
+        (((cluster, found["verdict"]), int(found["verdict"] == STABLE)) for cluster, found in quorums),
     )
     yield _gauge(
         "quorum_voters",

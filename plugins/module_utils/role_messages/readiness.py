@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
     exceeded_limits,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
-    CALM,
+    STABLE,
     CHURNING,
     MAJORITY_BEHIND,
     NO_LEADER,
@@ -66,7 +66,7 @@ def obstacles(readiness: Mapping[str, Any], run: PresentRun, policy: ReadinessPo
         return [permission_obstacle(permissions, run.cluster, policy.stages)]
     unread = [name for name in ("permissions", "quorum", "partitions") if name in readiness and readiness[name] is None]
     quorum = readiness.get("quorum")
-    if quorum is not None and quorum["verdict"] != CALM:
+    if quorum is not None and quorum["verdict"] != STABLE:
         return [quorum_obstacle(quorum, policy.window)]
     if unread:
         return [f"Not read from {run.cluster}: {', '.join(unread)}. Run again"]

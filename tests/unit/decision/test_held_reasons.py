@@ -123,7 +123,7 @@ def test_a_document_that_contradicts_itself_is_forced_by_no_strategy(strategy: S
 def test_logs_that_could_not_be_compared_are_not_blamed_on_brokers_that_answered() -> None:
     text = advice(TOPICS["uncompared"], "incomplete")
     assert "broker 2 could not be compared" in text and "kafka_recovery_duration" in text and "cleanup.policy" in text
-    assert "mend broker" not in text and "wait for" not in text
+    assert "repair broker" not in text and "wait for" not in text
 
 
 def test_unread_offsets_are_recovered_first_or_given_up() -> None:
@@ -138,7 +138,7 @@ def test_unread_offsets_are_recovered_first_or_given_up() -> None:
 def test_brokers_that_did_not_answer_are_named_with_what_helps() -> None:
     case = Situation("orders", {1: FENCED, 2: LONG, 3: "NO_ANSWER", 4: COMING_BACK})
     text = advice(case, "incomplete")
-    assert "wait for broker 4" in text and "mend broker 3 " in text
+    assert "wait for broker 4" in text and "repair broker 3 " in text
     assert "broker 1" not in text and "compared" not in text
 
 
@@ -158,12 +158,12 @@ def test_an_unread_epoch_does_not_make_lengths_decide() -> None:
 @pytest.mark.parametrize(
     ("brokers", "state", "steps", "balanced"),
     [
-        ({1: FENCED, 3: LONG}, {"eligible_leader_replicas": [1]}, ["start or mend broker 1"], True),
+        ({1: FENCED, 3: LONG}, {"eligible_leader_replicas": [1]}, ["start or repair broker 1"], True),
         ({1: "DISK_FAILED", 3: LONG}, {"eligible_leader_replicas": [1]}, ["bring the disk of broker 1 back"], True),
         ({1: Log.of((120, 0), fenced=True), 3: LONG}, {"eligible_leader_replicas": [1]}, ["connection of broker 1"], True),
         ({1: Log.of((150, 0), fenced=True), 3: LONG}, {"eligible_leader_replicas": [1]}, ["connection of broker 1"], False),
-        ({1: FENCED, 2: COMING_BACK, 3: LONG}, {"eligible_leader_replicas": [1], "last_known_elr": [2]}, ["wait for broker 2", "mend broker 1"], False),
-        ({1: FENCED, 4: FENCED}, {"eligible_leader_replicas": [1]}, ["start or mend broker 1"], False),
+        ({1: FENCED, 2: COMING_BACK, 3: LONG}, {"eligible_leader_replicas": [1], "last_known_elr": [2]}, ["wait for broker 2", "repair broker 1"], False),
+        ({1: FENCED, 4: FENCED}, {"eligible_leader_replicas": [1]}, ["start or repair broker 1"], False),
     ],
 )  # fmt: skip
 def test_each_member_that_kip966_balanced_waits_for_has_its_own_repair(
@@ -201,7 +201,7 @@ def test_without_a_survivor_each_broker_has_its_own_repair() -> None:
     case = Situation("orders", {1: LONG, 2: FENCED, 3: "DISK_FAILED", 4: "NO_ANSWER"})
     case = replace(case, brokers={**case.brokers, 1: Log.of((150, 0), fenced=True)})
     text = advice(case, "no_survivor")
-    for step in ("connection of broker 1 to the controllers", "start or mend broker 2", "disk of broker 3", "mend broker 4"):
+    for step in ("connection of broker 1 to the controllers", "start or repair broker 2", "disk of broker 3", "repair broker 4"):
         assert step in text
 
 

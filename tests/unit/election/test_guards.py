@@ -229,8 +229,8 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
     assert refused(ENTRY, on_disk("DISK_FAILED")) is None
     silent = refused(replace(ENTRY, evidence_word="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
     assert silent is not None and silent.reason_code == "wait_for_clean_leader" and (silent.reason or "").startswith("broker 1")
-    mended = refused(ENTRY, on_disk(None))
-    assert mended is not None and mended.reason_code == "replica_returned"
+    repaired = refused(ENTRY, on_disk(None))
+    assert repaired is not None and repaired.reason_code == "replica_returned"
 
 
 def test_an_order_with_a_failed_disk_before_the_leader_need_not_be_changed() -> None:

@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 RUN = PresentRun("east", plan_path=Path("/w/plans/1/east.json"), commands=Playbooks(["hosts.yml"]))
 ELECTS = ReadinessPolicy(allow_data_loss=True, max_partitions=3, max_offline_brokers=0)
-STABLE: dict[str, Any] = {"verdict": "calm", "reasons": [], "risks": [], "unknown": []}
+STABLE: dict[str, Any] = {"verdict": "stable", "reasons": [], "risks": [], "unknown": []}
 REASONS = ["broker 1 was the leader", "broker 2 was the leader"]
 NOTHING_MISSING: dict[str, Any] = {"missing": [], "unknown": []}
 

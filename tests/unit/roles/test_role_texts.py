@@ -149,7 +149,7 @@ def test_a_play_that_is_not_of_the_collection_has_no_name(tmp_path: Path) -> Non
 
 
 READINESS: dict[str, Any] = {
-    "quorum": {"verdict": "calm", "reasons": [], "risks": [], "unknown": []},
+    "quorum": {"verdict": "stable", "reasons": [], "risks": [], "unknown": []},
     "permissions": {"missing": [], "unknown": []},
     "partitions": {"count": 4, "brokers": [{"broker_id": 1, "broker_state": "fenced"}]},
 }
