@@ -158,7 +158,7 @@ def read(document: Any) -> PartitionEvidence:
 
 
 def read_header(header: Mapping[str, Any]) -> ClusterHeader:
-    """Return the facts of a landing file's header that decisions use. `formats.sealed_jsonl` has checked its names.
+    """Return the facts of a landing file's header that decisions use. `formats.landing_format` has checked its names.
 
     Raises DocumentError if it is damaged.
     """

@@ -22,10 +22,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
     exceeded_limits,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
-    STABLE,
     CHURNING,
     MAJORITY_BEHIND,
     NO_LEADER,
+    STABLE,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 

@@ -19,10 +19,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import BEHIND_AFTER, Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
-    STABLE,
     CHURNING,
     MAJORITY_BEHIND,
     NO_LEADER,
+    STABLE,
     QuorumObservation,
 )
 

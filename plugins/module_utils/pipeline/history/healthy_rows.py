@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Healthy snapshots as DataFrames, without a decision.
 
-`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals have been checked (`sealed_jsonl.check`).
+`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals have been checked (`landing_format.check`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TIME, lines
 
@@ -83,7 +83,7 @@ def _whole() -> Column:
 def _taken(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """Return the time of each snapshot from its first line. Spark would read the whole file for that."""
     rows = [
-        {"cluster": path.parent.name, "run_id": path.stem, "collected_at": sealed_jsonl.header_of(path)["collected_at"]}
+        {"cluster": path.parent.name, "run_id": path.stem, "collected_at": landing_format.header_of(path)["collected_at"]}
         for path in map(Path, files)
     ]
     taken = local_frame.frame(spark, rows, "cluster string, run_id string, collected_at string")
