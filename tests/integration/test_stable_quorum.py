@@ -78,8 +78,8 @@ def test_a_voter_that_comes_and_goes_forces_elections_only_where_there_is_no_pre
         assert played.returncode == 0, played
         assert controllers.now().leader_epoch == before.leader_epoch
     else:
-        assert played.returncode != 0 and "not stable (churning)" in played.said, played
-        assert "no pre-vote (KIP-996)" in played.said, played
+        assert played.returncode != 0 and "(churning)" in played.said, played
+        assert "KIP-996" in played.said, played
         assert controllers.now().leader_epoch > before.leader_epoch
 
 
@@ -121,8 +121,8 @@ def test_killed_controllers(controllers: Controllers) -> None:
         f"controller {cluster.controllers[last].address} answers, and does not lead the quorum"
     ], found
     played = controllers.preflight("--check", "-e", "kafka_request_timeout=3")
-    assert played.returncode != 0 and "not stable (no_leader)" in played.said, played
-    assert "start controllers until more than half of the voters run" in played.said, played
+    assert played.returncode != 0 and "(no_leader)" in played.said, played
+    assert "kafka-metadata-quorum.sh" in played.said, played
 
     cluster.start_node(first, second)
     controllers.wait_following()
@@ -144,7 +144,7 @@ def test_a_majority_behind(controllers: Controllers) -> None:
         found = controllers.info(controller_bootstrap_servers=[])
         played = controllers.preflight("--check")
     assert (found["verdict"], found["reasons"][0]) == ("majority_behind", "2 of 3 voters are behind")
-    assert played.returncode != 0 and "not stable (majority_behind)" in played.said, played
+    assert played.returncode != 0 and "(majority_behind)" in played.said, played
 
 
 def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum_stability.QuorumObservation]:
