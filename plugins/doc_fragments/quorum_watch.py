@@ -15,7 +15,7 @@ options:
     description:
       - An earlier state of the metadata quorum, as M(streamops.kafka_recovery.kafka_quorum_info) returns it. It is the start of the watch that this
         task ends.
-      - Nothing is elected, and the task fails, unless the quorum is calm and has the same leader in the same epoch as then. The task reads the quorum
+      - Nothing is elected, and the task fails, unless the quorum is stable and has the same leader in the same epoch as then. The task reads the quorum
         again when O(quorum_window) seconds have passed since, and waits until then. It does not wait for a quorum with one voter.
       - With the same epoch no other leader can have led in between, because every election increments the epoch.
     type: dict

@@ -17,11 +17,11 @@ options:
     default: false
   stages:
     description:
-      - Stages of the recovery in addition to O(elect). V(gather) collects evidence, V(reassign) moves replicas, V(throttle) throttles the moves.
+      - Stages of the recovery in addition to O(elect). V(collect) collects evidence, V(reassign) moves replicas, V(throttle) throttles the moves.
       - For V(reassign) and V(throttle) all topics must be visible, even if partitions are named, because redundancy is planned for all topics. For
         V(throttle) the relevant topics are the named topics and those with an offline replica.
     type: list
     elements: str
-    choices: [gather, reassign, throttle]
-    default: [gather]
+    choices: [collect, reassign, throttle]
+    default: [collect]
 """

@@ -34,19 +34,9 @@ _value:
   elements: str
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
-
-def step_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each step, and its command on the next line."""
-    lines = []
-    for step in steps:
-        cluster = f" in cluster {step['cluster']}" if "cluster" in step else ""
-        lines.append(f"Next, for {step['partitions']} partition{'' if step['partitions'] == 1 else 's'}{cluster}: {step['step']}")
-        if step["command"]:
-            lines.append(step["command"])
-    return lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import step_lines
 
 
 class FilterModule:

@@ -211,7 +211,7 @@ without_leader:
       count: 24
       partitions: [{topic: orders, partition: 7}]
       reason: >-
-        held: nothing proves which branch is committed: start or mend broker 1, with its disk. Strategy aggressive gives up broker 3's offsets 100 to 179;
+        held: nothing proves which branch is committed: start or repair broker 1, with its disk. Strategy aggressive gives up broker 3's offsets 100 to 179;
         broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; broker 3's log parts from it at offset 100, so electing it
         truncates broker 3's offsets 100 to 179
 given_up:

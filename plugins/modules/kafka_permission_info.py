@@ -52,7 +52,7 @@ missing:
     - operation: READ
       resource_type: TOPIC
       name: "*"
-      stage: gather
+      stage: collect
       required: true
       purpose: the last batches of survivors' logs
       remedy: kafka-acls.sh --bootstrap-server broker-1.example.com:9093 --command-config ADMIN.properties --add

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Describe the metadata quorum: leader, voters, observers, and whether it is calm enough for elections."""
+"""Describe the metadata quorum: leader, voters, observers, and whether it is stable enough for elections."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_quorum_info
-short_description: Describe the metadata quorum and whether it is calm
+short_description: Describe the metadata quorum and whether it is stable
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
@@ -16,7 +16,7 @@ description:
   - Reads it repeatedly for O(window) seconds and returns a verdict. A single read cannot detect a leader epoch that changes.
   - With O(controller_bootstrap_servers) the controllers are queried, too, for the versions of Vote that they support, and for their
     C(controller.quorum.*.timeout.ms). KIP-996 (pre-vote) came with Vote version 2. Without it a voter that was cut off forces elections when it returns.
-  - Risks to a quorum that is calm now are returned in RV(risks) and shown as warnings. They do not change RV(verdict).
+  - Risks to a quorum that is stable now are returned in RV(risks) and shown as warnings. They do not change RV(verdict).
   - A quorum without a leader is a verdict, not an error. Brokers do not answer then, so the module takes O(request_timeout).
 options:
   window:
@@ -33,7 +33,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Check whether the metadata quorum is calm
+- name: Check whether the metadata quorum is stable
   streamops.kafka_recovery.kafka_quorum_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
   register: quorum
@@ -48,7 +48,7 @@ EXAMPLES = r"""
 RETURN = r"""
 verdict:
   description:
-    - V(calm) means one leader in one epoch all the time, and more than half of the voters (the leader is one of them) follow closely.
+    - V(stable) means one leader in one epoch all the time, and more than half of the voters (the leader is one of them) follow closely.
     - V(churning) means that within O(window) the leader or its epoch changed, a voter joined or left, a voter had another directory, or the log of a voter
       became shorter, which means that its disk was lost.
     - V(majority_behind) means that half of the voters or more are behind. A voter is behind when it has not fetched for 3 seconds, or lacks records
@@ -56,9 +56,9 @@ verdict:
     - V(no_leader) means that no leader answered at the end.
   returned: success
   type: str
-  sample: calm
+  sample: stable
 reasons:
-  description: Reasons for the verdict. With V(calm), voters that are behind, if any.
+  description: Reasons for the verdict. With V(stable), voters that are behind, if any.
   returned: success
   type: list
   elements: str

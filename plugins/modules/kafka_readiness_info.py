@@ -14,7 +14,7 @@ author: StreamOps (@streamops)
 description:
   - Reads with one login what M(streamops.kafka_recovery.kafka_permission_info), M(streamops.kafka_recovery.kafka_quorum_info) and
     M(streamops.kafka_recovery.kafka_partition_info) read, in this order. Use these modules to read only one of the three.
-  - If a required permission is missing, nothing else is read. If the metadata quorum is not calm, partitions are not read.
+  - If a required permission is missing, nothing else is read. If the metadata quorum is not stable, partitions are not read.
   - Only returns data. The role P(streamops.kafka_recovery.preflight#role) decides from it whether to stop.
 options:
   workdir:
@@ -81,7 +81,7 @@ quorum:
   description: What M(streamops.kafka_recovery.kafka_quorum_info) returns, from C(verdict) to C(unknown). V(null) if it was not read.
   returned: success
   type: dict
-  sample: {verdict: calm, reasons: [], leader_id: 101, leader_epoch: 4, looks: 13, pre_vote_supported: true, risks: [], unknown: []}
+  sample: {verdict: stable, reasons: [], leader_id: 101, leader_epoch: 4, looks: 13, pre_vote_supported: true, risks: [], unknown: []}
 partitions:
   description:
     - What M(streamops.kafka_recovery.kafka_partition_info) returns of partitions without a live leader, from C(count) to C(cluster_id).
@@ -149,7 +149,7 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
             quorum_file.write(module.workdir, params["cluster"], watched)
         for risk in watched["risks"]:
             module.ansible.warn(f"metadata quorum: {risk}")
-    if watched is not None and watched["verdict"] == quorum_stability.CALM:
+    if watched is not None and watched["verdict"] == quorum_stability.STABLE:
         partitions = readiness.partitions(cluster, wanted, limit=params["limit"], unknown=readiness.SOME)
         if partitions.warning:
             module.ansible.warn(partitions.warning)

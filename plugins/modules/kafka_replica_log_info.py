@@ -187,7 +187,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
     aggressive_ones,
     check_strategies,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
@@ -251,7 +251,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "brokers": found.brokers,
         "absent": [{"topic": topic, "partition": partition} for topic, partition in absent],
     }
-    sealed_jsonl.write(path, header, found.documents(named=set(wanted or ()), reassigning=sources.reassigning()))
+    landing_format.write(path, header, found.documents(named=set(wanted or ()), reassigning=sources.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
     preview = [
         {**replica_row(key, broker, log), "fenced": (key, broker) in found.fenced}

@@ -18,6 +18,8 @@ description:
     C(leader.replication.throttled.replicas) and C(follower.replication.throttled.replicas), partition by partition.
   - Writes the new and the previous values to a journal in the workdir first. O(state=absent) removes exactly the new values, also those of a killed run,
     and restores the previous rates. Values that others have set are reported in RV(others), and never changed.
+  - Throttles every partition that has a leader and a live replica that is out of sync, unless partitions are named. Named partitions are throttled even if
+    all replicas are in sync, for a reassignment that is about to start.
   - The throttle stays until O(state=absent), or until it expires (O(expires_after)). Reassignments do not change it.
   - M(streamops.kafka_recovery.kafka_partition_reassignment) has its own throttle. While it runs, this module changes the rate of that throttle, and
     removes nothing.
@@ -65,25 +67,6 @@ options:
       follower_rate:
         description: Its bytes per second as a follower. Default is O(broker_rates[].rate), then O(follower_rate).
         type: int
-  partitions:
-    description:
-      - The partitions to throttle. Default is every partition that has a leader and a live replica that is out of sync.
-      - Named partitions are throttled even if all replicas are in sync, for a reassignment that is about to start.
-      - Mutually exclusive with O(partitions_file) and O(throttled_replicas).
-    type: list
-    elements: dict
-    suboptions:
-      topic:
-        description: Name of the topic.
-        type: str
-        required: true
-      partition:
-        description: Number of the partition.
-        type: int
-        required: true
-  partitions_file:
-    description: JSON file that names the partitions, in the form of KIP-1275 or of KIP-460, as for other modules.
-    type: path
   throttled_replicas:
     description:
       - Replicas to throttle, whether they are in sync or not, as C(partition:broker), like in Kafka's configs.
@@ -128,6 +111,7 @@ options:
     default: 20
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
 attributes:

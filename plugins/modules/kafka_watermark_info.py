@@ -98,7 +98,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 
@@ -122,7 +122,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "unreachable_brokers": sorted(cluster.unreachable),
     }
     if not module.check_mode:
-        sealed_jsonl.write(path, header, found.rows())
+        landing_format.write(path, header, found.rows())
         if cluster.last_quorum is not None:
             quorum_file.write(module.workdir, params["cluster"], quorum_file.summarize(cluster.last_quorum))
     return {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 
 
@@ -26,7 +26,7 @@ def plan(
     policy, options = plan_files.policy_and_options(strategy, ranking, False, topic_strategies)
     counted: Counter[str] = Counter()
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
-        header = sealed_jsonl.check(file)
+        header = landing_format.check(file)
         cluster = landing_lines.read_cluster(header)
         with file.open("rb") as lines:
             rows = plan_files.sort_rows(worker.plan_row(line, file.stem, cluster, policy) for line in lines)

@@ -14,7 +14,7 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 
 # What becomes of an offline partition, and how many of 1,000 it befalls. Clusters differ: each draws its own weights around these.
@@ -65,7 +65,7 @@ def write_cluster(fleet: Fleet, number: int, folder: Path) -> int:
     """Write one cluster's landing file; return its size in bytes."""
     chance = random.Random(f"{fleet.seed}/{number}")
     header = {
-        "kind": "header", "schema": sealed_jsonl.SCHEMA, "cluster": fleet.names[number], "cluster_id": f"id-{fleet.seed}-{number}", "run_id": folder.name,
+        "kind": "header", "schema": landing_format.SCHEMA, "cluster": fleet.names[number], "cluster_id": f"id-{fleet.seed}-{number}", "run_id": folder.name,
         "collected_at": COLLECTED_AT, "backend": "compat", "options": {"duration": 30.0, "named": False},
         "eligible_leader_replicas_version": 0, "unreachable_brokers": [], "brokers": _brokers(fleet, chance),
     }  # fmt: skip
@@ -89,7 +89,7 @@ def write_healthy(fleet: Fleet, number: int, workdir: Path, days: int) -> int:
     for day in range(days):
         taken = FIRST_DAY + timedelta(days=day)
         header = {
-            "kind": "header", "schema": sealed_jsonl.SCHEMA, "cluster": fleet.names[number], "cluster_id": f"id-{fleet.seed}-{number}",
+            "kind": "header", "schema": landing_format.SCHEMA, "cluster": fleet.names[number], "cluster_id": f"id-{fleet.seed}-{number}",
             "run_id": taken.strftime("%Y-%m-%dT%H-%M-%SZ"), "collected_at": taken.strftime("%Y-%m-%dT%H:%M:%SZ"), "backend": "compat",
         }  # fmt: skip
         size += _write(folder / f"{header['run_id']}.jsonl", header, _watermarks(fleet, random.Random(f"{fleet.seed}/{number}/{day}"), day))

@@ -145,7 +145,7 @@ class Runner:
             cost.total[level] += total
 
     def _accept_the_rest(self, script: Script, random: Random, outcome: Outcome) -> None:
-        """The strategy aggressive on what balanced held back: its losses are scored, its bounds and orders judged."""
+        """The strategy aggressive on what balanced held: its losses are scored, its bounds and orders judged."""
         topics = [name for group in range(GROUPS) for name in history.group_topics(script.seed, group)]
         if any(state.leader < 0 for state in self._stage.states(topics).values()):
             recovery = Recovery(

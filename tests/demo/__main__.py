@@ -45,7 +45,7 @@ def main() -> int:
         told = run.recover("first") != 0
         for show in (story.survivors, story.choices, story.outcomes):
             show(console, run.workdir, "first")
-        console.print("Everything in west was held back: with one survivor silent, nobody can know which log is the best.\n")
+        console.print("Everything in west was held: with one survivor silent, nobody can know which log is the best.\n")
 
         console.rule(f"4. Broker {HANGING} of west answers again, broker 4 of east has finished coming back: the same command once more")
         west.cluster.resume(HANGING)

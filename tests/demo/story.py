@@ -53,8 +53,8 @@ def survivors(console: Console, workdir: Path, run_id: str) -> None:
 
 
 def choices(console: Console, workdir: Path, run_id: str) -> None:
-    """What was chosen and why, what was held back and why: one line per topic and reason."""
-    table = Table("cluster", "topic", "partitions", "decision", "why (first partition)", title="What was chosen, what was held back")
+    """What was chosen and why, what was held and why: one line per topic and reason."""
+    table = Table("cluster", "topic", "partitions", "decision", "why (first partition)", title="What was chosen, what was held")
     for cluster in CLUSTERS:
         plan = json.loads((workdir / "plans" / run_id / f"{cluster}.json").read_text())
         for decision, rows in (("elect", plan["partitions"]), ("hold", plan["held"])):

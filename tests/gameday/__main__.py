@@ -1,4 +1,4 @@
-"""`make gameday`: something breaks, you mend it, and are told how well."""
+"""`make gameday`: something breaks, you repair it, and are told how well."""
 
 from __future__ import annotations
 

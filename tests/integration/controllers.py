@@ -111,7 +111,7 @@ class Controllers:
     def wait_following(self) -> None:
         """Wait until all voters follow closely."""
         self.wait(
-            lambda found: quorum_stability.judge([quorum_stability.QuorumObservation(0.0, found)]) == (quorum_stability.CALM, []),
+            lambda found: quorum_stability.judge([quorum_stability.QuorumObservation(0.0, found)]) == (quorum_stability.STABLE, []),
             "followed by all voters",
         )
 

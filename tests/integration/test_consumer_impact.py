@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real groups and real transactional producers before and after an unclean election: who is hit, and whether the ready commands mend it."""
+"""Real groups and real transactional producers before and after an unclean election: who is hit, and whether the ready commands repair it."""
 
 from __future__ import annotations
 

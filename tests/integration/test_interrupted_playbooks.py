@@ -163,7 +163,7 @@ def test_what_was_not_reached_is_held_and_elected_by_the_next_run(prepared: Call
     )
     results = operator.read("results", "interrupted")
     assert [row["outcome"] for row in results["partitions"]] == ["elected", "held", "held", "held"]
-    assert all(row["reason_code"] == "interrupted" and row["reason"].startswith("SIGINT came") for row in results["partitions"][1:])
+    assert all(row["reason_code"] == "interrupted" for row in results["partitions"][1:])
     operator.in_order_again(before)
 
     result = operator.apply("1", "again")

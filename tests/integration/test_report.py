@@ -53,7 +53,7 @@ def test_a_recovery_is_reported_with_its_own_counts_and_times_twice_the_same(eas
     assert {affected["report", partition] for partition in range(4)} <= {"offline", "new_leader"}
     assert {affected["forked.none", partition] for partition in range(4)} == {"already_offline"}
     assert 'kafka_recovery_partitions{cluster="east",outcome="held"} 4.0' in textfile.read_text()
-    assert 'kafka_recovery_quorum_calm{cluster="east",verdict="calm"} 1.0' in textfile.read_text(), "as the snapshot found it"
+    assert 'kafka_recovery_quorum_stable{cluster="east",verdict="stable"} 1.0' in textfile.read_text(), "as the snapshot found it"
     assert document["operations"][0]["quorum"]["voters"] == len(east.cluster.controllers)
     assert result["summary"]["ingested"] == 2
 

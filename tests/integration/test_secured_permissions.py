@@ -93,7 +93,7 @@ def test_moving_and_throttling_take_more(fortress: Fortress, operator: Operator)
     assert sorted(missing(operator, **stages)) == sorted([ALTER, *configs]), "it includes DESCRIBE_CONFIGS"
     assert sorted(missing(operator, **stages, partitions=ORDERS)) == sorted([ALTER, *configs]), "redundancy is planned for all topics"
     read_orders = Acl("READ", "TOPIC", "orders")
-    assert sorted(missing(operator, stages=["gather", "reassign"], partitions=ORDERS)) == sorted([ALTER, GROUPS, read_orders])
+    assert sorted(missing(operator, stages=["collect", "reassign"], partitions=ORDERS)) == sorted([ALTER, GROUPS, read_orders])
     fortress.grant([ALTER, Acl("DESCRIBE", "TOPIC", "*"), configs[0], Acl("ALTER_CONFIGS", "TOPIC", "*")])
     assert missing(operator, **stages) == []
     assert operator.ask("kafka_readiness_info", **stages, limit=1)["permissions"] == {"missing": [], "unknown": []}

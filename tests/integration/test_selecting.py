@@ -79,7 +79,7 @@ def test_a_tenant_is_held_and_everything_else_is_recovered_once(damaged: Operato
     held = damaged.play(HOLDING, "held", allow_data_loss=True, tenant_prefix="acme.")
     assert held.returncode == 0, held
     for topic in TENANT:
-        assert f"Held back: {topic} 0, 1, 2, 3" in held.stdout, held
+        assert f"Held: {topic} 0, 1, 2, 3" in held.stdout, held
     assert outcomes(damaged.read("results", "held")["partitions"]).keys() == {"acmeville.orders", "orders.eu", "orders.us"}
     assert led(damaged) == {"acmeville.orders", "orders.eu", "orders.us"}
     assert damaged.states(*TENANT) == before

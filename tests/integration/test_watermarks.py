@@ -14,7 +14,7 @@ from integration.support import Operator, TopicPartition, by_partition, play
 from pyspark.sql import DataFrame
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import time_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 from rig import NewTopic
@@ -28,7 +28,7 @@ def take(west: Operator, run_id: str, check: bool = False, **params: Any) -> tup
     """Take a snapshot; return what the module says and the rows of the partitions."""
     answer = west.ask("kafka_watermark_info", check=check, **west.files(run_id), **params)
     path = Path(answer["path"])
-    assert sealed_jsonl.check(path)["cluster_id"] == west.cluster.cluster_id
+    assert landing_format.check(path)["cluster_id"] == west.cluster.cluster_id
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return answer, by_partition(row for row in rows if row["kind"] == "watermark")
 
@@ -139,7 +139,7 @@ def test_the_high_watermark_of_a_snapshot_proves_a_branch(east: Operator) -> Non
     folder = east.workdir / "healthy" / east.name
     for directory in (folder.parent, folder):
         directory.mkdir(mode=0o700)
-    sealed_jsonl.write(folder / "noon.jsonl", {**taken, "collected_at": "2026-11-21T12:00:00Z"}, rows)
+    landing_format.write(folder / "noon.jsonl", {**taken, "collected_at": "2026-11-21T12:00:00Z"}, rows)
     east.snapshot("1", [topic])
     proofs = [(one["partition"], proof) for one in east.documents("1") for proof in one["proofs"]]
     assert {(row["source"], row["name"], row["offset"]) for _, row in proofs} == {("healthy_snapshot", "noon", 120)}

@@ -115,7 +115,7 @@ def test_brokers_are_unfenced_or_silent_or_coming_back(course: Course) -> None:
 
 
 def test_the_quorum_is_calm_and_says_whether_it_canvasses_before_elections(course: Course) -> None:
-    assert course.quorum["verdict"] == "calm"
+    assert course.quorum["verdict"] == "stable"
     assert course.quorum["pre_vote_supported"] is course.cell.pre_vote
 
 

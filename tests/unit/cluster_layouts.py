@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, layout_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import reassignment_files
 
 Row = dict[str, Any]
@@ -59,7 +59,7 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
     """Write the layout file of a cluster."""
     path = workdir / layout_file.FOLDER / run_id / f"{cluster}{layout_file.SUFFIX}"
     path.parent.mkdir(parents=True, exist_ok=True)
-    sealed_jsonl.write(path, {**layout_file.header(cluster, f"id-of-{cluster}", run_id, COLLECTED), **header}, rows)
+    landing_format.write(path, {**layout_file.header(cluster, f"id-of-{cluster}", run_id, COLLECTED), **header}, rows)
     return path
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import snapshot_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 
 CLUSTER_ID, TOPIC_ID = "5L6g3nShT-eMCtK--X86sw", "3rCxnsJbS1mYcVG5OAoIqQ"
 
@@ -71,5 +71,5 @@ def write(
         "backend": "compat",
         "eligible_leader_replicas_version": elr_version,
     }
-    sealed_jsonl.write(path, header, rows)
+    landing_format.write(path, header, rows)
     return path

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench import plain
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 
 Rows = list[dict[str, Any]]
 RUN = "run-1"
@@ -212,7 +212,7 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
     path.parent.mkdir(parents=True, exist_ok=True)
     fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": GATHERED}
     documents = documents_of(row for row in all_rows if row["kind"] != "broker")
-    sealed_jsonl.write(
+    landing_format.write(
         path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": brokers, **header}, documents
     )
     return path

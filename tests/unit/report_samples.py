@@ -31,13 +31,13 @@ RUN = "2026-11-21T02-47-10Z"
 LOOKED_AT = "2026-11-21T02:51:30Z"
 WORKDIR = Path("/var/lib/kafka-recovery")
 FORKED = (
-    "held: nothing proves which branch is committed: start or mend broker 1, with its disk. Strategy aggressive gives up broker 3's offsets 48102 to 48190; "
+    "held: nothing proves which branch is committed: start or repair broker 1, with its disk. Strategy aggressive gives up broker 3's offsets 48102 to 48190; "
     "broker 2 holds the best log: it ends at offset 48211, last written in leader epoch 7; broker 3's log parts from it at offset 48102, so electing it "
     "truncates broker 3's offsets 48102 to 48190; it has had no leader since 2026-11-21T02:41:07Z, when the ISR was [1]; broker 1 has been silent for 341 s"
 )
 PREFIX = "broker 3 holds the best log: it ends at offset 90311, last written in leader epoch 12; broker 2's log (to offset 90170) is a prefix of it"
 GONE = (
-    "held: no replica is on a live broker that answers: start or mend brokers 4, 5, with their disks; broker 4 has been silent for 512 s, "
+    "held: no replica is on a live broker that answers: start or repair brokers 4, 5, with their disks; broker 4 has been silent for 512 s, "
     "broker 5 has been silent for 498 s"
 )
 
@@ -279,7 +279,7 @@ def operation() -> dict[str, Any]:
             "bytes_behind": 7_000_000,
         },
         "throttles": {"run": 5, "standing": 2, "left_over": 5},
-        "quorum": {"observed_at": "2026-11-21T02:56:00Z", "verdict": "calm", "leader_epoch": 4, "voters": 3, "voters_behind": 1},
+        "quorum": {"observed_at": "2026-11-21T02:56:00Z", "verdict": "stable", "leader_epoch": 4, "voters": 3, "voters_behind": 1},
     }
 
 

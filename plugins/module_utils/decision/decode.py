@@ -175,7 +175,7 @@ def _with_failed_disks(logs: Sequence[Log], offline: Collection[int]) -> Sequenc
 
 
 def read_header(header: Mapping[str, Any]) -> ClusterHeader:
-    """Return the facts of a landing file's header that decisions use. `formats.sealed_jsonl` has checked its names.
+    """Return the facts of a landing file's header that decisions use. `formats.landing_format` has checked its names.
 
     Raises DocumentError if it is damaged.
     """

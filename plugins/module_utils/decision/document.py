@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence documents: what was gathered about one partition, and what the header says of its cluster. `decode.py` reads them.
+"""Evidence documents: what was collected about one partition, and what the header says of its cluster. `decode.py` reads them.
 
 Offsets and epochs are Kafka's; times are milliseconds since 1970. None stands for what was not read.
 """
@@ -80,7 +80,7 @@ class Log(NamedTuple):
 
     @property
     def gone(self) -> bool:
-        """Whether the controller cannot elect this replica before its broker or its disk is mended."""
+        """Whether the controller cannot elect this replica before its broker or its disk is repaired."""
         return self.broker_state == FENCED or self.disk_failed
 
 

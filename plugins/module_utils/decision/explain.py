@@ -182,7 +182,7 @@ def _corrupt(decision: Decision) -> Iterator[str]:
 def _fenced(decision: Decision) -> Iterator[str]:
     """Yield what fenced brokers hold that answered, and what to do about those that hold more than the winner."""
     relations, unsure = {row.other.broker_id: row for row in decision.fenced}, brokers_of(decision.hidden_forks)
-    repair = "mend its connection to the controllers first"
+    repair = "repair its connection to the controllers first"
     for log in decision.lost:
         broker, row = log.broker_id, relations.get(log.broker_id)
         if not log.answered:

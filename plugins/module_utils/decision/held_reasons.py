@@ -54,13 +54,13 @@ def _repairs(logs: Collection[Log]) -> Iterator[str]:
     if returning:
         yield f"wait for {broker_list(returning)} to come back"
     if silent:
-        yield f"mend {broker_list(silent)} (alive, but {plural(len(silent), 'does', 'do')} not answer for this partition)"
+        yield f"repair {broker_list(silent)} (alive, but {plural(len(silent), 'does', 'do')} not answer for this partition)"
     if cut_off:
-        yield f"mend the connection of {broker_list(cut_off)} to the controllers ({plural(len(cut_off), 'it answers', 'they answer')})"
+        yield f"repair the connection of {broker_list(cut_off)} to the controllers ({plural(len(cut_off), 'it answers', 'they answer')})"
     if disks:
         yield f"bring the {plural(len(disks), 'disk', 'disks')} of {broker_list(disks)} back"
     if others:
-        yield f"start or mend {broker_list(others)}, with {plural(len(others), 'its disk', 'their disks')}"
+        yield f"start or repair {broker_list(others)}, with {plural(len(others), 'its disk', 'their disks')}"
 
 
 def _alarms(decision: Decision) -> str:
@@ -85,12 +85,12 @@ def _wait_for_clean_leader(decision: Decision, cluster: ClusterHeader) -> str:
     then = f"then elects broker {broker} by itself" if doubt is None else f"may then elect broker {broker} by itself: {doubt}"
     silent = any(log.silent for log in decision.evidence.logs if log.broker_id == broker)
     # A live broker that could lead would have been elected already, so to wait may not be enough.
-    mend = f". If it stays so, mend broker {broker} or its disk" if silent else ""
-    return f"wait, the controller {then}{mend}. Strategy aggressive does not wait"
+    repair = f". If it stays so, repair broker {broker} or its disk" if silent else ""
+    return f"wait, the controller {then}{repair}. Strategy aggressive does not wait"
 
 
 def _wait_for_elr(decision: Decision, _cluster: ClusterHeader) -> str:
-    """Return what brings each member back. The strategy balanced waits only for what may be read or mended soon."""
+    """Return what brings each member back. The strategy balanced waits only for what may be read or repaired soon."""
     unheard = decision.evidence.unheard
     logs = [log for log in decision.evidence.logs if log.broker_id in unheard]
     steps = ", and ".join(_repairs(logs)) or f"start {broker_list(unheard)}"
@@ -129,7 +129,7 @@ def _fenced_broker_holds_more(decision: Decision, _cluster: ClusterHeader) -> st
     them, they = plural(len(more), "it", "them"), plural(len(more), "it", "they")
     effect = _aggressive(decision, plural(len(more), "gives its offsets up", "gives their offsets up"))
     return (
-        f"mend the connection of {broker_list(more)} to the controllers, or stop {them} if {they} will not come back, and collect the evidence again. "
+        f"repair the connection of {broker_list(more)} to the controllers, or stop {them} if {they} will not come back, and collect the evidence again. "
         f"{effect}"
     )
 
@@ -160,7 +160,7 @@ def _given_up(decision: Decision) -> str:
 
 def _weak(decision: Decision, _cluster: ClusterHeader) -> str:
     return (
-        f"which log is best is not known without the last-written epoch of {broker_list(decision.unwritten)}: mend what probe_error in the landing "
+        f"which log is best is not known without the last-written epoch of {broker_list(decision.unwritten)}: repair what probe_error in the landing "
         f"file names, and collect the evidence again. {_aggressive(decision, 'elects the best by what is known')}"
     )
 

@@ -189,7 +189,7 @@ class Recovery:
         self.warnings += order_warnings(self._cluster, self._left_behind(), self._journal_path)
 
     def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:
-        """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows life.
+        """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows signs of life.
 
         Decisions that `elect` changes keep the limits, too. Raises RecoveryError if the journal cannot be used, ClusterError if the cluster does not
         answer.

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 class Entry:
     """One partition to elect: the designated leader, the order that puts live replicas best-first, and what the decision was based on.
 
-    `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, if the broker stated it.
+    `survivors`: broker id → (last_written_epoch, log_end_offset) as collected; `broker_epochs`: broker id → its broker epoch, if the broker stated it.
     `isr` and so on: the brokers that the controller would have elected by itself (KIP-966), and may have elected meanwhile.
     `evidence_word`: the kind of evidence, DESIGNATED_BY_HAND without a plan. `ranking`: as the plan has it. `named_in_request`: whether the request named
     the partition, which consents to its loss; `named` in the plan. `live_evidence`: the evidence that was collected again before the election, which

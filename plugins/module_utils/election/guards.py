@@ -62,19 +62,19 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     state = live.states.get(entry.key)
     if state is None or state.topic_id != entry.topic_id:
         return Result.of(
-            entry, Outcome.STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created again since the evidence was gathered"
+            entry, Outcome.STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created again since the evidence was collected"
         )
     if has_live_leader(state, live.unfenced):
         since = _elected_since(entry, state, live.elr)
         return Result.of(entry, Outcome.ALREADY_ONLINE, since.code, already_leads(state.leader, since.sentence), state.leader)
     moved = _moved(entry, live, state)
     if moved is not None:
-        return Result.of(entry, Outcome.STALE, moved.code, f"{moved.sentence}; gather the evidence again")
+        return Result.of(entry, Outcome.STALE, moved.code, f"{moved.sentence}; collect the evidence again")
     if live.original(entry.key) != entry.replicas and entry.replicas not in live.ours.get(entry.key, ()):
         # The run that set this order restores the one before it. Two runs must not take each other's order for the original.
         reason = (
             f"its replicas stand in the order {list(state.replicas)}, not {list(entry.replicas)} as they did: another run is electing it, "
-            "or was killed while it did (then run that one again, in its own workdir), or another tool gave it a new order; gather the evidence again"
+            "or was killed while it did (then run that one again, in its own workdir), or another tool gave it a new order; collect the evidence again"
         )
         return Result.of(entry, Outcome.STALE, ReasonCode.OTHER_ORDER, reason)
     changed = None if entry.designated_by_hand else _decided_otherwise(entry, live, state)

@@ -105,7 +105,7 @@ class LeaderElection:
         self._hold(NOT_ALLOWED)
 
     def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:
-        """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows life."""
+        """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows signs of life."""
         keys = self._would_be_elected()
 
         def predicted() -> int:

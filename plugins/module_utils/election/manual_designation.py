@@ -96,7 +96,7 @@ def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], durat
     ]
     warnings = {
         "committed records are given up": [text for entry in entries for text in _proven(entry, costs[entry.key])],
-        "fenced brokers hold more, mend their connection to the controllers first": [
+        "fenced brokers hold more, repair their connection to the controllers first": [
             text for entry in entries for text in _fenced(entry, costs[entry.key])
         ],
         "plans would decide otherwise": [text for entry in entries for text in _doubts(entry, decisions[entry.key])],

@@ -27,19 +27,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 # {plan} is the path of the cluster's plan. The command is shown next to the sentence.
 WAIT = {
-    "reassignment_in_progress": "the reassignment cannot complete without a leader: end it as {plan} says, then look again",
-    "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
-    "wait_for_clean_leader": "wait for the broker that is coming back: the controller may elect it by itself. Then look again",
+    "reassignment_in_progress": "the reassignment cannot complete without a leader: end it as {plan} says, then plan again",
+    "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then plan again",
+    "wait_for_clean_leader": "wait for the broker that is coming back: the controller may elect it by itself. Then plan again",
 }
 DISK = {
     "incomplete": (
-        "read in {plan} what is missing: start or mend the brokers that did not answer, or remove the reason why logs could not be compared "
-        "(kafka_recovery_duration, cleanup.policy, rights), then look again. If evidence contradicts itself and stays so, designate the leader by hand"
+        "read in {plan} what is missing: start or repair the brokers that did not answer, or remove the reason why logs could not be compared "
+        "(kafka_recovery_duration, cleanup.policy, rights), then plan again. If evidence contradicts itself and stays so, designate the leader by hand"
     ),
-    "fenced_broker_holds_more": "mend the connection of the fenced broker to the controllers, or stop it if it will not come back, then look again",
-    "wait_for_elr": "do what {plan} says for each broker that is waited for, then look again",
+    "fenced_broker_holds_more": "repair the connection of the fenced broker to the controllers, or stop it if it will not come back, then plan again",
+    "wait_for_elr": "do what {plan} says for each broker that is waited for, then plan again",
     "no_survivor": (
-        "start a broker that holds a replica, with its disk, or mend the connection of one that runs cut off from the controllers, then look again"
+        "start a broker that holds a replica, with its disk, or repair the connection of one that runs cut off from the controllers, then plan again"
     ),
     "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
 }
@@ -58,7 +58,7 @@ ELECT = {
 DISKS_FIRST = "first try to start the lost brokers with their disks. If that is impossible, "
 FORCE = {
     "ahead_of_controller": (
-        "look again; if it stays, the metadata quorum has lost epochs that it issued: find out how, before you elect the partitions by their names"
+        "plan again; if it stays, the metadata quorum has lost epochs that it issued: find out how, before you elect the partitions by their names"
     ),
     "must_be_named": (
         "read in {plan} why: a log is damaged, proofs contradict each other, committed records are proven to be lost, or it is __transaction_state. "
@@ -66,7 +66,7 @@ FORCE = {
     ),
     "weak": (
         DISKS_FIRST
-        + "read in {plan} whose last-written epoch could not be read, and mend that. Else force the election of the best log by what is known"
+        + "read in {plan} whose last-written epoch could not be read, and repair that. Else force the election of the best log by what is known"
     ),
     "retention_gap": (
         DISKS_FIRST + "read in {plan} which logs have no offset in common, and find out which broker left the ISR last "

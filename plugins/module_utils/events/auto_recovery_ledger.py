@@ -20,6 +20,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     private_directory,
@@ -29,6 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import Key, event_time
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovery_limits import PARTITIONS, broker_ids, exceeded_limits
 
 FOLDER = "incidents"
 HOUR = 3600.0
@@ -134,16 +136,14 @@ def objections(plan: Mapping[str, Any], limits: AutoRecoveryLimits, allow_data_l
             f"evidence: {len(others)} of {len(rows)} partitions would be elected on other evidence than {AUTOMATIC_EVIDENCE}, first "
             f"{first['topic']}-{first['partition']} ({first['evidence']}): review the plan, and apply it by hand"
         )
-    if len(rows) > limits.max_partitions:
-        reasons.append(
-            f"blast_radius: {len(rows)} partitions would be elected, and kafka_recovery_auto_max_partitions is {limits.max_partitions}"
-        )
     offline = [row["broker_id"] for row in plan["brokers"] if row["broker_state"] != UNFENCED]
-    if len(offline) > limits.max_offline_brokers:
-        reasons.append(
-            f"blast_radius: {len(offline)} brokers are offline ({', '.join(map(str, offline[:20]))}), and kafka_recovery_auto_max_offline_brokers is "
-            f"{limits.max_offline_brokers}"
+    for exceeded in exceeded_limits(len(rows), len(offline), limits.max_partitions, limits.max_offline_brokers):
+        excess = (
+            f"{count(len(rows), 'partition')} would be elected"
+            if exceeded.option == PARTITIONS
+            else f"{count(len(offline), 'broker')} {verb(len(offline), 'is', 'are')} offline ({broker_ids(offline)})"
         )
+        reasons.append(f"blast_radius: {excess}, and kafka_recovery_auto_{exceeded.option} is {exceeded.limit}")
     return reasons
 
 

@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     Optional,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import FOLDER, SUFFIX, time_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 # A rate over less than half a minute is not reliable. Over ten minutes it is the present rate of the topic's producers.
@@ -108,7 +108,7 @@ class _Archive:
             return
         for path in names:
             try:
-                yield time_of(path.name) or _collected_at(sealed_jsonl.header_of(path)), path
+                yield time_of(path.name) or _collected_at(landing_format.header_of(path)), path
             except RecoveryError as problem:
                 self._problems[path.name] = str(problem)
 
@@ -161,7 +161,7 @@ class _Archive:
         return self._read[index]
 
     def _usable(self, path: Path) -> _Snapshot:
-        header = sealed_jsonl.check(path)
+        header = landing_format.check(path)
         if header["cluster_id"] != self.cluster_id:
             raise RecoveryError(f"it is of cluster {header['cluster_id']}, but this cluster is {self.cluster_id}")
         rows: dict[TopicPartition, Row] = {}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The layout file: brokers, replicas and their sizes of one cluster, `<workdir>/layout/<run_id>/<cluster>.jsonl`. Pure: no I/O, no client.
 
-JSON lines between a header and a seal, written by `sealed_jsonl.write` and checked by `sealed_jsonl.check`, as landing files are. The header has
+JSON lines between a header and a seal, written by `landing_format.write` and checked by `landing_format.check`, as landing files are. The header has
 `"content": "layout"`. Every row has all fields of its kind:
 
 - `{"kind": "broker", "broker_id", "broker_state", "rack", "usable_bytes", "total_bytes"}`, one for each broker that is registered or
@@ -36,7 +36,7 @@ class Disk(NamedTuple):
 
 
 def header(cluster: str, cluster_id: str, run_id: str, collected_at: str) -> dict[str, str]:
-    """Return the header of a layout file, for `sealed_jsonl.write`. `collected_at`: as `timestamps.utc_now` returns it."""
+    """Return the header of a layout file, for `landing_format.write`. `collected_at`: as `timestamps.utc_now` returns it."""
     return {
         "content": CONTENT,
         "cluster": cluster,

@@ -312,7 +312,7 @@ def _missing(repository: Repository, folder: str, files: Mapping[str, bytes]) ->
 def _proposal_message(run_id: str, plans: Mapping[str, Mapping[str, Any]]) -> str:
     lines = [f"Recovery {run_id}: {sum(len(plan['partitions']) for plan in plans.values())} partitions to elect", ""]
     lines += [
-        f"{cluster}: {len(plan['partitions'])} to elect, {len(plan['held'])} held back, plan {plan['plan_id']}, sha256 {plan['sha256']}"
+        f"{cluster}: {len(plan['partitions'])} to elect, {len(plan['held'])} held, plan {plan['plan_id']}, sha256 {plan['sha256']}"
         for cluster, plan in plans.items()
     ]
     return "\n".join(lines) + "\n"

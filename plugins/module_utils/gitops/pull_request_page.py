@@ -41,11 +41,11 @@ def page(plans: Sequence[Plan], run_id: str, apply: Sequence[str]) -> bytes:
     lines = [f"# Recovery {code(run_id)}", ""]
     lines += [
         f"**Merging this approves the election of {count(elect, 'partition')} in {count(len(plans), 'cluster')}.** "
-        f"{count(held, 'partition')} {'is' if held == 1 else 'are'} held back and stay{'s' if held == 1 else ''} without a leader.",
+        f"{count(held, 'partition')} {'is' if held == 1 else 'are'} held and stay{'s' if held == 1 else ''} without a leader.",
         "What the elected replicas do not hold is given up. The figures below are those of the plan files; nothing else is applied.",
         "",
     ]
-    lines += table(["cluster", "elect", "held back", "online already", "loss by electing"], map(_overview, plans), numbers=(1, 2, 3))
+    lines += table(["cluster", "elect", "held", "online already", "loss by electing"], map(_overview, plans), numbers=(1, 2, 3))
     lines += ["", "After the merge:", "", *apply, ""]
     for plan in plans:
         lines += _cluster(plan, len(plans))

@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP, PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
@@ -200,7 +200,7 @@ def _evidence(
     """Return from a landing file the high watermarks by partition and broker, the committed offsets by group and partition, and a text that names
     the partitions whose documents are damaged."""
     check_inside(workdir, path)
-    header = sealed_jsonl.check(path)
+    header = landing_format.check(path)
     if header["cluster_id"] != cluster_id:
         raise RecoveryError(f"it was collected from cluster {header['cluster_id']}")
     marks: dict[tuple[TopicPartition, int], int] = {}

@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.sh
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 
 CLUSTER, TOPIC, GROUP = "CLUSTER", "TOPIC", "GROUP"
-GATHER, ISR_HISTORY, ELECT, NATIVE, REASSIGN, THROTTLE = "gather", "isr_history", "elect", "native", "reassign", "throttle"
+COLLECT, ISR_HISTORY, ELECT, NATIVE, REASSIGN, THROTTLE = "collect", "isr_history", "elect", "native", "reassign", "throttle"
 OF_MOVES = frozenset({REASSIGN, THROTTLE})  # for all topics, whichever partitions were selected
 ALL = "*"
 # Each of these operations implies DESCRIBE, without an ACL for it (Kafka's Authorizer interface).
@@ -34,7 +34,7 @@ class Need(NamedTuple):
     required: bool = True
 
 
-LAST_BATCHES = Need(GATHER, "READ", TOPIC, "the last batches of survivors' logs")
+LAST_BATCHES = Need(COLLECT, "READ", TOPIC, "the last batches of survivors' logs")
 # GetReplicaLogInfo returns log ends only. That suffices for KIP-1275, but such evidence is weak.
 NATIVE_LAST_BATCHES = LAST_BATCHES._replace(
     purpose="the last batches of survivors' logs; without them all evidence is weak, which strategy balanced does not elect on",
@@ -42,14 +42,14 @@ NATIVE_LAST_BATCHES = LAST_BATCHES._replace(
 )
 NEEDS = (
     Need(
-        GATHER,
+        COLLECT,
         "DESCRIBE",
         CLUSTER,
         "the metadata quorum, which shows which brokers come back and which are lost, and reassignments under way",
     ),
-    Need(GATHER, "DESCRIBE", TOPIC, "states of partitions, and log ends of their replicas"),
+    Need(COLLECT, "DESCRIBE", TOPIC, "states of partitions, and log ends of their replicas"),
     LAST_BATCHES,
-    Need(GATHER, "DESCRIBE", GROUP, "committed offsets, which can prove a branch where logs fork", required=False),
+    Need(COLLECT, "DESCRIBE", GROUP, "committed offsets, which can prove a branch where logs fork", required=False),
     Need(
         ISR_HISTORY, "CLUSTER_ACTION", CLUSTER, "the controllers' metadata log, which shows which broker left the ISR last", required=False
     ),

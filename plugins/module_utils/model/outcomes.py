@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 LABELS = {
     Outcome.FAILED: "failed",
     Outcome.STALE: "stale, the cluster had moved on",
-    Outcome.HELD: "held back",
+    Outcome.HELD: "held",
     Outcome.CLEAN_LEADER: "came back clean",
     Outcome.ELECTED: "elected",
     Outcome.ALREADY_ONLINE: "online already",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blast radius: limits of one recovery, and checks that brokers which an operator names as lost show no life.
+"""Blast radius: limits of one recovery, and checks that brokers which an operator names as lost show no signs of life.
 
 The rules are pure. Only `check`, `find_violations` and `watch_brokers` send requests to the cluster.
 """
@@ -15,14 +15,18 @@ from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovery_limits import (
+    MAX_OFFLINE_BROKERS,
+    MAX_PARTITIONS,
+    PARTITIONS,
+    broker_ids,
+    exceeded_limits,
+)
 
-# More than two brokers usually lead. A whole big cluster has more.
-MAX_PARTITIONS = 10_000
-# With three replicas, a partition that can be recovered has lost two. More brokers at once are probably cut off, not lost.
-MAX_OFFLINE_BROKERS = 2
 # Kafka's default of broker.session.timeout.ms: the controller fences a broker that has been silent for so long.
 SILENCE_SECONDS = 9.0
 # A live broker fetches the metadata log at least every 0.5 s, and finds a new leader of the quorum within seconds.
@@ -68,17 +72,18 @@ def limit_violations(partitions: int, offline: Collection[int], limits: BlastRad
     `cluster`: its name in the inventory, None if no playbook sets these limits. The remedy then names the module's option.
     """
     reasons = []
-    if partitions > limits.max_partitions:
-        reasons.append(
-            f"{partitions} partitions would be elected, and max_partitions is {limits.max_partitions}: "
-            f"to allow so many, {_setting('max_partitions', partitions, cluster)}"
-        )
-    if partitions and len(offline) > limits.max_offline_brokers:
-        reasons.append(
-            f"{len(offline)} brokers are offline ({_ids(offline)}), and max_offline_brokers is {limits.max_offline_brokers}: this looks like a "
-            "network partition, not broker loss, and they return with their records; "
-            f"if they are lost, {_setting('max_offline_brokers', len(offline), cluster)}"
-        )
+    for exceeded in exceeded_limits(partitions, len(offline), limits.max_partitions, limits.max_offline_brokers):
+        setting = _setting(exceeded.option, exceeded.needed, cluster)
+        if exceeded.option == PARTITIONS:
+            reasons.append(
+                f"{count(partitions, 'partition')} would be elected, and {exceeded.option} is {exceeded.limit}: to allow so many, {setting}"
+            )
+        else:
+            reasons.append(
+                f"{count(len(offline), 'broker')} {verb(len(offline), 'is', 'are')} offline ({broker_ids(offline)}), and {exceeded.option} is "
+                f"{exceeded.limit}: this looks like a network partition, not broker loss, and they return with their records; "
+                f"if they are lost, {setting}"
+            )
     return reasons
 
 
@@ -87,7 +92,7 @@ def _setting(option: str, number: int, cluster: str | None) -> str:
 
 
 def signs_of_life(broker: BrokerLiveness) -> list[str]:
-    """Return the reasons why a broker cannot count as lost, as parts of a sentence; empty if it shows no life.
+    """Return the reasons why a broker cannot count as lost, as parts of a sentence; empty if it shows no signs of life.
 
     Silence counts after SILENCE_SECONDS, and only if the quorum kept its leader during the watch.
     """
@@ -106,9 +111,9 @@ def signs_of_life(broker: BrokerLiveness) -> list[str]:
 
 
 def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[int]) -> list[str]:
-    """Return a sentence for each broker in `lost` (ids) that shows life, and for each broker without life that is not in `lost`.
+    """Return a sentence for each broker in `lost` (ids) that shows signs of life, and for each broker without signs of life that is not in `lost`.
 
-    The list must be complete: a broker that is offline and not on it is expected back with its records. A broker that shows life
+    The list must be complete: a broker that is offline and not on it is expected back with its records. A broker that shows signs of life
     need not be named: partitions that it could lead without loss wait for it.
     """
     reasons = []
@@ -170,7 +175,7 @@ def check(
     predicted: Callable[[], int],
     limits: BlastRadiusLimits,
 ) -> None:
-    """Raise RecoveryError if an election exceeds the limits, or if the lost brokers are not exactly those without life.
+    """Raise RecoveryError if an election exceeds the limits, or if the lost brokers are not exactly those without signs of life.
 
     Parameters and other errors are those of `find_violations`.
     """
@@ -206,11 +211,6 @@ def find_violations(
     if limits.lost_brokers:
         reasons += lost_broker_mismatches(watch_brokers(cluster, limits.lost_brokers, replicas), limits.lost_brokers)
     return reasons
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    ids = sorted(brokers)
-    return ", ".join(map(str, ids[:20])) + (", …" if len(ids) > 20 else "")
 
 
 def argument_spec() -> dict[str, Any]:

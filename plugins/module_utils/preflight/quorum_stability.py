@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, QuorumAccessError, Replica, behind
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import join_ids
 
-CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
+STABLE, CHURNING, NO_LEADER, MAJORITY_BEHIND = "stable", "churning", "no_leader", "majority_behind"
 
 POLL_SECONDS = 0.25
 
@@ -32,7 +32,7 @@ class QuorumObservation(NamedTuple):
 
 
 class Stability(NamedTuple):
-    """`verdict`: CALM, CHURNING, NO_LEADER or MAJORITY_BEHIND. `reasons`: sentences; with CALM, the voters that are behind."""
+    """`verdict`: STABLE, CHURNING, NO_LEADER or MAJORITY_BEHIND. `reasons`: sentences; with STABLE, the voters that are behind."""
 
     verdict: str
     reasons: list[str]
@@ -95,7 +95,7 @@ def resume_watch(cluster: QuorumSource, before: Mapping[str, Any], window: float
 
 
 def judge(observations: Sequence[QuorumObservation]) -> Stability:
-    """Return the verdict over some observations, oldest first. In doubt it is not CALM.
+    """Return the verdict over some observations, oldest first. In doubt it is not STABLE.
 
     A missing answer between two observations of the same epoch does no harm: epochs only grow, so there was no other leader.
     """
@@ -111,17 +111,17 @@ def judge(observations: Sequence[QuorumObservation]) -> Stability:
     reasons = [f"voter {voter.replica_id} {reason}" for voter in voters if (reason := behind(voter, last.quorum.leader_id)) is not None]
     if 2 * (len(voters) - len(reasons)) <= len(voters):
         return Stability(MAJORITY_BEHIND, [f"{len(reasons)} of {len(voters)} voters are behind", *reasons])
-    return Stability(CALM, reasons)
+    return Stability(STABLE, reasons)
 
 
 def require_stable_quorum(cluster: QuorumSource, before: Mapping[str, Any], window: float) -> None:
     """Raise RecoveryError unless the quorum has stayed stable since the observation `before`. Parameters and other errors: `resume_watch`."""
     observations = resume_watch(cluster, before, window)
     verdict = judge(observations)
-    if verdict.verdict != CALM:
+    if verdict.verdict != STABLE:
         seen = f"seen in {observations[-1].seconds:.1f} s: {'; '.join(verdict.reasons)}"
         raise RecoveryError(
-            f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; fix the controllers, then run again"
+            f"nothing was elected: the metadata quorum is not stable ({verdict.verdict}), {seen}; fix the controllers, then run again"
         )
 
 

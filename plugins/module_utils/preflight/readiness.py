@@ -53,8 +53,8 @@ class Found(NamedTuple):
 
 def stage_arguments() -> dict[str, Any]:
     """Return the argument spec of the option `stages`: the stages of `acls.NEEDS` that an operator names."""
-    stages = [acls.GATHER, acls.REASSIGN, acls.THROTTLE]
-    return {"stages": {"type": "list", "elements": "str", "choices": stages, "default": [acls.GATHER]}}
+    stages = [acls.COLLECT, acls.REASSIGN, acls.THROTTLE]
+    return {"stages": {"type": "list", "elements": "str", "choices": stages, "default": [acls.COLLECT]}}
 
 
 def permissions(
@@ -68,9 +68,9 @@ def permissions(
     Raises ClusterError if no broker answers, BackendError if the cluster does not offer the backend that `params` name.
     """
     stages = list(params["stages"])
-    if acls.GATHER in stages and params["controller_bootstrap_servers"]:
+    if acls.COLLECT in stages and params["controller_bootstrap_servers"]:
         stages.append(acls.ISR_HISTORY)
-    if acls.GATHER in stages or params["elect"]:
+    if acls.COLLECT in stages or params["elect"]:
         cluster.negotiate_backend(params["backend"], backend_selection.Numbers.from_params(params))
         if cluster.backend == backend_selection.NATIVE:
             # KIP-1275 requires these ACLs also for its election. It reorders no replicas, so ALTER is not needed.

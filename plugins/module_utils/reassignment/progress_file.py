@@ -17,7 +17,12 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    read_regular,
+    safe_name,
+    work_file,
+    write_private,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
 
@@ -60,3 +65,15 @@ def line_of(path: Path, run_id: str) -> str | None:
     except (OSError, ValueError):
         return None
     return printable(content["line"]) if content["run_id"] == run_id else None
+
+
+def interrupted_run(workdir: Path, cluster: str, run_id: str) -> str:
+    """Return the id of the last run that moved replicas if its moves did not end; empty if it is this run, or its moves are not known."""
+    try:
+        content = strict_json.parse(read_regular(path_of(str(workdir), cluster), follow=False))
+        strict_json.check(content, {"run_id": strict_json.Name(), "ended": bool})
+        earlier = safe_name("run_id", content["run_id"])
+    except (OSError, ValueError, RecoveryError):
+        return ""
+    moves = workdir / "reassignments" / earlier / f"{cluster}.json"
+    return earlier if not content["ended"] and earlier != run_id and moves.is_file() else ""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, layout_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -156,7 +156,7 @@ def write_layout(cluster: ReassignmentAdmin, workdir: Path, name: str, run_id: s
     disks = {broker: layout_file.Disk(found.usable_bytes, found.total_bytes) for broker, found in log_dirs.items()}
     brokers = cluster.broker_states({broker for state in states for broker in state.replicas})
     rows = [*layout_file.broker_rows(brokers, disks), *layout_file.partition_rows(states, ongoing.keys(), configs, sizes)]
-    sealed_jsonl.write(path, layout_file.header(name, cluster.cluster_id, run_id, collected_at), rows)
+    landing_format.write(path, layout_file.header(name, cluster.cluster_id, run_id, collected_at), rows)
     problem = configs.problem()
     return path, [*_refusals(log_dirs), *([problem] if problem else [])]
 

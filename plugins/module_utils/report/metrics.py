@@ -22,7 +22,7 @@ except ImportError:  # common.optional_imports names what is missing
     Collector = object  # type: ignore[misc, assignment]
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import CALM
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import STABLE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED, WITHOUT_LEADER
@@ -249,10 +249,10 @@ def _throttle_metrics(throttles: Found) -> Iterator[Metric]:
 
 def _quorum_metrics(quorums: Found) -> Iterator[Metric]:
     yield _gauge(
-        "quorum_calm",
-        "1 if the metadata quorum was calm when a run last asked for it, else 0.",
+        "quorum_stable",
+        "1 if the metadata quorum was stable when a run last asked for it, else 0.",
         ("cluster", "verdict"),
-        (((cluster, found["verdict"]), int(found["verdict"] == CALM)) for cluster, found in quorums),
+        (((cluster, found["verdict"]), int(found["verdict"] == STABLE)) for cluster, found in quorums),
     )
     yield _gauge(
         "quorum_voters",

@@ -15,7 +15,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, count, number
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import plain_rows, recovery_queries, risk_queries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.scope import LIMITS, Wanted
@@ -82,8 +82,8 @@ def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lo
         raise RecoveryError(f"what_if_brokers: there is no healthy snapshot in {wanted.workdir}; collect one with the playbook snapshot")
     for path in paths:
         try:
-            sealed_jsonl.check(path)
-        except sealed_jsonl.SnapshotError as error:
+            landing_format.check(path)
+        except landing_format.SnapshotError as error:
             raise RecoveryError(f"what_if_brokers: {path}, the newest snapshot of its cluster, cannot be used: {error}") from error
     files = [str(path) for path in paths]
     rows = risk.what_if(healthy_rows.watermarks(spark, files), healthy_rows.brokers(spark, files), lost).persist()

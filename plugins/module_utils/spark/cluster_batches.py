@@ -19,7 +19,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside, safe_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import BYTES_PER_TASK, INTERPRETED, tasks
 
 # Files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in batches and memory does not
@@ -130,15 +130,15 @@ def find_run_files(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[st
             run_files.files[name] = path
         except FileNotFoundError:  # deleted since it was listed
             run_files.refuse(path, f"there is no {kind.what}")
-        except (sealed_jsonl.SnapshotError, FileError) as error:
+        except (landing_format.SnapshotError, FileError) as error:
             run_files.refuse(path, str(error).replace("landing file", kind.what))
     return run_files
 
 
 def _header(path: Path, kind: Kind, name: str, run_id: str, expected: Iterable[str]) -> dict[str, Any]:
     if name not in expected:
-        raise sealed_jsonl.SnapshotError("its cluster is not among the expected ones")
-    header = sealed_jsonl.check(path)
+        raise landing_format.SnapshotError("its cluster is not among the expected ones")
+    header = landing_format.check(path)
     safe_name("file name", name)
     kind.prove(header, name, run_id)
     return header

@@ -75,15 +75,15 @@ def missing(granted: Mapping[str, Collection[str]], topics: Collection[str] | No
 def test_moves_take_permissions_on_all_topics_also_if_partitions_are_named() -> None:
     granted = {"orders": (*READS, *CONFIGS), "payments": READS, "audit": ("DESCRIBE", *CONFIGS)}
     for_all = [("ALTER_CONFIGS", "payments"), ("DESCRIBE", "*")]  # these brokers hide what nobody may see
-    assert missing(granted, None, "gather", "reassign", "throttle") == [*for_all, ("READ", "audit")]
-    assert missing(granted, {"orders"}, "gather", "reassign", "throttle") == for_all, "evidence is of orders alone"
-    assert missing(granted, {"orders"}, "gather", "reassign") == [("DESCRIBE", "*")]
+    assert missing(granted, None, "collect", "reassign", "throttle") == [*for_all, ("READ", "audit")]
+    assert missing(granted, {"orders"}, "collect", "reassign", "throttle") == for_all, "evidence is of orders alone"
+    assert missing(granted, {"orders"}, "collect", "reassign") == [("DESCRIBE", "*")]
 
 
 @pytest.mark.parametrize("topic", ["orders", "secret"])
 def test_without_moves_named_partitions_take_permissions_on_their_topics_alone(topic: str) -> None:
     granted: Mapping[str, Collection[str]] = {"orders": READS, "payments": ("DESCRIBE",), "secret": ()}
-    assert missing(granted, {topic}, "gather") == ([("READ", "secret")] if topic == "secret" else [])
+    assert missing(granted, {topic}, "collect") == ([("READ", "secret")] if topic == "secret" else [])
 
 
 def test_authorized_operations_have_kafkas_names() -> None:

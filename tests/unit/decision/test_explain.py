@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     "fenced-longer": (
         Situation("fenced-longer", {1: Log.of((150, 0), fenced=True), 3: LONG}),
         "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
-        "the fenced broker 1 holds 30 more offsets (120 to 149): mend its connection to the controllers first",
+        "the fenced broker 1 holds 30 more offsets (120 to 149): repair its connection to the controllers first",
         [],
     ),
     "fenced-shorter": (

@@ -54,7 +54,7 @@ def test_a_live_broker_that_does_not_answer_may_be_elected_or_may_have_lost_its_
         "the controller may then elect broker 1 by itself: it does not answer for this partition, so whether its disk works is not known"
         in text
     )
-    assert "If it stays so, mend broker 1 or its disk" in text
+    assert "If it stays so, repair broker 1 or its disk" in text
 
 
 def test_a_reassignment_without_a_leader_is_cancelled_and_not_waited_for() -> None:
@@ -87,7 +87,7 @@ def test_logs_without_a_common_offset_say_what_was_deleted_and_what_an_election_
 
 
 def test_a_gap_is_named_beside_what_can_be_mended() -> None:
-    assert "mend broker 1" in advice(TOPICS["gap-beside-silent"], "incomplete")
+    assert "repair broker 1" in advice(TOPICS["gap-beside-silent"], "incomplete")
     beside = advice(TOPICS["gap-beside-uncompared"], "incomplete")
     assert "why the log of broker 1 could not be compared" in beside and "broker 2 could not" not in beside
 
@@ -167,7 +167,7 @@ def test_a_document_that_contradicts_itself_is_forced_by_no_strategy(strategy: S
 def test_logs_that_could_not_be_compared_are_not_blamed_on_brokers_that_answered() -> None:
     text = advice(TOPICS["uncompared"], "incomplete")
     assert "broker 2 could not be compared" in text and "kafka_recovery_duration" in text and "cleanup.policy" in text
-    assert "mend broker" not in text and "wait for" not in text
+    assert "repair broker" not in text and "wait for" not in text
 
 
 def test_unread_offsets_are_recovered_first_or_given_up() -> None:
@@ -182,7 +182,7 @@ def test_unread_offsets_are_recovered_first_or_given_up() -> None:
 def test_brokers_that_did_not_answer_are_named_with_what_helps() -> None:
     case = Situation("orders", {1: FENCED, 2: LONG, 3: "NO_ANSWER", 4: COMING_BACK})
     text = advice(case, "incomplete")
-    assert "wait for broker 4" in text and "mend broker 3 " in text
+    assert "wait for broker 4" in text and "repair broker 3 " in text
     assert "broker 1" not in text and "compared" not in text
 
 
@@ -202,12 +202,12 @@ def test_an_unread_epoch_does_not_make_lengths_decide() -> None:
 @pytest.mark.parametrize(
     ("brokers", "state", "steps", "balanced"),
     [
-        ({1: FENCED, 3: LONG}, {"eligible_leader_replicas": [1]}, ["start or mend broker 1"], True),
+        ({1: FENCED, 3: LONG}, {"eligible_leader_replicas": [1]}, ["start or repair broker 1"], True),
         ({1: "DISK_FAILED", 3: LONG}, {"eligible_leader_replicas": [1]}, ["bring the disk of broker 1 back"], True),
         ({1: Log.of((120, 0), fenced=True), 3: LONG}, {"eligible_leader_replicas": [1]}, ["connection of broker 1"], True),
         ({1: Log.of((150, 0), fenced=True), 3: LONG}, {"eligible_leader_replicas": [1]}, ["connection of broker 1"], False),
-        ({1: FENCED, 2: COMING_BACK, 3: LONG}, {"eligible_leader_replicas": [1], "last_known_elr": [2]}, ["wait for broker 2", "mend broker 1"], False),
-        ({1: FENCED, 4: FENCED}, {"eligible_leader_replicas": [1]}, ["start or mend broker 1"], False),
+        ({1: FENCED, 2: COMING_BACK, 3: LONG}, {"eligible_leader_replicas": [1], "last_known_elr": [2]}, ["wait for broker 2", "repair broker 1"], False),
+        ({1: FENCED, 4: FENCED}, {"eligible_leader_replicas": [1]}, ["start or repair broker 1"], False),
     ],
 )  # fmt: skip
 def test_each_member_that_kip966_balanced_waits_for_has_its_own_repair(
@@ -245,7 +245,7 @@ def test_without_a_survivor_each_broker_has_its_own_repair() -> None:
     case = Situation("orders", {1: LONG, 2: FENCED, 3: "DISK_FAILED", 4: "NO_ANSWER"})
     case = replace(case, brokers={**case.brokers, 1: Log.of((150, 0), fenced=True)})
     text = advice(case, "no_survivor")
-    for step in ("connection of broker 1 to the controllers", "start or mend broker 2", "disk of broker 3", "mend broker 4"):
+    for step in ("connection of broker 1 to the controllers", "start or repair broker 2", "disk of broker 3", "repair broker 4"):
         assert step in text
 
 

@@ -231,8 +231,8 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
     assert silent is not None and silent.reason_code == "wait_for_clean_leader"
     assert (silent.reason or "").startswith("broker 1 is alive and the controller may elect it by itself")
     assert "whether its disk works is not known" in (silent.reason or "")
-    mended = refused(ENTRY, on_disk(None))
-    assert mended is not None and mended.reason_code == "replica_returned"
+    repaired = refused(ENTRY, on_disk(None))
+    assert repaired is not None and repaired.reason_code == "replica_returned"
 
 
 def test_an_order_with_a_failed_disk_before_the_leader_need_not_be_changed() -> None:

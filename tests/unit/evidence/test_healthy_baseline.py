@@ -16,7 +16,7 @@ from healthy_files import CLUSTER_ID, TOPIC_ID, leaderless, mark, write
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import RUN_FORMAT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_baseline import latest_healthy_rows
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
 BEGAN = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -68,7 +68,7 @@ def test_few_of_thousands_of_files_are_read(tmp_path: Path, monkeypatch: pytest.
         # Files that would be refused: a test fails if one is read.
         first.with_name(f"{at(60 * minute)}.jsonl").write_text("{}")
     reads = []
-    check = sealed_jsonl.check
+    check = landing_format.check
 
     def counted(path: Path) -> dict[str, Any]:
         reads.append(path)
@@ -76,7 +76,7 @@ def test_few_of_thousands_of_files_are_read(tmp_path: Path, monkeypatch: pytest.
             write(tmp_path, path.stem, [(mark if path.stem <= at(60 * 700) else leaderless)("t")])
         return check(path)
 
-    monkeypatch.setattr(sealed_jsonl, "check", counted)
+    monkeypatch.setattr(landing_format, "check", counted)
     assert [row["run_id"] for row in found(tmp_path)] == [at(60 * 700)]
     assert len(reads) < 40
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -186,7 +186,7 @@ def test_lists_of_partitions(tmp_path: Path, content: bytes) -> None:
 
 
 HEADER = {"cluster": "east", "cluster_id": "abc", "run_id": "r1", "collected_at": "2026-11-21T04:00:00Z", "backend": "compat"}
-LANDING = [{"kind": "header", "schema": sealed_jsonl.SCHEMA, **HEADER, "options": {"named": True}}, {"kind": "broker", "broker_id": 1}]
+LANDING = [{"kind": "header", "schema": landing_format.SCHEMA, **HEADER, "options": {"named": True}}, {"kind": "broker", "broker_id": 1}]
 
 
 def with_seal(rows: Any, seal: Any = None) -> bytes:
@@ -204,7 +204,7 @@ def test_landing_files(tmp_path: Path, data: st.DataObject) -> None:
     contents = mutated(LANDING).map(with_seal) | mutated(seal).map(lambda other: with_seal(LANDING, other)) | st.binary(max_size=60)
     path.write_bytes(data.draw(damaged(contents)))
     try:
-        header = sealed_jsonl.check(path)
+        header = landing_format.check(path)
     except RecoveryError as error:
         assert_spoken(error, "")
     else:

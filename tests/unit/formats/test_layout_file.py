@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, layout_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.layout_file import Disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node, state_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
@@ -49,6 +49,6 @@ def test_what_is_not_known_of_a_partition() -> None:
 def test_it_is_sealed_as_a_landing_file_is(tmp_path: Path) -> None:
     path = tmp_path / "east.jsonl"
     rows = [*layout_file.broker_rows(STATES, {}), *layout_file.partition_rows([PARTITION], (), TopicConfigs(), {})]
-    assert sealed_jsonl.write(path, layout_file.header("east", "id-of-east", "run-1", "2026-11-21T12:00:00Z"), rows) == 3
-    header = sealed_jsonl.check(path)
+    assert landing_format.write(path, layout_file.header("east", "id-of-east", "run-1", "2026-11-21T12:00:00Z"), rows) == 3
+    header = landing_format.check(path)
     assert (header["content"], header["cluster"], header["run_id"]) == (layout_file.CONTENT, "east", "run-1")

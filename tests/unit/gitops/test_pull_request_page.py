@@ -38,7 +38,7 @@ def page(*plans: dict[str, Any]) -> str:
 def test_it_says_who_is_elected_on_which_evidence_and_what_that_costs() -> None:
     made = plan()
     shown = page(made)
-    assert "**Merging this approves the election of 1 partition in 1 cluster.** 1 partition is held back and stays" in shown
+    assert "**Merging this approves the election of 1 partition in 1 cluster.** 1 partition is held and stays" in shown
     row = next(line for line in shown.splitlines() if line.startswith("| `orders-0`"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == ["`orders-0`", "2", "prefix", "broker 2 to 121, epoch 1; broker 3 to 100, epoch unknown", "0", "unknown",

@@ -17,7 +17,7 @@ from plan_samples import ELECTED, HEADER, SURVIVORS
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
@@ -67,7 +67,7 @@ def landing(workdir: Path, logs: Sequence[dict[str, Any]] = (), *proofs: dict[st
     path = private_directory(private_directory(workdir / "landing") / "r1") / "east.jsonl"
     header = {"cluster": "east", "cluster_id": CLUSTER_ID, "run_id": "r1", "collected_at": "2026-11-21T14:00:00Z", "backend": "compat"}
     document = document_of(Situation("orders", {2: Log.of((100, 3)), 3: Log.of((100, 3))}).rows())
-    sealed_jsonl.write(path, {**header, "brokers": [], **changes}, [{**document, "logs": logs, "pairs": [], "proofs": proofs}])
+    landing_format.write(path, {**header, "brokers": [], **changes}, [{**document, "logs": logs, "pairs": [], "proofs": proofs}])
 
 
 def replica(broker: int, mark: int | None) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import (
+    COLLECT,
     ELECT,
-    GATHER,
     IMPLY_DESCRIBE,
     ISR_HISTORY,
     NATIVE,
@@ -68,12 +68,12 @@ def held(**changes: Any) -> Permissions:
     ],
 )
 def test_what_is_missing(changes: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
-    assert named(held(**changes), GATHER, ISR_HISTORY, ELECT) == expected
+    assert named(held(**changes), COLLECT, ISR_HISTORY, ELECT) == expected
 
 
 def test_looking_takes_less_than_electing() -> None:
-    assert named(held(cluster=NOTHING), GATHER) == [("DESCRIBE", "CLUSTER", "kafka-cluster")]
-    assert named(held(cluster=SEES), GATHER) == []
+    assert named(held(cluster=NOTHING), COLLECT) == [("DESCRIBE", "CLUSTER", "kafka-cluster")]
+    assert named(held(cluster=SEES), COLLECT) == []
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_moving_with_a_throttle_takes_configs_of_what_is_moved(
 
 
 def test_what_brokers_do_not_tell_is_not_called_missing_but_unknown() -> None:
-    rows = unknown(held(cluster=None, topics={"a": None, "b": READS}), [GATHER])
+    rows = unknown(held(cluster=None, topics={"a": None, "b": READS}), [COLLECT])
     assert [(row.operation, row.resource_type) for row in rows] == [("DESCRIBE", "CLUSTER"), ("DESCRIBE", "TOPIC"), ("READ", "TOPIC")]
-    assert unknown(held(), [GATHER, ELECT]) == []
+    assert unknown(held(), [COLLECT, ELECT]) == []
 
 
 OPERATIONS = st.frozensets(st.sampled_from(sorted(EVERYTHING))).map(lambda found: found | SEES if found & set(IMPLY_DESCRIBE) else found)
@@ -113,7 +113,7 @@ TOPICS = st.dictionaries(st.sampled_from(["a", "b", "c"]), OPERATIONS)
 def test_nothing_is_named_twice_that_another_one_implies(
     cluster: frozenset[str], topics: dict[str, frozenset[str]], reading: set[str], any_topic: bool | None, any_group: bool
 ) -> None:
-    rows = named(Permissions(cluster, topics, reading & set(topics), any_topic, any_group), GATHER, ISR_HISTORY, ELECT)
+    rows = named(Permissions(cluster, topics, reading & set(topics), any_topic, any_group), COLLECT, ISR_HISTORY, ELECT)
     assert len(rows) == len(set(rows))
     for operation, resource_type, name in rows:
         if operation == "DESCRIBE":
@@ -121,7 +121,7 @@ def test_nothing_is_named_twice_that_another_one_implies(
 
 
 def test_an_operation_that_two_stages_need_is_named_once_and_as_required() -> None:
-    rows = missing(held(cluster=frozenset({"DESCRIBE"})), [GATHER, ISR_HISTORY, NATIVE])
+    rows = missing(held(cluster=frozenset({"DESCRIBE"})), [COLLECT, ISR_HISTORY, NATIVE])
     assert [(row.need.stage, row.need.operation) for row in rows] == [(NATIVE, "CLUSTER_ACTION")]
 
 
@@ -137,10 +137,10 @@ NATIVE_CLUSTER = frozenset({"DESCRIBE", "CLUSTER_ACTION"})
     ],
 )
 def test_kip_1275_demands_no_permission_to_read_records(topic: frozenset[str], expected: list[tuple[str, str, bool]]) -> None:
-    rows = missing(held(cluster=NATIVE_CLUSTER, topics={"a": topic}), [GATHER, NATIVE])
+    rows = missing(held(cluster=NATIVE_CLUSTER, topics={"a": topic}), [COLLECT, NATIVE])
     assert [(row.need.operation, row.name, row.need.required) for row in rows] == expected
-    assert [row.required for row in unknown(held(topics={"a": None}), [GATHER, NATIVE]) if row.operation == "READ"] == [False]
-    compat = missing(held(cluster=NATIVE_CLUSTER, topics={"a": topic}), [GATHER])
+    assert [row.required for row in unknown(held(topics={"a": None}), [COLLECT, NATIVE]) if row.operation == "READ"] == [False]
+    compat = missing(held(cluster=NATIVE_CLUSTER, topics={"a": topic}), [COLLECT])
     assert [(row.need.operation, row.need.required) for row in compat] == ([] if topic == READS else [("READ", True)])
 
 
@@ -159,7 +159,7 @@ NO_TOPICS = ["*", "a:0,b", "a,b", ".", "..", "", "a" * 250, "it's", "ü"]
 
 @pytest.mark.parametrize("topic", NO_TOPICS)
 def test_a_name_that_no_topic_can_have_is_granted_nothing(topic: str, tmp_path: Path) -> None:
-    stages = GATHER, REASSIGN, THROTTLE
+    stages = COLLECT, REASSIGN, THROTTLE
     assert named(held(topics={topic: NOTHING, "a": NOTHING}, moving={topic, "a"}), *stages) == named(
         held(topics={"a": NOTHING}, moving={"a"}), *stages
     )

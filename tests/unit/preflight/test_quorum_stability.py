@@ -19,10 +19,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import BEHIND_AFTER, Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
-    CALM,
     CHURNING,
     MAJORITY_BEHIND,
     NO_LEADER,
+    STABLE,
     QuorumObservation,
 )
 
@@ -60,7 +60,7 @@ LOOKS = st.lists(st.none() | QUORUMS, min_size=1, max_size=6).map(observations)
 @given(LOOKS)
 def test_a_quorum_is_calm_only_when_one_leader_in_one_epoch_answered_up_to_the_end(seen: list[QuorumObservation]) -> None:
     places = {(one.quorum.leader_id, one.quorum.leader_epoch) for one in seen if one.quorum}
-    word = NO_LEADER if seen[-1].quorum is None else CHURNING if len(places) > 1 else CALM
+    word = NO_LEADER if seen[-1].quorum is None else CHURNING if len(places) > 1 else STABLE
     assert quorum_stability.judge(seen).verdict == word
 
 
@@ -75,8 +75,8 @@ def test_the_leader_and_voters_that_are_not_behind_must_be_a_majority(following:
     others = [close] * following + [stopped] * behind + [unheard] * silent
     voters = [stopped(LEADER), *(kind(102 + number) for number, kind in enumerate(others))]
     verdict = quorum_stability.judge([observation(0.0, led(voters=voters))])
-    assert (verdict.verdict == CALM) == (1 + following > behind + silent)
-    assert verdict.verdict in (CALM, MAJORITY_BEHIND)
+    assert (verdict.verdict == STABLE) == (1 + following > behind + silent)
+    assert verdict.verdict in (STABLE, MAJORITY_BEHIND)
     assert sum(reason.startswith("voter ") for reason in verdict.reasons) == behind + silent
 
 
@@ -129,7 +129,7 @@ def test_a_voter_that_lost_its_disk_makes_it_churn() -> None:
     # A new leader has not heard of the others yet, and may cut off what was never committed.
     other_epoch = [emptied[0], emptied[1]._replace(leader_epoch=2)]
     assert [reason for reason in quorum_stability.judge(observations(other_epoch)).reasons if "went back" in reason] == []
-    assert quorum_stability.judge(observations([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == CALM
+    assert quorum_stability.judge(observations([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == STABLE
 
 
 def test_the_reasons_name_what_was_seen() -> None:
@@ -222,7 +222,7 @@ def test_one_voter_holds_no_elections_and_is_observed_once() -> None:
     alone = led(voters=[close(LEADER)])
     seen = quorum_stability.watch(Cluster(alone), 60)
     assert [one.quorum for one in seen] == [alone]
-    assert quorum_stability.judge(seen) == (CALM, [])
+    assert quorum_stability.judge(seen) == (STABLE, [])
 
 
 def test_a_quorum_that_may_not_be_described_gets_no_verdict() -> None:

@@ -164,7 +164,7 @@ def test_a_row_opens_with_the_keyboard_and_shows_evidence_and_command(browser: B
         seen.page.keyboard.press("Enter")
         assert evidence.count() == 0 and button.get_attribute("aria-expanded") == "false"
         seen.page.locator("select[data-filters=partitions]").select_option("held")
-        assert len(seen.rows()) == 3 and all("held back" in row for row in seen.rows())
+        assert len(seen.rows()) == 3 and all("held" in row for row in seen.rows())
         seen.page.locator("#partitions th", has_text="Lost at least").locator("[role=button]").press("Enter")
         # DataTables sorts in a task of its own, so the order is waited for.
         expect(seen.page.locator("table[data-table=partitions] > tbody > tr").first.locator("td").nth(1)).to_have_text("west")
@@ -186,7 +186,7 @@ def test_on_paper_stands_every_partition_without_a_leader_and_no_control(browser
         paper = seen.page.locator("#paper")
         assert paper.is_visible()
         assert paper.locator(".entry").count() == 3
-        assert "orders-7, held back (forked)" in paper.inner_text()
+        assert "orders-7, held (forked)" in paper.inner_text()
         assert "__consumer_offsets-11" in paper.inner_text() and "Next: start a broker" in paper.inner_text()
         assert not any(
             seen.page.locator(control).first.is_visible()

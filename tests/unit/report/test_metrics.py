@@ -67,7 +67,7 @@ def test_moves_throttles_and_the_quorum_are_there() -> None:
     assert found["kafka_recovery_reassignment_ended"]["east",] == 0
     assert found["kafka_recovery_throttles"] == {("east", "run"): 5, ("east", "standing"): 2}
     assert found["kafka_recovery_left_over_throttles"]["east",] == 5
-    assert found["kafka_recovery_quorum_calm"] == {("east", "calm"): 1}
+    assert found["kafka_recovery_quorum_stable"] == {("east", "stable"): 1}
     assert found["kafka_recovery_quorum_voters"] == {("east", "following"): 2, ("east", "behind"): 1}
     assert found["kafka_recovery_quorum_leader_epoch"]["east",] == 4
     times = ("reassignment", "quorum")

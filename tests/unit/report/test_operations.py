@@ -89,7 +89,7 @@ def test_the_quorum_is_kept_with_the_voters_that_are_behind(tmp_path: Path) -> N
     voters = (Replica(101, None, 90, 0, 0.0, 0.0), Replica(102, None, 90, 0, 0.2, 0.2), Replica(103, None, 50, 40, 9.0, 9.0))
     quorum_file.write(tmp_path, "east", quorum_file.summarize(Quorum(101, 4, 90, voters, ())))
     quorum = operations.of_workdir(tmp_path, None)[0]["quorum"]
-    assert quorum | {"observed_at": ""} == {"observed_at": "", "verdict": "calm", "leader_epoch": 4, "voters": 3, "voters_behind": 1}
+    assert quorum | {"observed_at": ""} == {"observed_at": "", "verdict": "stable", "leader_epoch": 4, "voters": 3, "voters_behind": 1}
 
 
 def test_a_quorum_without_a_leader_is_kept_too(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_quorum_without_a_leader_is_kept_too(tmp_path: Path) -> None:
     assert (quorum["verdict"], quorum["leader_epoch"], quorum["voters"]) == ("no_leader", None, 0)
 
 
-QUORUM = '{"observed_at": "%s", "verdict": "calm", "leader_epoch": 1, "voters": 1, "voters_behind": 0}'
+QUORUM = '{"observed_at": "%s", "verdict": "stable", "leader_epoch": 1, "voters": 1, "voters_behind": 0}'
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", QUORUM % "yesterday", QUORUM % "0001-01-01T00:00:00", QUORUM % "2026-11-23"])

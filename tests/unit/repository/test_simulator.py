@@ -12,7 +12,7 @@ from bench import plain
 from bench.simulator import MIXTURE, Fleet, write_fleet, write_history
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 
 FLEET = Fleet(clusters=2, partitions=600)
@@ -33,7 +33,7 @@ def test_one_seed_gives_one_fleet(tmp_path: Path) -> None:
 
 def test_every_file_is_sealed(tmp_path: Path) -> None:
     write_history(Fleet(1, 50), tmp_path, days=3, processes=1)
-    headers = [sealed_jsonl.check(path) for path in sorted(tmp_path.rglob("*.jsonl"))]
+    headers = [landing_format.check(path) for path in sorted(tmp_path.rglob("*.jsonl"))]
     assert [header["run_id"] for header in headers] == ["2026-01-31T03-00-00Z", "2026-02-01T03-00-00Z", "2026-02-02T03-00-00Z"]
 
 

@@ -16,7 +16,6 @@ from repository_root import ROOT
 from ansible_collections.streamops.kafka_recovery.plugins.filter.lost_brokers import lost_brokers
 
 ROLES = ROOT / "roles"
-REASONS = ["broker 1 was the leader", "broker 2 was the leader", "the epoch rose by 7"]
 FILES = [{"path": f"landing/1/{number}.json", "reason": "it is not sealed"} for number in range(40)]
 
 
@@ -42,37 +41,6 @@ def refusal(role: str, file: str, task: str, **variables: Any) -> list[str]:
         text for action in found.values() if isinstance(action, dict) for name, text in action.items() if name in ("msg", "fail_msg")
     )
     return said(role, text, **{**found.get("vars", {}), **variables})
-
-
-@pytest.mark.parametrize("verdict", ["no_leader", "churning", "majority_behind"])
-@pytest.mark.parametrize("pre_vote", [True, False])
-def test_a_quorum_that_is_not_calm_takes_two_lines(verdict: str, pre_vote: bool) -> None:
-    quorum = {"verdict": verdict, "reasons": REASONS, "pre_vote_supported": pre_vote}
-    first, second = said("preflight", "{{ kafka_recovery_quorum_text }}", kafka_recovery_quorum=quorum, kafka_recovery_quorum_window=5)
-    assert f"({verdict})" in first and "; ".join(REASONS) in first
-    assert second.startswith("Next: ") and "run again" in second
-
-
-@pytest.mark.parametrize("stages", [["gather"], ["gather", "reassign"]])
-@pytest.mark.parametrize("name", ["orders", "*"])
-def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str, stages: list[str]) -> None:
-    row = {
-        "operation": "READ",
-        "resource_type": "TOPIC",
-        "name": name,
-        "purpose": "reads logs",
-        "stage": "gather",
-        "required": True,
-        "remedy": "acl",
-    }
-    permissions = {"missing": [row, row]}
-    variables = {"kafka_recovery_permissions": permissions, "kafka_recovery_stages": stages}
-    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_text }}", **variables)
-    assert "east" in head
-    assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*" and stages == ["gather"]), (
-        "redundancy is for all topics"
-    )
-    assert [line.strip() for line in rows] == ["acl", f"(READ on topic {name}: reads logs)"] * 2
 
 
 def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +12,6 @@ import pytest
 from role_plays import ROOT, collection_of, role_play, role_text
 
 pytestmark = pytest.mark.slow
-REPORTED: dict[str, Any] = {
-    "headline": {"text": "2 partitions have no leader", "next": ""},
-    "next_steps": [],
-    "steps_left_out": 0,
-    "html_path": "/w/report.html",
-    "textfile": "/prom/x.prom",
-}
-
-
-@pytest.mark.parametrize("options", [[], ["--check"]], ids=["run", "check"])
-def test_a_report_says_of_all_its_files_that_check_mode_writes_none(tmp_path: Path, options: list[str]) -> None:
-    lines = role_text(tmp_path, ["report"], "kafka_recovery_report_lines", {"kafka_recovery_reported": REPORTED}, options)
-    without = ", not written in check mode" if options else ""
-    assert lines == ["2 partitions have no leader", f"Report{without}: /w/report.html", f"Metrics{without}: /prom/x.prom"]
-
-
-def test_a_report_says_how_many_steps_are_left_out(tmp_path: Path) -> None:
-    step = {"cluster": "east", "word": "weak", "partitions": 1, "step": "look", "command": None}
-    reported = {**REPORTED, "next_steps": [step], "steps_left_out": 3}
-    lines = role_text(tmp_path, ["report"], "kafka_recovery_report_lines", {"kafka_recovery_reported": reported})
-    assert lines[1:3] == ["Next, for 1 partition in cluster east: look", "and 3 more steps, see the report"]
-
-
-@pytest.mark.parametrize("topic", ["orders", "__transaction_state"])
-def test_to_look_again_names_the_partitions_that_have_no_leader(tmp_path: Path, topic: str) -> None:
-    variables = {
-        "kafka_recovery_election": {"next_steps": [], "results_path": "/w/results/1/east.json"},
-        "kafka_recovery_still_offline": {"count": 1, "partitions": [{"topic": topic, "partition": 7, "leader": -1}]},
-        "kafka_recovery_run_options": ["-e", "kafka_recovery_strategy=aggressive"],
-    }
-    lines = role_text(tmp_path, ["common", "verify"], "kafka_recovery_next", variables)
-    assert lines[0].startswith("Next: ")
-    if topic == "orders":
-        assert "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' streamops.kafka_recovery.plan" in lines[1]
-        assert "kafka_recovery_strategy" not in lines[1], "under aggressive, a plan does not wait for a clean leader that is coming back"
-    else:
-        assert lines[1:] == [], "to name it is to consent to its loss"
 
 
 def deleted(*topics: str) -> list[dict[str, Any]]:
@@ -86,7 +48,8 @@ def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Pat
     assert done.returncode == 2, done.stdout + done.stderr
     for text in ("2 elected, 1 stale", "given up: 7 records", "stale (topic_recreated), 1 partition: gone-3. the topic was deleted"):
         assert text in done.stdout, done.stdout
-    assert f"{1 + len(offline)} partitions have no live leader, {'orders-7' if offline else 'gone-3'} first" in done.stdout
+    count = "2 partitions have" if offline else "1 partition has"
+    assert f"{count} no live leader, {'orders-7' if offline else 'gone-3'} first" in done.stdout
     assert "Not in the cluster, or hidden because DESCRIBE is not granted: gone-3" in done.stdout
     assert ("streamops.kafka_recovery.plan" in done.stdout) == bool(offline)
 
@@ -115,7 +78,7 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
     done = role_play(tmp_path, ["common", "verify"], variables, [task], options, collections=collections)
     assert done.returncode == (2 if outcome and not options else 0), done.stdout + done.stderr
     assert outcome is None or f"{outcome} ({code}), 1 partition: orders-7. why" in done.stdout, done.stdout
-    assert not outcome or options or "1 partitions have no leader in the results" in done.stdout, done.stdout
+    assert not outcome or options or "1 partition has no leader in the results" in done.stdout, done.stdout
 
 
 IMPACT: dict[str, Any] = {
@@ -129,7 +92,7 @@ IMPACT: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("impact", "wanted", "lines"),
     [
-        (IMPACT, True, ["producers of 2 partitions: 1 groups", "reset billing", "All of it: /w/impact.json"]),
+        (IMPACT, True, ["producers of 2 partitions: 1 group to reset", "reset billing", "All of it: /w/impact.json"]),
         ({"msg": "broker 3 does not answer"}, True, ["The impact on consumers and producers is unknown: broker 3 does not answer"]),
         (None, False, []),
     ],
@@ -158,131 +121,100 @@ def test_the_impact_is_shown_with_the_results_and_fails_no_recovery(
     assert ("onsumers and producers" in done.stdout) == wanted
 
 
-def test_of_many_deleted_topics_a_few_are_named(tmp_path: Path) -> None:
-    variables = {
-        "kafka_recovery_election": {"next_steps": [], "results_path": "/w/results/1/east.json", "without_leader": []},
-        "kafka_recovery_still_offline": {"count": 0, "partitions": [], "unknown_count": 40, "unknown": deleted(*"abcdefgh")},
-    }
-    text = role_text(tmp_path, ["common", "verify"], "kafka_recovery_problems", variables)
-    assert text.startswith("40 partitions have no live leader, a-3 first. All of them: /w/results/1/east.json\n")
-    assert "not granted: a-3, b-3, c-3, d-3, e-3 and 35 more\n" in text
+def test_a_play_that_is_not_of_the_collection_has_no_name(tmp_path: Path) -> None:
+    assert role_text(tmp_path, ["common"], "kafka_recovery_playbook", {}) == ""
 
 
+READINESS: dict[str, Any] = {
+    "quorum": {"verdict": "stable", "reasons": [], "risks": [], "unknown": []},
+    "permissions": {"missing": [], "unknown": []},
+    "partitions": {"count": 4, "brokers": [{"broker_id": 1, "broker_state": "fenced"}]},
+}
+PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 0, "online": 0, "held_reasons": []}
 MOVES: dict[str, Any] = {
-    "path": "/w/reassignments/2/east.json",
+    "path": "/w/m/east.json",
     "planned": 3,
     "adding_replicas": 3,
     "bytes": 0,
     "rack_violations": 0,
-    "held_by_reason": {"reassignment_in_progress": 2},
+    "held_by_reason": {},
 }
-
-
-def test_planned_moves_are_made_by_a_whole_command(tmp_path: Path) -> None:
-    variables = {"kafka_recovery_moves": MOVES, "kafka_recovery_reassigned": {"summary": {"moved": 3}, "previous_assignment": ""}}
-    text = role_text(tmp_path, ["common", "restore_redundancy"], "kafka_recovery_reassigned_text", variables)
-    (command,) = [line for line in text.splitlines() if "ansible-playbook" in line]
-    assert command.endswith(
-        "--limit east -e kafka_recovery_reassignment_dir=/w/reassignments/2 -e kafka_recovery_allow_data_loss=true streamops.kafka_recovery.reassign"
-    )
-
-
-@pytest.mark.parametrize("ended", [False, True, None])
-def test_what_an_interrupted_run_has_begun_is_gone_on_with_by_its_id(tmp_path: Path, ended: bool | None) -> None:
-    workdir = tmp_path / "work"
-    for path, content in {
-        "progress/east.json": {"run_id": "interrupted", "ended": ended, "line": ""},
-        "reassignments/interrupted/east.json": {},
-    }.items():
-        (workdir / path).parent.mkdir(parents=True)
-        if ended is not None:
-            (workdir / path).write_text(json.dumps(content))
-    variables = {"kafka_recovery_moves": MOVES, "kafka_recovery_workdir": str(workdir), "kafka_recovery_run_id": "2"}
-    for name in ("kafka_recovery_moves_text", "kafka_recovery_held_text"):
-        text = role_text(tmp_path, ["common", "restore_redundancy"], name, variables)
-        assert "RUN_ID" not in text
-        commands = [line for line in text.splitlines() if "ansible-playbook" in line]
-        assert len(commands) == (ended is False), text
-        assert not commands or f"-e kafka_recovery_reassignment_dir={workdir}/reassignments/interrupted " in commands[0]
-
-
-OFFLINE: dict[str, Any] = {
-    "kafka_recovery_readiness": {
-        "quorum": {"verdict": "calm"},
-        "permissions": {"missing": []},
-        "partitions": {"count": 4, "brokers": [{"broker_id": 1, "broker_state": "fenced"}, {"broker_id": 2, "broker_state": "unfenced"}]},
-    },
-    "kafka_recovery_max_partitions": 3,
-    "kafka_recovery_max_offline_brokers": 0,
+ELECTION: dict[str, Any] = {
+    "summary": {"elected": 2, "held": 1},
+    "without_leader": [
+        {"outcome": "held", "reason_code": "weak", "count": 1, "partitions": [{"topic": "orders", "partition": 7}], "reason": "why"}
+    ],
+    "given_up": {"text": []},
+    "next_steps": [],
+    "results_path": "/w/results/1/east.json",
+}
+COUNTS = dict.fromkeys(["offline", "replicas_answered", "replicas_silent", "same", "prefix", "forked", "unknown"], 0)
+PROPOSED: dict[str, Any] = {
+    "changed": True, "branch": "b", "commit": "3f1c", "protected_branch": "main", "merged": False, "signed": True, "remote_messages": [],
+}  # fmt: skip
+# What modules return, and variables of the inventory. All of the other variables are the roles' own.
+GIVEN: dict[str, Any] = {
+    "kafka_recovery_workdir": "/w",
     "kafka_recovery_run_id": "1",
+    "kafka_recovery_allow_data_loss": True,
+    "kafka_recovery_max_partitions": "3",
+    "kafka_recovery_max_offline_brokers": 0,
+    "kafka_recovery_playbook": "recover",
     "kafka_recovery_partitions": [{"topic": "orders", "partition": 7}],
+    "kafka_recovery_git_repository": "git@example.com:plans.git",
+    "kafka_recovery_readiness": READINESS,
+    "kafka_recovery_evidence": {"backend": "compat", "counts": COUNTS, "path": "/w/landing/1/east.jsonl", "table": "", "preview": []},
+    "kafka_recovery_planned": {"plans": [PLAN], "summary": {"held_by_reason": {}}},
+    "kafka_recovery_proposed": PROPOSED,
+    "kafka_recovery_approvals": {"plans": [], "branch": "main", "commit": "3f1c"},
+    "kafka_recovery_committed": {"run_id": "1", "branch": "main", "commit": "3f1c", "left_out": []},
+    "kafka_recovery_election": ELECTION,
+    "kafka_recovery_impact": {},
+    "kafka_recovery_moves": MOVES,
+    "kafka_recovery_reassigned": {"summary": {"reassigned": 3}, "previous_assignment": None},
+    "kafka_recovery_automatic": {"elect": 1, "held": 0, "reasons": ["strategy: other"], "next_steps": []},
+    "kafka_recovery_preferred": {"summary": {"elected": 0}, "results": []},
+    "kafka_recovery_reported": {"headline": {"text": "calm", "next": ""}, "next_steps": [], "steps_left_out": 0, "html_path": "/w/r.html"},
 }
+# The first line of each variable, in a run and in check mode.
+FIRST_LINES = {
+    "kafka_recovery_obstacles": ["4 partitions of east have no live leader, and kafka_recovery_max_partitions is 3"] * 2,
+    "kafka_recovery_readiness_lines": ["4 of the requested partitions have no live leader"] * 2,
+    "kafka_recovery_evidence_lines": ["Backend compat"] * 2,
+    "kafka_recovery_plan_lines": ["2 to elect, 0 held, 0 online already, with strategy balanced"] * 2,
+    "kafka_recovery_apply_lines": ["Read the plans, then apply them with"] * 2,
+    "kafka_recovery_proposal_lines": ["Proposed on the branch b, commit 3f1c", "Would be proposed on the branch b, commit 3f1c"],
+    "kafka_recovery_approval_lines": ["No merged plan waits to be applied, on main at 3f1c"] * 2,
+    "kafka_recovery_commit_lines": ["Results of recovery 1 are on main, commit 3f1c"] * 2,
+    "kafka_recovery_result_lines": ["2 elected, 1 held", "Dry run, nothing was elected. It would be: 2 elected, 1 held"],
+    "kafka_recovery_problem_lines": ["1 partition has no leader in the results", "Partitions that would be left without a leader:"],
+    "kafka_recovery_move_messages.planned": ["3 partitions get back 3 replicas, 0.00 Bytes to be copied"] * 2,
+    "kafka_recovery_move_messages.moved": ["3 reassigned", "Dry run, nothing was moved. It would be: 3 reassigned"],
+    "kafka_recovery_respond_lines": ["Nothing is elected automatically in east: 1 partition could be elected"] * 2,
+    "kafka_recovery_preferred_lines": [
+        "every partition is led by its preferred leader",
+        "Dry run, nothing was written. It would be: every partition is led",
+    ],
+    "kafka_recovery_report_lines": ["calm"] * 2,
+}
+ROLES = ["common", "preflight", "snapshot", "plan", "propose", "verify", "restore_redundancy", "respond", "preferred", "report"]
 
 
-@pytest.mark.parametrize("playbook", ["recover", "apply", ""])
-def test_limits_are_lifted_by_one_whole_command_of_the_playbook_that_runs(tmp_path: Path, playbook: str) -> None:
-    text = role_text(tmp_path, ["common", "preflight"], "kafka_recovery_too_many", {**OFFLINE, "kafka_recovery_playbook": playbook})
-    raised = "-e kafka_recovery_max_partitions=4 -e kafka_recovery_max_offline_brokers=1"
-    if not playbook:
-        assert text.splitlines()[-1] == f"The same run with --limit east {raised}"
-        return
-    plans = f"-e kafka_recovery_plan_dir={Path.home()}/kafka-recovery/plans/1 " if playbook == "apply" else ""
-    assert text.splitlines()[-1].endswith(
-        "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' "
-        f"-e kafka_recovery_allow_data_loss=true {plans}{raised} streamops.kafka_recovery.{playbook}"
-    )
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_the_lines_of_roles_are_made_of_results_and_variables(tmp_path: Path, check_mode: bool) -> None:
+    options = ["--check"] if check_mode else []
+    values = role_text(tmp_path, ROLES, f"[{', '.join(FIRST_LINES)}]", GIVEN, options)
+    found = dict(zip(FIRST_LINES, values, strict=True))
+    wanted = {name: lines[check_mode] for name, lines in FIRST_LINES.items()}
+    assert {name: (lines or [""])[0][: len(wanted[name])] for name, lines in found.items()} == wanted
+    assert found["kafka_recovery_obstacles"][0].endswith(
+        "--limit east -e kafka_recovery_workdir=/w -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' "
+        "-e kafka_recovery_allow_data_loss=true -e kafka_recovery_max_partitions=4 -e kafka_recovery_max_offline_brokers=1 "
+        "streamops.kafka_recovery.recover"
+    ), "a limit on the command line is a text"
 
 
-def test_a_play_of_somebody_else_is_no_playbook_of_the_collection(tmp_path: Path) -> None:
-    assert role_text(tmp_path, ["common", "preflight"], "kafka_recovery_playbook", {}) == ""
-
-
-FORKED = {"reason_code": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
-PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 4, "online": 0, "held_reasons": [FORKED]}
-
-
-def test_a_plan_says_why_partitions_are_held(tmp_path: Path) -> None:
-    lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_plan_lines", {"kafka_recovery_planned": {"plans": [PLAN]}})
-    assert lines == [
-        "2 to elect, 4 held back, 0 online already, with strategy balanced",
-        "held (forked), 4 partitions: orders-0, orders-1, orders-2 and 1 more",
-        "Plan: /w/plans/1/east.json",
-    ]
-
-
-def test_a_plan_that_holds_nothing_gives_no_reasons(tmp_path: Path) -> None:
-    plan = {**PLAN, "held": 0, "held_reasons": []}
-    lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_plan_lines", {"kafka_recovery_planned": {"plans": [plan]}})
-    assert lines == ["2 to elect, 0 held back, 0 online already, with strategy balanced", "Plan: /w/plans/1/east.json"]
-
-
-@pytest.mark.parametrize("elect", [0, 2])
-@pytest.mark.parametrize("folder", ["", "/w/for review"])
-def test_the_shown_command_applies_the_files_that_may_be_changed(tmp_path: Path, elect: int, folder: str) -> None:
-    outputs = {"manual_outputs": [f"{folder}/east.json"] if elect else []} if folder else {}
-    variables = {
-        "kafka_recovery_planned": {"plans": [{**PLAN, "elect": elect}], **outputs},
-        "kafka_recovery_manual_output_dir": folder,
-        "kafka_recovery_workdir": "/w",
-        "kafka_recovery_run_id": "1",
-    }
-    lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_apply_lines", variables)
-    if not elect:
-        assert len(lines) == 1 and "ansible-playbook" not in lines[0]
-        return
-    assert lines[1].endswith(" streamops.kafka_recovery.apply")
-    assert ("/w/for review" in lines[1], "/w/plans/1" in lines[1]) == (bool(folder), not folder)
-    assert ("/w/for review" in lines[0]) == bool(folder)
-
-
-@pytest.mark.parametrize(("rows", "heading"), [(4, ["Replicas of the first 2 partitions:"]), (0, [])])
-def test_a_table_of_replicas_is_headed_by_the_number_of_its_partitions(tmp_path: Path, rows: int, heading: list[str]) -> None:
-    evidence = {
-        "backend": "compat",
-        "counts": dict.fromkeys(["replicas_answered", "replicas_silent", "same", "prefix", "forked", "unknown"], 0) | {"offline": 7},
-        "path": "/w/landing/1/east.jsonl",
-        "table": "| topic |\n",
-        "preview": [{"topic": "orders", "partition": number // 2} for number in range(rows)],
-    }
-    lines = role_text(tmp_path, ["common", "snapshot"], "kafka_recovery_evidence_lines", {"kafka_recovery_evidence": evidence})
-    assert lines[4:5] == heading and lines[3] == "All of it: /w/landing/1/east.jsonl"
+def test_an_automatic_recovery_names_each_variable_that_does_not_allow_it(tmp_path: Path) -> None:
+    variables = {"kafka_recovery_workdir": "w", "kafka_recovery_require_commit": "y"}
+    objections = role_text(tmp_path, ["common", "plan", "respond"], "kafka_recovery_respond_objections", variables)
+    assert [objection.split()[0] for objection in objections] == ["kafka_recovery_workdir", "kafka_recovery_require_commit"]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Healthy snapshots as DataFrames, without a decision.
 
-`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals have been checked (`sealed_jsonl.check`).
+`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals have been checked (`landing_format.check`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT32
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TIME, lines
 
@@ -90,7 +90,7 @@ def _taken(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """Return the time and the ELR_VERSION of each snapshot from its first line. Spark would read the whole file for that."""
     rows = []
     for path in map(Path, files):
-        header = sealed_jsonl.header_of(path)
+        header = landing_format.header_of(path)
         rows.append({"cluster": path.parent.name, "run_id": path.stem, "collected_at": header["collected_at"], ELR_VERSION: _level(header)})
     taken = local_frame.frame(spark, rows, f"cluster string, run_id string, collected_at string, {ELR_VERSION} int")
     return taken.select("cluster", "run_id", F.to_timestamp("collected_at", TIME).alias("observed_at"), ELR_VERSION)

@@ -19,7 +19,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import (
     decision_rows,
     healthy_rows,
@@ -144,7 +144,7 @@ def _frames(spark: SparkSession, batch: RunBatch, runs: DataFrame, rows: list[di
     recoveries, watched = (runs.where(runs["origin"] == origin) for origin in (RECOVERY, HEALTHY))
     if landing:
         clusters = {
-            f"{source.run.run_id}/{source.run.cluster}": landing_lines.read_cluster(sealed_jsonl.header_of(source.path))
+            f"{source.run.run_id}/{source.run.cluster}": landing_lines.read_cluster(landing_format.header_of(source.path))
             for source in landing
         }
         frames["replica_log"] = [observed_rows.replica_log(spark, _paths(landing), clusters, recoveries)]

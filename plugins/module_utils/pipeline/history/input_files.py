@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     read_regular,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file, plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file, landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
@@ -178,14 +178,14 @@ def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mappin
 
 
 def _landing(path: Path) -> Mapping[str, Any]:
-    header = sealed_jsonl.check(path)
+    header = landing_format.check(path)
     landing_lines.read_cluster(header)
     return header
 
 
 _CHECKS: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
     LANDING: _landing,
-    HEALTHY: sealed_jsonl.check,
+    HEALTHY: landing_format.check,
     PLAN: _plan,
     RESULT: _plain(_results),
     IMPACT: _plain(impact_file.read),

@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, loss_fields
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import NONE, UNKNOWN, Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.sealed_jsonl import SnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.landing_format import SnapshotError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     NOT_IN_CLUSTER,
     TopicPartition,

@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS, with_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.absent_partitions import (
@@ -67,9 +67,9 @@ class Plan:
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
     if header["cluster"] != name:
-        raise sealed_jsonl.SnapshotError(f"it was collected from cluster {header['cluster']}: a copied or renamed file")
+        raise landing_format.SnapshotError(f"it was collected from cluster {header['cluster']}: a copied or renamed file")
     if header["run_id"] != run_id:
-        raise sealed_jsonl.SnapshotError(f"it belongs to run {header['run_id']}")
+        raise landing_format.SnapshotError(f"it belongs to run {header['run_id']}")
     landing_lines.read_cluster(header)
     read_absent_partitions(header)
 

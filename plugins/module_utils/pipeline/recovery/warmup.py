@@ -15,7 +15,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import RunFiles
 
@@ -49,7 +49,7 @@ def write_landing_file(workdir: Path) -> RunFiles:
         "unreachable_brokers": [],
         "brokers": brokers,
     }
-    sealed_jsonl.write(work_file(workdir, "landing", NAME, NAME, ".jsonl"), header, [_document()])
+    landing_format.write(work_file(workdir, "landing", NAME, NAME, ".jsonl"), header, [_document()])
     return plan_files.find_landing_files(workdir, NAME, None)
 
 

@@ -27,7 +27,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import replacing, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, layout_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import decisions, layout_rows, placement
@@ -134,9 +134,9 @@ def skew_percent(loads: Iterable[int | None]) -> int | None:
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
     if header.get("content") != layout_file.CONTENT:
-        raise sealed_jsonl.SnapshotError("it does not have the layout of a cluster")
+        raise landing_format.SnapshotError("it does not have the layout of a cluster")
     if (header["cluster"], header["run_id"]) != (name, run_id):
-        raise sealed_jsonl.SnapshotError(f"it is of cluster {header['cluster']} and run {header['run_id']}: a copied or renamed file")
+        raise landing_format.SnapshotError(f"it is of cluster {header['cluster']} and run {header['run_id']}: a copied or renamed file")
 
 
 LAYOUT = Kind(layout_file.FOLDER, "layout file", ("layout", "kafka_partition_reassignment_info"), _prove)

@@ -16,7 +16,7 @@ from partition_situations import FENCED, RUN, Log, Situation, broker_rows, by_to
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 
 FILES = 150
@@ -34,7 +34,7 @@ def changed(rng: Random) -> bytes:
 
 
 def land(workdir: Path, cluster: str, lines: list[bytes]) -> None:
-    header = {"kind": "header", "schema": sealed_jsonl.SCHEMA, "cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": RUN,
+    header = {"kind": "header", "schema": landing_format.SCHEMA, "cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": RUN,
               "collected_at": "2026-11-21T04:00:00Z", "backend": "compat", "brokers": BROKERS}  # fmt: skip
     content = b"".join(line + b"\n" for line in [encoded(header), *lines])
     seal = {"kind": "seal", "rows": len(lines) + 1, "sha256": hashlib.sha256(content).hexdigest()}
@@ -92,7 +92,7 @@ def test_what_no_reader_of_json_takes_is_a_damaged_document(spark: SparkSession,
         "no-text": b'{%s,"cleanup_policy":"\xff"}' % place.encode(),
         "carriage-return": b'{%s,"leader":\r2}' % place.encode(),
         "twice": encoded(SOUND),
-        "second-header": encoded({"kind": "header", "schema": sealed_jsonl.SCHEMA}),
+        "second-header": encoded({"kind": "header", "schema": landing_format.SCHEMA}),
         "second-seal": encoded({"kind": "seal", "rows": 2}),
         "nothing": b"",
     }

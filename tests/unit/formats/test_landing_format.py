@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.sealed_jsonl import SnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.landing_format import SnapshotError
 
 HEADER = {"cluster": "east", "cluster_id": "abc", "run_id": "r1", "collected_at": "2026-11-21T04:00:00Z", "backend": "compat"}
 ROWS = [{"kind": "broker", "broker_id": 1}, {"kind": "partition", "topic": "ördérs", "partition": 0}]
@@ -25,12 +25,12 @@ ROWS = [{"kind": "broker", "broker_id": 1}, {"kind": "partition", "topic": "örd
 @pytest.fixture
 def landing(tmp_path: Path) -> Path:
     path = tmp_path / "east.jsonl"
-    assert sealed_jsonl.write(path, HEADER, ROWS) == len(ROWS)
+    assert landing_format.write(path, HEADER, ROWS) == len(ROWS)
     return path
 
 
 def test_what_was_written_is_valid_and_private(landing: Path) -> None:
-    assert sealed_jsonl.check(landing) == {"kind": "header", "schema": 4, **HEADER}
+    assert landing_format.check(landing) == {"kind": "header", "schema": 4, **HEADER}
     assert stat.S_IMODE(landing.stat().st_mode) == 0o600
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"], "nothing is left beside it"
 
@@ -43,7 +43,7 @@ def test_what_was_written_is_valid_and_private(landing: Path) -> None:
 )
 def test_a_row_is_one_line_of_compact_json(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
     path = tmp_path_factory.mktemp("row") / "east.jsonl"
-    sealed_jsonl.write(path, HEADER, [{"value": value}])
+    landing_format.write(path, HEADER, [{"value": value}])
     line = path.read_bytes().split(b"\n")[1]
     assert line == json.dumps({"value": value}, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -51,20 +51,20 @@ def test_a_row_is_one_line_of_compact_json(tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 2**70, "\ud800"])
 def test_a_value_that_json_cannot_have_is_an_error_and_leaves_no_file(tmp_path: Path, value: object) -> None:
     with pytest.raises(SnapshotError, match="cannot be written"):
-        sealed_jsonl.write(tmp_path / "east.jsonl", HEADER, [{"value": value}])
+        landing_format.write(tmp_path / "east.jsonl", HEADER, [{"value": value}])
     assert not list(tmp_path.iterdir())
 
 
 def test_without_its_library_no_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "orjson", None)
     with pytest.raises(SnapshotError, match="pip install orjson"):
-        sealed_jsonl.write(tmp_path / "east.jsonl", HEADER, ROWS)
+        landing_format.write(tmp_path / "east.jsonl", HEADER, ROWS)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="there is no landing file"):
-        sealed_jsonl.check(tmp_path / "west.jsonl")
+        landing_format.check(tmp_path / "west.jsonl")
 
 
 def test_every_truncation_is_refused(landing: Path) -> None:
@@ -72,19 +72,19 @@ def test_every_truncation_is_refused(landing: Path) -> None:
     for length in range(len(whole)):
         landing.write_bytes(whole[:length])
         with pytest.raises(SnapshotError):
-            sealed_jsonl.check(landing)
+            landing_format.check(landing)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.integers(0), change=st.integers(1, 255))
 def test_every_changed_byte_is_refused(tmp_path: Path, position: int, change: int) -> None:
     path = tmp_path / "east.jsonl"
-    sealed_jsonl.write(path, HEADER, ROWS)
+    landing_format.write(path, HEADER, ROWS)
     content = bytearray(path.read_bytes())
     content[position % len(content)] ^= change
     path.write_bytes(content)
     with pytest.raises(SnapshotError):
-        sealed_jsonl.check(path)
+        landing_format.check(path)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes, reason: str) 
     path = tmp_path / "east.jsonl"
     path.write_bytes(content)
     with pytest.raises(SnapshotError, match=reason):
-        sealed_jsonl.check(path)
+        landing_format.check(path)
 
 
 def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
@@ -115,13 +115,13 @@ def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        sealed_jsonl.write(landing, HEADER, rows())
+        landing_format.write(landing, HEADER, rows())
     assert landing.read_bytes() == before
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"]
 
 
 def test_a_line_that_no_reader_takes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "east.jsonl"
-    sealed_jsonl.write(path, HEADER, [*ROWS, {"kind": "proof", "name": "x" * sealed_jsonl.LONGEST_LINE}])
+    landing_format.write(path, HEADER, [*ROWS, {"kind": "proof", "name": "x" * landing_format.LONGEST_LINE}])
     with pytest.raises(SnapshotError, match="line 4 is longer than 16777216 bytes"):
-        sealed_jsonl.check(path)
+        landing_format.check(path)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sealed JSON Lines files: header, rows, seal. Landing files (evidence), layout files and healthy snapshots have this form.
+"""The format of landing files (evidence) and its seal: header, rows, seal, in JSON Lines. Layout files and healthy snapshots have it, too.
 
 Line 1 is the header. The last line is the seal: the number of lines above it and the sha256 of their bytes. A file without a valid seal
 was truncated, edited or is of another kind, and must not be used for a decision.

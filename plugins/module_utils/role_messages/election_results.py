@@ -1,0 +1,103 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role verify shows: the outcomes of a run, which partitions have no leader, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import (
+    group,
+    names,
+    step_lines,
+    summary,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun, keys_of
+
+# To name a partition of this topic is to consent to its loss.
+_TRANSACTIONS = "__transaction_state"
+_SHOWN = 5
+# Without it, a plan waits for a clean leader that is coming back.
+_NOT_REPEATED = ("kafka_recovery_strategy",)
+
+
+def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> list[str]:
+    """Return the outcomes, the records that are given up, and whether other partitions are offline.
+
+    `election`: the result of `kafka_designated_election`. Its counts are of all partitions, not only of those that it returns.
+    """
+    return [_headline(election, run, allow_data_loss), *election["given_up"]["text"], *_other_lines(election, run.cluster)]
+
+
+def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> str:
+    prefix = (
+        "Dry run, nothing was elected. It would be: " if run.check_mode else "" if allow_data_loss else "Plan only, nothing was elected: "
+    )
+    path = f". All results: {election['results_path']}" if election["results_path"] else ""
+    return f"{prefix}{summary(election['summary']) or 'no partition was without a leader'}{path}"
+
+
+def _other_lines(election: Mapping[str, Any], cluster: str) -> list[str]:
+    """Return whether partitions that the run did not select are offline. Their number is None if the cluster did not answer."""
+    others = election.get("other_offline_partitions") or 0
+    if not others:
+        return []
+    return [
+        f"{count(others, 'other partition')} of {cluster} {verb(others, 'has', 'have')} no live leader. "
+        f"This run did not select {verb(others, 'it', 'them')}"
+    ]
+
+
+def problem_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
+    """Return which partitions have no leader after the run (check mode: would have none), why, and the next steps. Empty if all have one.
+
+    `still_offline`: that of `kafka_recovery_result_info`; empty in check mode, and if the run had no partitions.
+    """
+    groups = election["without_leader"]
+    if not groups and not _offline_count(still_offline):
+        return []
+    lines = [*_offline_lines(election, still_offline, run), *(f"{group(row['outcome'], row)}. {row['reason']}" for row in groups[:_SHOWN])]
+    if len(groups) > _SHOWN:
+        lines.append(f"and {count(len(groups) - _SHOWN, 'more reason')}: {election['results_path'] or run.plan_path}")
+    return [*lines, *next_lines(election, still_offline, run)]
+
+
+def _offline_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
+    if run.check_mode:
+        return ["Partitions that would be left without a leader:"]
+    unknown = still_offline.get("unknown_count", 0)
+    offline = _offline_count(still_offline)
+    if not offline:
+        held = sum(row["count"] for row in election["without_leader"])
+        have = verb(held, "has", "have")
+        return [
+            f"{count(held, 'partition')} {have} no leader in the results of this run, but {have} one in the cluster now. "
+            f"Run again to update the results: {election['results_path']}"
+        ]
+    first = [*still_offline["partitions"], *still_offline["unknown"]][:1]
+    lines = [
+        f"{count(offline, 'partition')} {verb(offline, 'has', 'have')} no live leader, {names(first, 1)} first. All of them: {election['results_path']}"
+    ]
+    if unknown:
+        shown = names(still_offline["unknown"][:_SHOWN], unknown)
+        lines.append(f"Not in the cluster, or hidden because DESCRIBE is not granted: {shown}")
+    return lines
+
+
+def _offline_count(still_offline: Mapping[str, Any]) -> int:
+    return int(still_offline.get("count", 0) + still_offline.get("unknown_count", 0))
+
+
+def next_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
+    """Return the next steps of the election, or the command that plans again if it has none."""
+    if steps := step_lines(election["next_steps"]):
+        return steps
+    partitions: Sequence[Mapping[str, Any]] = still_offline.get("partitions", ())
+    lines = ["Next: plan again, the cluster has changed"]
+    if partitions and all(row["topic"] != _TRANSACTIONS for row in partitions):
+        path = election["results_path"] or None
+        lines.append(run.commands.line("plan", run.cluster, None, keys_of(partitions), path, _NOT_REPEATED))
+    return lines

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role plan shows: the plan of a cluster, and how to apply the plans of the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+
+
+def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manual_output_dir: str) -> list[str]:
+    """Return the counts of a cluster's plan, why partitions are held, and the files. Empty if the cluster has no plan.
+
+    planned            the result of `kafka_recovery_plan`
+    manual_output_dir  folder of the files that an operator may edit, empty without
+    """
+    plan = next((row for row in planned["plans"] if row["cluster"] == run.cluster), None)
+    if plan is None:
+        return []
+    lines = [
+        f"{plan['elect']} to elect, {plan['held']} held, {plan['online']} online already, with strategy {strategy}",
+        *(group("held", row) for row in plan["held_reasons"]),
+        f"Plan: {plan['path']}",
+    ]
+    edited = str(Path(manual_output_dir, f"{run.cluster}.json"))
+    candidates = str(Path(manual_output_dir, f"{run.cluster}.held.json"))
+    if edited in planned.get("manual_outputs", ()):
+        lines.append(f"To review and edit: {edited}")
+    if candidates in planned.get("manual_candidates", ()):
+        lines.append(f"Candidates of what is held: {candidates}")
+    return lines
+
+
+def apply_lines(planned: Mapping[str, Any], run: PresentRun, require_commit: bool, manual_output_dir: str) -> list[str]:
+    """Return how to apply the plans of the fleet. Parameters: those of `plan_lines`.
+
+    require_commit  whether only merged plans may be applied
+    A plan is sealed, so operators edit the files of `manual_output_dir`. If these were written, they are applied.
+    """
+    if not sum(plan["elect"] for plan in planned["plans"]):
+        return ["Nothing is to be elected, so there is nothing to apply"]
+    if require_commit:
+        return [
+            "Only merged plans are applied here. Read the plans, then propose them with",
+            run.commands.line("propose", run.limit),
+        ]
+    edited = manual_output_dir if planned.get("manual_outputs") else ""
+    variables = {"kafka_recovery_plan_dir": edited or run.plan_dir, "kafka_recovery_allow_data_loss": "true"}
+    instruction = f"Read and change the files in {edited}, then apply them with" if edited else "Read the plans, then apply them with"
+    return [instruction, run.commands.line("apply", run.limit, variables)]
