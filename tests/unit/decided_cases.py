@@ -88,7 +88,9 @@ CASES = [
     Situation("uncompared", {1: FENCED, 2: SHORT, 3: LONG}, unknown={(2, 3)}),
     Situation("gap", {1: FENCED, 2: Log.of((40, 0), high_watermark=40), 3: Log.of((40, 0), (80, 1), high_watermark=110, start=100)}),
     Situation("gap-below", {1: FENCED, 2: Log.of((40, 2), high_watermark=40), 3: Log.of((120, 0), high_watermark=0, start=100)}),
-    Situation("gap-beside-silent", {1: "NO_ANSWER", 2: Log.of((40, 0), high_watermark=40), 3: Log.of((120, 1), high_watermark=110, start=100)}),
+    Situation(
+        "gap-beside-silent", {1: "NO_ANSWER", 2: Log.of((40, 0), high_watermark=40), 3: Log.of((120, 1), high_watermark=110, start=100)}
+    ),
     Situation("gap-beside-uncompared", {1: SHORT, 2: Log.of((40, 0)), 3: Log.of((120, 1), high_watermark=110, start=95)}, unknown={(1, 3)}),
     Situation("corrupt", {1: FENCED, 2: SHORT, 3: LONG}, corrupt={(2, 3)}),
     Situation("corrupt-named", {1: FENCED, 2: SHORT, 3: LONG}, corrupt={(2, 3)}, state={"named": True}),

@@ -98,7 +98,12 @@ class Situation:
         if (one, other) in self.unknown:
             return {**pair, "relation": "unknown", "common_offset": None, "reason": "compacted"}
         if max(a.start, b.start) >= min(a.end, b.end) > 0:
-            return {**pair, "relation": "unknown", "common_offset": None, "reason": "the beginning of one was deleted beyond the end of the other"}
+            return {
+                **pair,
+                "relation": "unknown",
+                "common_offset": None,
+                "reason": "the beginning of one was deleted beyond the end of the other",
+            }
         if (one, other) in self.corrupt:
             reason = f"brokers {one} and {other} have different bytes at offset 99 from one leader epoch, 0"
             return {**pair, "relation": "corrupt", "common_offset": None, "reason": reason}
@@ -116,7 +121,8 @@ def _replica(log: Log | str) -> dict[str, Any]:
     if isinstance(log, Log):
         written = log.epochs[-1] if log.epochs else -1
         return {
-            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": log.start, "log_end_offset": log.end, "high_watermark": log.high_watermark,
+            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": log.start, "log_end_offset": log.end,
+            "high_watermark": log.high_watermark,
             "partition_leader_epoch": 7, "last_written_epoch": None if written == UNREADABLE else written,
         }  # fmt: skip
     if log in (FENCED, COMING_BACK):

@@ -15,7 +15,9 @@ LAST_KNOWN_LEADER = f"the last known leader, whose shutdown was unclean, so {MAY
 ELIGIBLE = "an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean"
 
 # Its new replicas have no leader to copy from.
-CANNOT_COMPLETE = "a reassignment is under way, which cannot complete without a leader, and the election needs a replica order that would replace it"
+CANNOT_COMPLETE = (
+    "a reassignment is under way, which cannot complete without a leader, and the election needs a replica order that would replace it"
+)
 
 
 def standing(broker: int, isr: Collection[int], eligible: Collection[int], elr: bool | None, registered: bool) -> str:

@@ -253,7 +253,9 @@ class Recovery:
         """
         if any(result.topic == GROUP_TOPIC and result.outcome in _ONLINE for result in results):
             return True
-        held = {(result.topic, result.partition) for result in self._results if result.topic == GROUP_TOPIC and result.outcome not in _ONLINE}
+        held = {
+            (result.topic, result.partition) for result in self._results if result.topic == GROUP_TOPIC and result.outcome not in _ONLINE
+        }
         if not held:
             return False
         states = self._cluster.partitions(held)

@@ -189,8 +189,7 @@ def _without_disk(
     refused = [
         replica
         for replica, log in logs.items()
-        if log.error in (STORAGE_ERROR, NOT_HOSTED)
-        or (exhausted and log.error not in (None, DISK_FAILED, STALE_METADATA))
+        if log.error in (STORAGE_ERROR, NOT_HOSTED) or (exhausted and log.error not in (None, DISK_FAILED, STALE_METADATA))
     ]
     if not refused:
         return set(), set()

@@ -262,7 +262,9 @@ def test_the_last_leader_is_lost_if_its_broker_lives_without_the_disk(error: str
 
 
 @pytest.mark.parametrize(
-    ("error", "offline"), [("NO_ANSWER", []), ("STALE_METADATA", [1]), ("UNKNOWN_SERVER_ERROR", [])], ids=["silent", "metadata is old", "error"]
+    ("error", "offline"),
+    [("NO_ANSWER", []), ("STALE_METADATA", [1]), ("UNKNOWN_SERVER_ERROR", [])],
+    ids=["silent", "metadata is old", "error"],
 )
 def test_a_live_broker_whose_disk_may_work_is_not_lost(error: str, offline: list[int]) -> None:
     case = Situation("orders", {1: error, 2: SHORT, 3: LONG}, state={"eligible_leader_replicas": [1], "offline_replicas": offline})

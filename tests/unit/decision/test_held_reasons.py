@@ -50,7 +50,10 @@ def test_every_reason_has_its_advice() -> None:
 
 def test_a_live_broker_that_does_not_answer_may_be_elected_or_may_have_lost_its_disk() -> None:
     text = advice(Situation("orders", {1: "NO_ANSWER", 3: LONG}, state={"isr": [1]}), "wait_for_clean_leader")
-    assert "the controller may then elect broker 1 by itself: it does not answer for this partition, so whether its disk works is not known" in text
+    assert (
+        "the controller may then elect broker 1 by itself: it does not answer for this partition, so whether its disk works is not known"
+        in text
+    )
     assert "If it stays so, mend broker 1 or its disk" in text
 
 
@@ -75,8 +78,12 @@ def test_logs_without_a_common_offset_say_what_was_deleted_and_what_an_election_
     assert "Strategy aggressive elects broker 3, and broker 2 deletes its log (offsets 0 to 39)" in text
     known = advice(replace(TOPICS["gap"], history=history({"leader": 3, "isr": [3]}, {"leader": -1})), "retention_gap")
     assert "kafka_controller_bootstrap_servers" not in known
-    assert "the log of broker 2 ends at offset 40, and that of broker 3 starts at offset 100" in advice(TOPICS["gap-below"], "retention_gap")
-    assert "Strategy aggressive elects broker 2, and broker 3 deletes its log (offsets 100 to 119)" in advice(TOPICS["gap-below"], "retention_gap")
+    assert "the log of broker 2 ends at offset 40, and that of broker 3 starts at offset 100" in advice(
+        TOPICS["gap-below"], "retention_gap"
+    )
+    assert "Strategy aggressive elects broker 2, and broker 3 deletes its log (offsets 100 to 119)" in advice(
+        TOPICS["gap-below"], "retention_gap"
+    )
 
 
 def test_a_gap_is_named_beside_what_can_be_mended() -> None:

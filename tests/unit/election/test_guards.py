@@ -270,7 +270,11 @@ def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() ->
 def test_a_reassignment_is_no_obstacle_where_the_election_names_the_leader() -> None:
     entry = replace(ENTRY, replicas=(1, 3, 2))
     live = replace(with_state(replicas=(1, 3, 2)), reassigning={KEY})
-    assert refused(entry, replace(live, reorders=False)) is refusal(replace(entry, designated_by_hand=True), replace(live, reorders=False)) is None
+    assert (
+        refused(entry, replace(live, reorders=False))
+        is refusal(replace(entry, designated_by_hand=True), replace(live, reorders=False))
+        is None
+    )
     held = refusal(replace(entry, designated_by_hand=True), live)
     assert held is not None and held.reason_code == "reassignment_in_progress"
     assert "cannot complete without a leader" in (held.reason or "") and "with broker 2 first" in (held.reason or "")
