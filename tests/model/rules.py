@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain, combinations
 
-from model.logs import is_prefix
+from model.logs import Log, common, is_prefix
 from model.partition import NOTHING, UNCLEAN_ELECTION, Replica
 
 Survivors = Sequence[Replica]
 Winners = frozenset[int]
 Rule = Callable[[Survivors], Winners]
+# A log, and an offset below which it is proven to be committed.
+Proven = Collection[tuple[Log, int]]
 
 HOLD: Winners = frozenset()
 
@@ -46,15 +48,16 @@ def ours(survivors: Survivors) -> Winners:
     )
 
 
-def isr_history(survivors: Survivors) -> Winners:
+def isr_history(survivors: Survivors, proven: Proven = ()) -> Winners:
     """`ours` and, where logs fork, what the metadata log tells about the ISR.
 
     A survivor since whose leaving the ISR has always been smaller than min.insync.replicas holds every committed record: it did when it left, and
     nothing was committed since. (This is what puts a replica into the ELR of KIP-966, found out afterwards.) A log that continues such a log does too;
     the best of these by (last-written epoch, log end offset) gives up the least. Held where, since any survivor left, the partition was without a leader
     for a while: the leader that came back may have lost the end of its log, or was elected unclean, and that survivor may be the last to hold what was lost.
+    What lacks something that is proven to be committed is not elected.
     """
-    return _with_history(survivors, NOTHING)
+    return _with_history(survivors, NOTHING, proven)
 
 
 def isr_history_trusting_disks(survivors: Survivors) -> Winners:
@@ -99,14 +102,35 @@ LOOSER_RULES: dict[str, Rule] = {
 }
 
 
-def _with_history(survivors: Survivors, tolerated: int) -> Winners:
+def _with_history(survivors: Survivors, tolerated: int, proven: Proven = ()) -> Winners:
     if elected := ours(survivors):
         return elected
+    sound = [place for place in able(survivors, tolerated) if all(common(survivors[place].log, log) >= offset for log, offset in proven)]
+    return _best(survivors, sound)
+
+
+def able(survivors: Survivors, tolerated: int = NOTHING) -> list[int]:
+    """Those that hold every committed record by the ISR history: what is still complete, and what continues it."""
     if any(replica.since > tolerated for replica in survivors):
-        return HOLD
+        return []
     complete = still_complete(survivors)
-    able = [place for place, one in enumerate(survivors) if any(is_prefix(replica.log, one.log) for replica in complete)]
-    return _best(survivors, able)
+    return [place for place, one in enumerate(survivors) if any(is_prefix(replica.log, one.log) for replica in complete)]
+
+
+def best_first(survivors: Survivors, by_history: Collection[int], proven: Proven, starts: Sequence[int]) -> bool:
+    """Whether the survivors stand best-first, as the controller elects them from their order: the more is proven of one, the better, then what is complete
+    by the ISR history, then (last-written epoch, log end offset), then the log that starts first."""
+    ranks = [
+        (
+            max([0, *(min(common(one.log, log), offset) for log, offset in proven)]),
+            place in by_history,
+            one.log[-1:],
+            len(one.log),
+            -starts[place],
+        )
+        for place, one in enumerate(survivors)
+    ]
+    return ranks == sorted(ranks, reverse=True)
 
 
 def still_complete(survivors: Survivors) -> list[Replica]:

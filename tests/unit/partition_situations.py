@@ -121,7 +121,8 @@ def _replica(log: Log | str) -> dict[str, Any]:
     if isinstance(log, Log):
         written = log.epochs[-1] if log.epochs else -1
         return {
-            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": log.start, "log_end_offset": log.end, "high_watermark": log.high_watermark,
+            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": log.start, "log_end_offset": log.end,
+            "high_watermark": log.high_watermark,
             "partition_leader_epoch": 7, "last_written_epoch": None if written == UNREADABLE else written,
         }  # fmt: skip
     if log in (FENCED, COMING_BACK):

@@ -55,12 +55,32 @@ def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterat
 
 
 def beside_header(found: PartitionEvidence, cluster: ClusterHeader) -> PartitionEvidence:
-    """Return the evidence, with a defect if it has a leader that is not alive by the header of its landing file."""
-    leader = found.state.leader if found.state else -1
-    broker = cluster.brokers.get(leader)
-    if leader < 0 or (broker is not None and broker.broker_state == UNFENCED):
-        return found
-    return replace(found, defects=(*found.defects, f"its leader is broker {leader}, which is not alive by the header"))
+    """Return the evidence, with a defect for each contradiction between it and the header of its landing file.
+
+    Both were written from one description of the brokers. So every replica, and with it every member of the ISR, is on a broker of the header, and only
+    what is alive by the header can lead or be a survivor. Not checked: the ELR and the last known ELR, in which Kafka leaves brokers that are no replicas
+    any more; and members of ISR and ELR that are alive while nothing leads, because the controller may be about to elect them.
+    """
+    defects = tuple(_beside_header(found, cluster))
+    return replace(found, defects=(*found.defects, *defects)) if defects else found
+
+
+def _beside_header(found: PartitionEvidence, cluster: ClusterHeader) -> Iterator[str]:
+    if found.state is None:
+        return
+    if found.state.leader >= 0 and not _is_alive(found.state.leader, cluster):
+        yield f"its leader is broker {found.state.leader}, which is not alive by the header"
+    for log in found.logs:
+        if log.broker_state == UNFENCED and not _is_alive(log.broker_id, cluster):
+            yield f"broker {log.broker_id} is alive by its log, and not by the header"
+    for broker in found.state.replicas:
+        if broker not in cluster.brokers:
+            yield f"its replica is on broker {broker}, which the header does not name"
+
+
+def _is_alive(broker: int, cluster: ClusterHeader) -> bool:
+    row = cluster.brokers.get(broker)
+    return row is not None and row.broker_state == UNFENCED
 
 
 def exceeds_its_end(log: Log) -> bool:

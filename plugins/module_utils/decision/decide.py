@@ -274,7 +274,8 @@ def _reason(
 ) -> str | None:
     """Return the reason code of the first rule that holds the partition, None if no rule does.
 
-    `doubt`: the code if the evidence is not good enough. `held_order`: whether the election needs another replica order, and a reassignment that is under way must not be replaced by one.
+    `doubt`: the code if the evidence is not good enough. `held_order`: whether the election needs another replica order, which would replace a reassignment
+    that is under way.
     """
     if evidence.topic == CLUSTER_METADATA:
         return "cluster_metadata"

@@ -42,7 +42,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 def needs_reorder(entry: Entry, live: Live) -> bool:
     """Return whether the election needs another replica order: with the present one the controller could elect a worse replica.
 
-    The native backend needs none. Else the controller elects the first live replica. Brokers that are coming back count as live: one may be unfenced before the election.
+    The native backend needs none. Else the controller elects the first live replica. Brokers that are coming back count as live: one may be unfenced
+    before the election.
     """
     if not live.reorders:
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -19,13 +19,21 @@ from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 from model.logs import common
 from model.partition import NOTHING, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
-from model.rules import isr_history, ours, waited_for
+from model.rules import able, best_first, isr_history, ours, waited_for
 from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import document, waiting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import comparison, document, waiting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import decide as decision_rule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, Word, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, Pair, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    DISK_FAILED,
+    NO_ANSWER,
+    STORAGE_ERROR,
+    UNFENCED,
+    Pair,
+    PartitionEvidence,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import SOUND_METADATA_VERSION
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
@@ -34,12 +42,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
 
 SEEDS = st.integers(0, 2**64)
 KEY = ("orders", 0)
-# What the generator must reach, each at least ten times in a thousand partitions.
+# What the generator must reach, each at least ten times in 3,000 partitions.
 REACHED = (
     "compacted", "disk failed", "ELR kept", "no ELR", "ELR not known", "last known leader behind an ELR", "fenced broker answers", "corrupt", "uncompared",
     "silent", "coming back", "history", "kip966_balanced", "strategy of the topic", "elects by logs", "elects by history", "waits", "waits for the ELR",
-    "waits for a fenced broker", "epoch ahead", "held",
+    "waits for a fenced broker", "epoch ahead", "held", "offsets unread", "proofs", "proof of a log that is not elected", "reassigned", "reassigned, natively",
+    "held by a reassignment", "elected under reassignment", "retention gap", "held by a retention gap", "disk failed by its error",
+    "disk failed by the cluster's word", "forked by history, with proofs",
 )  # fmt: skip
+
+
+# The reason code of some of them, if it is the first.
+CODES = {"waits": "wait_for_clean_leader", "held by a retention gap": "retention_gap", "held by a reassignment": "reassignment_in_progress"}
 
 
 class Case(NamedTuple):
@@ -50,6 +64,7 @@ class Case(NamedTuple):
     policy: Policy
     elr: bool | None
     compacted: bool
+    reorders: bool
 
     @property
     def strategy(self) -> Strategy:
@@ -57,31 +72,56 @@ class Case(NamedTuple):
 
 
 def case(seed: int) -> Case:
-    """The partition without what the model's rules do not know: committed offsets of consumers, reassignments, and a leader; with what else there is."""
+    """The partition with all that the model's rules know: not with a leader, nor with healthy snapshots, which elect nobody."""
     rng = random.Random(seed)
     [situation] = random_situations(rng, 1)
     # In most partitions nothing is waited for, so that their logs decide.
     plain = rng.random() < 0.6
     brokers = {broker: log if isinstance(log, Log) or not plain else FENCED for broker, log in situation.brokers.items()}
-    brokers = {broker: DISK_FAILED if log == FENCED and rng.random() < 0.2 else log for broker, log in brokers.items()}
+    compacted = rng.random() < 0.4
+    if not compacted:
+        brokers = {broker: retained(rng, log) for broker, log in brokers.items()}
+    failed = [broker for broker, log in brokers.items() if log == FENCED and rng.random() < 0.2]
+    # What the broker answers, or the cluster says: the latter where it is silent.
+    brokers |= {broker: rng.choice((DISK_FAILED, STORAGE_ERROR, NO_ANSWER)) for broker in failed}
     answered = sorted(broker for broker, log in brokers.items() if isinstance(log, Log))
-    corrupt = {pair for pair in combinations(answered, 2) if rng.random() < 0.03} - situation.unknown
+    unknown = set() if compacted else situation.unknown
+    corrupt = set() if compacted else {pair for pair in combinations(answered, 2) if rng.random() < 0.03} - unknown
     registration = {broker: rng.choices(("isr", "elr", "out"), (0, 0, 1) if plain else (1, 2, 9))[0] for broker in brokers}
     members = {name: [broker for broker, place in registration.items() if place == name] for name in ("isr", "elr")}
+    offline = [broker for broker, log in brokers.items() if log in (FENCED, COMING_BACK) or (broker in failed and log != STORAGE_ERROR)]
     state = {
-        **situation.state, "leader": -1, "reassigning": False, "isr": members["isr"], "eligible_leader_replicas": members["elr"],
+        **situation.state, "leader": -1, "reassigning": rng.random() < 0.2, "isr": members["isr"], "eligible_leader_replicas": members["elr"],
         "last_known_elr": rng.sample(list(brokers), 1) if rng.random() < 0.3 and not plain and not members["isr"] else [],
-        "leader_epoch": 1 if rng.random() < 0.05 else 7,
+        "leader_epoch": 1 if rng.random() < 0.05 else 7, "offsets_unread": rng.random() < 0.1, "offline_replicas": offline,
     }  # fmt: skip
-    changed = dataclasses.replace(situation, topic="orders", brokers=brokers, state=state, proofs=[], corrupt=corrupt)
+    changed = dataclasses.replace(
+        situation, topic="orders", brokers=brokers, state=state, proofs=[*committed(rng, brokers)], corrupt=corrupt, unknown=unknown
+    )
     known = evidence(changed)
-    compacted = rng.random() < 0.5 and not corrupt and not situation.unknown
     if compacted:
         known = dataclasses.replace(known, pairs=compared(cleaned(rng, brokers)))
     balanced = (Strategy.BALANCED, Strategy.BALANCED, Strategy.KIP966_BALANCED)
     topics = {"orders": rng.choice(balanced), "payments": Strategy.NONE} if rng.random() < 0.3 else {}
     policy = Policy(rng.choice(tuple(Strategy) if topics else balanced), topic_strategies=topics)
-    return Case(changed, known, policy, rng.choice((True, False, None)), compacted)
+    return Case(changed, known, policy, rng.choice((True, False, None)), compacted, rng.random() < 0.8)
+
+
+def retained(rng: random.Random, log: Log | str) -> Log | str:
+    """The log, its beginning perhaps deleted by retention, which deletes only what is committed."""
+    if not isinstance(log, Log) or not log.end or rng.random() > 0.4:
+        return log
+    start = rng.randrange(log.end)
+    return dataclasses.replace(log, start=start, high_watermark=rng.randint(start, log.end))
+
+
+def committed(rng: random.Random, brokers: Mapping[int, Log | str]) -> Iterator[tuple[int, int, bool | None]]:
+    """What consumer groups have read of one of the logs, and for each log whether it holds that too, as far as it is known."""
+    logs = {broker: log for broker, log in brokers.items() if isinstance(log, Log) and UNREADABLE not in log.epochs}
+    for log in rng.choices(list(logs.values()), k=rng.choice((0, 0, 1, 1, 2))) if logs else ():
+        offset = rng.randint(0, log.end)
+        for broker, other in logs.items() if offset else ():
+            yield offset, broker, rng.choices((log.common(other) >= offset, None), (9, 1))[0]
 
 
 def cleaned(rng: random.Random, brokers: Mapping[int, Log | str]) -> dict[int, KafkaLog]:
@@ -131,14 +171,23 @@ def with_past(survivors: Mapping[int, Replica], situation: Situation) -> dict[in
     return found
 
 
+def lost(one: Case) -> set[int]:
+    """Brokers that the controller cannot elect: fenced, or alive without the disk."""
+    return {
+        broker
+        for broker, log in one.situation.brokers.items()
+        if (log.fenced if isinstance(log, Log) else log in (FENCED, DISK_FAILED, STORAGE_ERROR))
+        or (log == NO_ANSWER and broker in one.situation.state["offline_replicas"])
+    }
+
+
 def holding(one: Case) -> Iterator[str]:
     """Why `balanced` holds the partition, whatever its logs are."""
-    brokers, state = one.situation.brokers, one.situation.state
+    brokers, state, gone = one.situation.brokers, one.situation.state, lost(one)
     read = {broker: log for broker, log in brokers.items() if isinstance(log, Log)}
     unfenced = [broker for broker, log in read.items() if not log.fenced]
     lists = state["isr"], state["eligible_leader_replicas"], state["last_known_elr"]
-    lost = [broker for broker, log in brokers.items() if log in (FENCED, DISK_FAILED) or (isinstance(log, Log) and log.fenced)]
-    if waited_for(*lists, [broker for broker in brokers if broker not in lost], one.elr is not False):
+    if waited_for(*lists, [broker for broker in brokers if broker not in gone], one.elr is not False):
         yield "waits"
     if one.strategy == Strategy.KIP966_BALANCED and not {broker for members in lists for broker in members} <= {*unfenced}:
         yield "waits for the ELR"
@@ -146,12 +195,21 @@ def holding(one: Case) -> Iterator[str]:
         yield "epoch ahead"
     if COMING_BACK in brokers.values():
         yield "coming back"
-    if "NO_ANSWER" in brokers.values():
+    if any(log == NO_ANSWER and broker not in gone for broker, log in brokers.items()):
         yield "silent"
     if not unfenced or any(UNREADABLE in read[broker].epochs for broker in unfenced):
         yield "no survivor, or not read"
     if any({*pair} <= {*unfenced} for pair in one.situation.corrupt):
         yield "corrupt"
+
+
+def gaps(logs: Mapping[int, Log]) -> set[tuple[int, int]]:
+    """Pairs of logs without a common offset. An empty log is a prefix of any other."""
+    return {
+        (one, other)
+        for one, other in combinations(sorted(logs), 2)
+        if max(logs[one].start, logs[other].start) >= min(logs[one].end, logs[other].end) > 0
+    }
 
 
 def expected(one: Case) -> tuple[set[int] | None, list[str]]:
@@ -162,27 +220,34 @@ def expected(one: Case) -> tuple[set[int] | None, list[str]]:
     logs = {broker: log for broker, log in one.situation.brokers.items() if isinstance(log, Log)}
     survivors = {broker: Replica(log.epochs, log.high_watermark or 0) for broker, log in logs.items() if not log.fenced}
     brokers, replicas = list(survivors), list(survivors.values())
-    elected, reasons = {brokers[place] for place in ours(replicas)}, ["elects by logs"]
-    if not elected and (past := with_past(survivors, one.situation)):
-        elected, reasons = {brokers[place] for place in isr_history(list(past.values()))}, ["elects by history"]
-        if any(common(survivors[winner].log, other.log) < other.high_watermark for winner in elected for other in replicas):
-            # In the model a log that the ISR history calls complete holds every high watermark. Here it may not: then the rule has no answer.
-            return None, ["the history contradicts a high watermark"]
+    proven = [(replica.log, replica.high_watermark) for replica in replicas]
+    proven += [(survivors[broker].log, offset) for offset, broker, held in one.situation.proofs if held and broker in survivors]
+    elected, reasons, past = {brokers[place] for place in ours(replicas)}, ["elects by logs"], with_past(survivors, one.situation)
+    if not elected and past and not one.situation.state["offsets_unread"]:
+        elected, reasons = {brokers[place] for place in isr_history(list(past.values()), proven)}, ["elects by history"]
+        reasons += ["forked by history, with proofs"] if elected and one.situation.proofs else []
     if not elected:
         return set(), ["held"]
-    if any({*pair} <= {*logs} for pair in one.situation.unknown | one.situation.corrupt):
-        # It depends on which of identical logs is compared with the others.
-        return None, ["uncompared"]
     for log in logs.values():
         if log.fenced and any(UNREADABLE in log.epochs or common(survivors[winner].log, log.epochs) < log.end for winner in elected):
             return set(), ["waits for a fenced broker"]
-    return elected, reasons
+    uncompared = {pair for pair in one.situation.unknown | one.situation.corrupt | gaps(logs) if {*pair} <= {*logs} and {*pair} & elected}
+    if uncompared:
+        # Of identical logs it depends on which one is compared with the others.
+        gap = uncompared <= {pair for pair in gaps(logs) if {*pair} <= {*survivors}}
+        return (set(), ["held by a retention gap" if gap else "uncompared"]) if len(elected) == 1 else (None, ["uncompared"])
+    if one.situation.state["reassigning"] and one.reorders:
+        by_history = able(list(past.values())) if past else ()
+        if not best_first(replicas, by_history, proven, [logs[broker].start for broker in brokers]):
+            return set(), ["held by a reassignment"]
+        return {brokers[0]}, [*reasons, "elected under reassignment"]
+    return {broker for broker in elected if logs[broker].start == min(logs[each].start for each in elected)}, reasons
 
 
 def check(seed: int) -> list[str]:
     """The two agree on one random partition. Returned is what it was about."""
     one = case(seed)
-    decision = decide(one.known, one.policy, one.elr)
+    decision = decide(one.known, one.policy, one.elr, one.reorders)
     elected, reasons = expected(one)
     if elected is None:
         logs = {broker: log for broker, log in one.situation.brokers.items() if isinstance(log, Log) and not log.fenced}
@@ -191,19 +256,32 @@ def check(seed: int) -> list[str]:
     else:
         assert {*decision.choices} == elected, one
         assert (decision.action == Action.ELECT) == bool(elected), one
-    bold = decide(one.known, Policy(Strategy.AGGRESSIVE), one.elr)
+        assert CODES.get(reasons[0], decision.reason) == decision.reason, one
+    bold = decide(one.known, Policy(Strategy.AGGRESSIVE), one.elr, one.reorders)
     assert not decision.choices or bold.choices == decision.choices, one
-    assert bold.action == Action.ELECT or bold.word == Word.NO_SURVIVOR or not one.situation.state["named"], one
+    obstacle = bold.word == Word.NO_SURVIVOR or bold.reason == "reassignment_in_progress"
+    assert bold.action == Action.ELECT or obstacle or not one.situation.state["named"], one
     return [*reasons, *_features(one)]
 
 
 def _features(one: Case) -> Iterator[str]:
     brokers, state = one.situation.brokers, one.situation.state
+    logs = {broker: log for broker, log in brokers.items() if isinstance(log, Log)}
     yield {True: "ELR kept", False: "no ELR", None: "ELR not known"}[one.elr]
     yield one.strategy.value
     found = {
         "compacted": one.compacted,
         "disk failed": DISK_FAILED in brokers.values(),
+        "disk failed by its error": STORAGE_ERROR in brokers.values(),
+        "disk failed by the cluster's word": any(brokers[broker] == NO_ANSWER for broker in lost(one)),
+        "offsets unread": state["offsets_unread"],
+        "proofs": bool(one.situation.proofs),
+        "proof of a log that is not elected": any(
+            held and broker not in decide(one.known, one.policy).choices for _, broker, held in one.situation.proofs
+        ),
+        "reassigned": state["reassigning"],
+        "reassigned, natively": state["reassigning"] and not one.reorders,
+        "retention gap": bool(gaps(logs)),
         "last known leader behind an ELR": bool(state["eligible_leader_replicas"] and state["last_known_elr"]),
         "fenced broker answers": any(isinstance(log, Log) and log.fenced for log in brokers.values()),
         "history": one.situation.history is not None,
@@ -227,7 +305,7 @@ def test_it_agrees_with_the_rules_of_the_model_on_many_partitions(seed: int) -> 
 
 
 def test_the_random_partitions_are_of_every_kind() -> None:
-    counted = Counter(name for seed in range(1000) for name in {*check(seed)})
+    counted = Counter(name for seed in range(3000) for name in {*check(seed)})
     assert {name: counted[name] for name in REACHED if counted[name] < 10} == {}
 
 
@@ -249,15 +327,29 @@ def needs_the_batch(_side: object, batch: LastBatch | None, offset: int) -> Last
     return batch
 
 
+def only_high_watermarks(
+    compared: comparison.Comparison, points: Callable[..., Iterator[comparison.Point]] = comparison.Comparison._points
+) -> Iterator[comparison.Point]:
+    return (point for point in points(compared) if point.source == "high_watermark")
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "mistake"),
     [
         (waiting, "waited_for", waits_for_every_member),
         (document.Log, "gone", property(lambda log: log.broker_state == FENCED)),
+        (document.Log, "disk_failed", property(lambda log: log.broker_state == UNFENCED and log.error == DISK_FAILED)),
         (log_comparison._Side, "check_batch", needs_the_batch),
+        (comparison.Comparison, "_points", only_high_watermarks),
+        (comparison.Comparison, "proven", lambda _compared, _log: 0),
+        (decision_rule, "_stands_best_first", lambda *_order: True),
+        (decision_rule, "have_a_gap", lambda _one, _other: False),
     ],
-    ids=["last known leader behind a lost member of the ELR", "failed disk on its way back", "compacted logs not compared"],
-)
-def test_the_comparison_finds_mistakes_that_were_made(owner: object, name: str, mistake: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids=[
+        "last known leader behind a lost member of the ELR", "failed disk on its way back", "failed disk only by the cluster's word",
+        "compacted logs not compared", "committed offsets forgotten", "committed offsets do not rank", "reassignment replaced", "gap not named",
+    ],
+)  # fmt: skip
+def test_the_comparison_finds_mistakes(owner: object, name: str, mistake: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner, name, mistake)
-    assert disagree(range(1000)), "without the mistake they agree: test_the_random_partitions_are_of_every_kind"
+    assert disagree(range(3000)), "without the mistake they agree: test_the_random_partitions_are_of_every_kind"

@@ -285,10 +285,30 @@ def test_the_elr_may_name_a_broker_outside_the_assignment(members: str) -> None:
 )
 def test_a_leader_that_is_not_alive_or_no_replica_does_not_make_a_partition_online(leader: int, state: str, online: bool) -> None:
     found = read(SOUND | {"leader": leader, "logs": [], "pairs": [], "proofs": []})
-    header = ClusterHeader({broker: Broker(broker, state, None, None) for broker in (1, 9)})
+    header = ClusterHeader({broker: Broker(broker, state if broker in (1, 9) else "unfenced", None, None) for broker in (1, 2, 3, 9)})
     decision = decide(beside_header(found, header), Policy(Strategy.AGGRESSIVE))
     assert (decision.action == Action.LEAVE, decision.reason) == ((True, None) if online else (False, "incomplete"))
     assert decide(beside_header(found, ClusterHeader()), Policy()).reason == "incomplete", "the header does not have that broker"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "fields", "defect"),
+    [
+        ({1: "unfenced", 2: FENCED}, {}, None),
+        ({1: "unfenced", 2: "unfenced"}, {"isr": [1], "eligible_leader_replicas": [9], "last_known_elr": [9]}, None),
+        ({1: FENCED, 2: FENCED}, {}, "broker 1 is alive by its log, and not by the header"),
+        ({1: COMING_BACK, 2: FENCED}, {}, "broker 1 is alive by its log, and not by the header"),
+        ({1: "unfenced"}, {}, "its replica is on broker 2, which the header does not name"),
+        ({1: "unfenced"}, {"isr": [2]}, "its replica is on broker 2, which the header does not name"),
+    ],
+    ids=str,
+)
+def test_survivors_and_replicas_fit_the_brokers_of_the_header(brokers: dict[int, str], fields: dict[str, Any], defect: str | None) -> None:
+    """Kafka leaves brokers in the ELR that are no replicas any more, and an ISR with a live member waits for the controller: neither is a defect."""
+    logs = [{**SOUND["logs"][1], "broker_id": 1}, {**SOUND["logs"][0], "broker_id": 2}]
+    found = read(SOUND | {"replicas": [1, 2], "logs": logs, "pairs": [], "proofs": [], "history": None, "healthy": None} | fields)
+    header = ClusterHeader({broker: Broker(broker, state, None, None) for broker, state in brokers.items()})
+    assert beside_header(found, header).defects == (() if defect is None else (defect,))
 
 
 def test_a_partition_with_a_leader_needs_no_logs() -> None:

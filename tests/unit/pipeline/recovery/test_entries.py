@@ -146,7 +146,7 @@ CASES: dict[str, tuple[Situation, tuple[int | None, str], list[tuple[int, int | 
 }  # fmt: skip
 ORDER = ["zebra", "__transaction_state", "apple", "__consumer_offsets", "Zebra"]
 
-BROKERS = broker_rows(12, {1: 12.9, 11: 12345678.25})
+BROKERS = broker_rows(12, {9: 12.9, 11: 12345678.25})
 Plan = dict[str, Any]
 
 
@@ -229,6 +229,6 @@ def test_internal_topics_come_first(plan: Plan) -> None:
 
 
 def test_brokers_are_listed_with_their_silence(plan: Plan) -> None:
-    assert plan["brokers"][0] == {"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.9}
+    assert plan["brokers"][8] == {"broker_id": 9, "broker_state": "fenced", "silent_seconds": 12.9}
     assert plan["brokers"][10]["silent_seconds"] == 12345678.25
     assert [row["broker_id"] for row in plan["brokers"]] == list(range(1, 13))
