@@ -63,7 +63,7 @@ RETURN = r"""
 _value:
   description:
     - C(obstacles), a message with what is wrong and the remedy if something stops the run, else an empty list.
-    - C(notes), what can disturb the metadata quorum and what could not be checked. Empty if the quorum was not read.
+    - C(notes), what can disturb the metadata quorum and what could not be checked. Empty if the quorum was not read, or is not stable.
     - C(lines), what a run without obstacles shows. Empty if a part of the result is missing.
   type: dict
 """

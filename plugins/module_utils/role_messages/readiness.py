@@ -153,7 +153,9 @@ def _raised_command(run: PresentRun, raised: Mapping[str, str]) -> str:
 
 
 def quorum_notes(quorum: Mapping[str, Any]) -> list[str]:
-    """Return what can disturb a stable quorum, and what could not be checked."""
+    """Return what can disturb a stable quorum, and what could not be checked. Empty if the quorum is not stable."""
+    if quorum["verdict"] != STABLE:
+        return []
     disturbing = [f"The metadata quorum is stable, but {sentence}" for sentence in [*quorum["reasons"], *quorum["risks"]]]
     return [*disturbing, *(f"Unknown about the metadata quorum: {sentence}" for sentence in quorum["unknown"])]
 

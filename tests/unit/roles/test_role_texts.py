@@ -214,6 +214,35 @@ def test_the_lines_of_roles_are_made_of_results_and_variables(tmp_path: Path, ch
     ), "a limit on the command line is a text"
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, None),
+        ({"quorum": {"verdict": "churning", "reasons": ["why"], "pre_vote_supported": True}, "partitions": None}, "(churning)"),
+        ({"partitions": {"count": 10_001, "brokers": []}}, "-e kafka_recovery_max_partitions=10001"),
+        ({"quorum": None, "partitions": None}, "Not read from east: quorum, partitions"),
+    ],
+    ids=["ready", "quorum", "limit", "not read"],
+)
+def test_an_obstacle_stops_the_run(tmp_path: Path, changed: dict[str, Any], message: str | None) -> None:
+    collections = collection_of(tmp_path / "collections", "kafka_readiness_info", {**READINESS, **changed})
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/preflight/tasks/cluster.yml")}
+    variables = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", "kafka_recovery_allow_data_loss": True}
+    done = role_play(tmp_path, ["common", "preflight"], variables, [task], collections=collections)
+    assert done.returncode == (2 if message else 0), done.stdout + done.stderr
+    assert (message or "4 partitions have no live leader") in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("stable", 0), ("no_leader", 2)])
+def test_a_play_that_watches_the_quorum_needs_a_stable_one(tmp_path: Path, verdict: str, code: int) -> None:
+    quorum = {"verdict": verdict, "reasons": ["voter 2 is behind"], "risks": [], "unknown": []}
+    collections = collection_of(tmp_path / "collections", "kafka_quorum_info", quorum)
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/preflight/tasks/watch.yml")}
+    done = role_play(tmp_path, ["common", "preflight"], {"kafka_recovery_workdir": "/w"}, [task], collections=collections)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("(no_leader)" if code else "The metadata quorum is stable, but voter 2 is behind") in done.stdout, done.stdout
+
+
 def test_an_automatic_recovery_names_each_variable_that_does_not_allow_it(tmp_path: Path) -> None:
     variables = {"kafka_recovery_workdir": "w", "kafka_recovery_require_commit": "y"}
     objections = role_text(tmp_path, ["common", "plan", "respond"], "kafka_recovery_respond_objections", variables)
