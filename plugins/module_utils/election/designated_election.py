@@ -58,8 +58,8 @@ ONLINE = (Outcome.ELECTED, Outcome.ALREADY_ONLINE)
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
 # The guards of one batch are read after those of another, so that the controller elects the first batch while the second is read. A batch waits no
-# longer than this: a broker that hangs delays each of them.
-TURN_SECONDS = 1.0
+# longer than this: if brokers are far away, or one hangs, reading side by side takes less time.
+TURN_SECONDS = 0.5
 # For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before. A broker that hangs must leave
 # time for the requests that follow the logs.
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
