@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -61,7 +62,9 @@ LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 
 
 class ElectionCluster(LogSource, Reordering, Protocol):
-    """The methods of a cluster that elections use."""
+    """The methods of a cluster that elections use. `backend`: see `backend_selection`."""
+
+    backend: str
 
     def feature_level(self, feature: str) -> int | None: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
@@ -98,7 +101,10 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     elr = keeps_elr(cluster, states.values())
     reassigning = cluster.reassigning()
     originals = {key: order for key, order in to_restore(known, states).items() if key not in reassigning}
-    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals)
+    # Only the compat backend elects by the order of replicas, and changes it.
+    offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
+    second = cluster.second_replicas(offline) if cluster.backend == backend_selection.COMPAT else None
+    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, second)
 
 
 def run(
@@ -250,7 +256,8 @@ def elect_by_order(
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
-        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
+        doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):

@@ -16,14 +16,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
+    StatedReplicas,
     TopicPartition,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ class Live:
     `ours`: replica orders that this workdir's runs set for an election, by partition. The evidence of a plan may have been collected with one.
     `elr`: whether the cluster keeps eligible leader replicas, None if that is not known. `cut_off`: fenced brokers that answer.
     `originals`: the orders before elections, of partitions that still have one of `ours`. `states` have the present orders, by which the controller elects.
+    `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -155,10 +159,15 @@ class Live:
     elr: bool | None = None
     cut_off: frozenset[int] = frozenset()
     originals: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    second: Mapping[TopicPartition, StatedReplicas] | None = None
 
     def original(self, key: TopicPartition) -> tuple[int, ...]:
         """Return the replica order that the partition must have after an election."""
         return self.originals.get(key, self.states[key].replicas)
+
+    def doubt(self, key: TopicPartition) -> Reason | None:
+        """Return why the replicas of this partition are in doubt, None if a second broker states them as well or needs not."""
+        return None if self.second is None else doubt(self.states[key], self.second.get(key))
 
     @property
     def unfenced(self) -> set[int]:

@@ -75,6 +75,10 @@ def refusal(entry: Entry, live: Live) -> Result | None:
         return changed
     if entry.key in live.reassigning and needs_reorder(entry, live):
         return Result.of(entry, Outcome.HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
+    doubt = live.doubt(entry.key)
+    # Without a second broker an election that changes no order is as safe as before.
+    if doubt is not None and (doubt.code == ReasonCode.BROKERS_DISAGREE or needs_reorder(entry, live)):
+        return Result.of(entry, Outcome.HELD, doubt.code, doubt.sentence)
     return None
 
 
