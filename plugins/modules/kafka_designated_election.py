@@ -72,10 +72,20 @@ options:
       - By default a plan in the directory C(plans) of O(workdir), where only the user of the run can write, may have every strategy. Other plans may have
         V(none), V(balanced) or V(kip966_balanced), which elect only on evidence that proves the leader.
       - A bare KIP-1275 file has no strategy and is elected unchanged, so it is refused unless V(aggressive) is allowed. O(partitions) is not limited.
+      - A plan that elects C(__transaction_state) because its request named it is refused, too, unless V(aggressive) is allowed.
       - A plan with V(aggressive), or a bare file, is also refused if another user could have written it. C(chmod go-w) is the remedy.
     type: list
     elements: str
     choices: [none, balanced, kip966_balanced, aggressive]
+  allowed_rankings:
+    description:
+      - Rankings that a plan may have. A plan with another ranking is refused before anything is elected.
+      - The decision before an election takes its ranking from the plan, as its strategy (O(allowed_strategies)). With V(aggressive) the ranking decides
+        which branch of forked logs is elected.
+      - By default a plan in the directory C(plans) of O(workdir) may have both, and other plans V(last_written_epoch).
+    type: list
+    elements: str
+    choices: [last_written_epoch, kip1275]
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -277,6 +287,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_origin
@@ -301,7 +312,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         check_inside(module.workdir, Path(params["plan"]))
     plan = plan_file.load(params["plan"]) if params["plan"] else {}
     if plan:
-        check_origin(plan, Path(params["plan"]), module.workdir, params["allowed_strategies"])
+        check_origin(plan, Path(params["plan"]), module.workdir, params["allowed_strategies"], params["allowed_rankings"])
     choose_backend(module, cluster, plan.get("backend"))
     recovery = Recovery(
         cluster,
@@ -379,6 +390,7 @@ def main() -> None:
             "partitions": {"type": "list", "elements": "dict", "options": designation},
             "allow_data_loss": {"type": "bool", "default": False},
             "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies},
+            "allowed_rankings": {"type": "list", "elements": "str", "choices": [ranking.value for ranking in Ranking]},
             "decide_again": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
