@@ -265,7 +265,10 @@ results_path:
   type: str
   sample: /var/lib/kafka-recovery/results/2026-11-21/east.json
 repaired:
-  description: Partitions whose replica order an earlier, killed run had changed, and this run restored.
+  description:
+    - Partitions whose replica order an earlier, killed run had changed, and this run restored.
+    - A warning names those that O(plan) or O(partitions) does not have.
+    - Only runs with the same O(workdir) and O(cluster), on the same cluster by Kafka's cluster id, count as earlier runs.
   returned: always
   type: list
   elements: str

@@ -242,7 +242,18 @@ class Recovery:
             except RecoveryError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
             settled = kept - journal.left_behind().keys()
-            self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
+            restored = sorted({*repaired, *settled})
+            self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
+            self._warn_of_other_partitions(restored)
+
+    def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
+        """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""
+        own = {(result.topic, result.partition) for result in self._results}
+        if others := [key for key in restored if key not in own]:
+            self.warnings.append(
+                f"{len(others)} partitions outside of this plan ({some_names(others)}) got their replica order back, which an election of an earlier run "
+                f"with this workdir had changed ({self._journal_path})"
+            )
 
     def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
         """Return whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
