@@ -39,7 +39,7 @@ options:
     type: path
   partitions:
     description:
-      - Partitions with the leader that each gets. Evidence is collected live before anything is elected.
+      - Partitions with the leader that each gets. Evidence is collected live before anything is elected, from the same sources as that of a plan.
       - Warnings name the committed records that are given up as far as they are proven, fenced brokers that answer and hold more than the
         designated leader, and designations that differ from what a plan would decide. They do not stop the election.
       - The other replicas are ordered by their logs, the best first. If the designated broker fails before its election, the controller elects
@@ -102,6 +102,10 @@ options:
         earlier elections took.
       - Each live collection of evidence has the same time limit, from its first request on. It is divided as for
         M(streamops.kafka_recovery.kafka_replica_log_info).
+      - So this is no limit of the whole task. The evidence is collected before the election and, if C(__consumer_offsets) gets a leader, a second time
+        between the elections of internal topics and those of other partitions. The time of the second collection does not count for the elections.
+        Together they take at most about three times O(duration), and twice O(first_answer_seconds). Beyond that, a broker that hangs delays each batch of
+        1000 partitions by up to 60 seconds, because it is read again before its election.
     type: float
     default: 30.0
   election_attempts:
@@ -330,10 +334,11 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         check_mode=module.check_mode,
         decide_again=params["decide_again"],
     )
-    if plan:
+    if "plan_id" in plan:
         recovery.take_plan(plan, params["plan"])
     else:
-        recovery.take_designations(params["partitions"], "option partitions")
+        rows, source = (plan["partitions"], params["plan"]) if plan else (params["partitions"], "option partitions")
+        recovery.take_designations(rows, source, module.connection)
     if params["allow_data_loss"]:
         recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.BlastRadiusLimits.from_params(params))

@@ -33,7 +33,7 @@ class Controller:
     `misstated`: states as the broker shows them that answers all reads but those of the second broker.
     """
 
-    backend = "compat"
+    backend, cluster_id = "compat", "abc"
 
     def __init__(self, end_at: int | None = None, error: type[BaseException] = Killed) -> None:
         self.states = {

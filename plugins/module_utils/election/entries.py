@@ -111,8 +111,8 @@ class Result:
 
     `reason_code` is for machines, `reason` is the sentence for people. Both are None if the designated replica was elected.
 
-    An elected partition also has what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` is the plan's,
-    None for a leader that was designated by hand. `error`: Kafka's name of the error that made an election fail, None if there is none.
+    An elected partition also has what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` has the bounds of what is lost,
+    None if evidence is damaged. `error`: Kafka's name of the error that made an election fail, None if there is none.
     `decided_again`: if the decision changed once internal topics had leaders, the planned_leader and the planned_reason_code of the plan, and the
     explanation of the new decision.
     """
