@@ -160,10 +160,13 @@ def _online_after_all(
 
 
 def _worth_another_attempt(result: Result) -> bool:
-    """Return whether a result may change if the election is tried again: its error is retriable, or another run may be changing the order."""
+    """Return whether a result may change if the election is tried again: its error is retriable, or another run may be changing the order.
+
+    Brokers show a changed order at slightly different times, so they may disagree for a moment.
+    """
     if result.outcome == Outcome.FAILED:
         return result.error is None or core.is_retriable(result.error)
-    return result.outcome == Outcome.STALE and result.reason_code == ReasonCode.OTHER_ORDER
+    return result.reason_code in (ReasonCode.OTHER_ORDER, ReasonCode.BROKERS_DISAGREE)
 
 
 def predict(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> list[Result]:

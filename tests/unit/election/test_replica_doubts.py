@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 
 LIED, HONEST = ("t", 0), ("t", 1)
 BEFORE, CHANGED = (1, 3, 2), (2, 3, 1)
@@ -41,11 +45,11 @@ class Moved(Controller):
         return dict.fromkeys(orders)
 
 
-def elect(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
+def elect(controller: Controller, path: Path, attempts: int = 0) -> dict[TopicPartition, Result]:
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
         entries = [entry(0, BEFORE), entry(1, (1, 2, 3))]
-        results = designated_election.run(controller, journal, entries, 0.0, 0, designated_election.elect_by_order)
+        results = designated_election.run(controller, journal, entries, 60.0, attempts, designated_election.elect_by_order)
     return {(result.topic, result.partition): result for result in results}
 
 
@@ -116,3 +120,24 @@ def test_an_order_of_a_killed_run_that_no_second_broker_confirms_serves_its_elec
     with Journal(tmp_path / "j", "abc") as journal:
         assert replica_orders.repair(controller, journal) == [LIED]
     assert controller.states[LIED].replicas == BEFORE
+
+
+class Late(Controller):
+    """Broker 3 shows another order at first: it is behind for a moment."""
+
+    late = True
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        found = super().second_replicas(states)
+        if self.late:
+            found[LIED] = StatedReplicas(3, CHANGED)
+        self.late = False
+        return found
+
+
+@pytest.mark.parametrize(("attempts", "outcome"), [(1, "elected"), (0, "held")])
+def test_brokers_that_disagree_for_a_moment_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempts: int, outcome: str
+) -> None:
+    monkeypatch.setattr(designated_election, "RETRY_SECONDS", 0.0)
+    assert elect(Late(), tmp_path / "j", attempts)[LIED].outcome == outcome
