@@ -39,7 +39,7 @@ options:
     type: path
   partitions:
     description:
-      - Partitions with the leader that each gets. Evidence is collected live before anything is elected.
+      - Partitions with the leader that each gets. Evidence is collected live before anything is elected, from the same sources as that of a plan.
       - Warnings name the committed records that are given up as far as they are proven, fenced brokers that answer and hold more than the
         designated leader, and designations that differ from what a plan would decide. They do not stop the election.
       - The other replicas are ordered by their logs, the best first. If the designated broker fails before its election, the controller elects
@@ -72,6 +72,7 @@ options:
       - By default a plan in the directory C(plans) of O(workdir), where only the user of the run can write, may have every strategy. Other plans may have
         V(none), V(balanced) or V(kip966_balanced), which elect only on evidence that proves the leader.
       - A bare KIP-1275 file has no strategy and is elected unchanged, so it is refused unless V(aggressive) is allowed. O(partitions) is not limited.
+      - A plan that elects C(__transaction_state) because its request named it is refused, too, unless V(aggressive) is allowed.
       - A plan with V(aggressive), or a bare file, is also refused if another user could have written it. C(chmod go-w) is the remedy.
     type: list
     elements: str
@@ -82,6 +83,15 @@ options:
       - With O(require_commit=true) and O(allow_data_loss=true) the task fails before it contacts a broker unless O(plan) is this file. In check mode it
         does not fail.
     type: path
+  allowed_rankings:
+    description:
+      - Rankings that a plan may have. A plan with another ranking is refused before anything is elected.
+      - The decision before an election takes its ranking from the plan, as its strategy (O(allowed_strategies)). With V(aggressive) the ranking decides
+        which branch of forked logs is elected.
+      - By default a plan in the directory C(plans) of O(workdir) may have both, and other plans V(last_written_epoch).
+    type: list
+    elements: str
+    choices: [last_written_epoch, kip1275]
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -106,6 +116,10 @@ options:
         earlier elections took.
       - Each live collection of evidence has the same time limit, from its first request on. It is divided as for
         M(streamops.kafka_recovery.kafka_replica_log_info).
+      - So this is no limit of the whole task. The evidence is collected before the election and, if C(__consumer_offsets) gets a leader, a second time
+        between the elections of internal topics and those of other partitions. The time of the second collection does not count for the elections.
+        Together they take at most about three times O(duration), and twice O(first_answer_seconds). Beyond that, a broker that hangs delays each batch of
+        1000 partitions by up to 60 seconds, because it is read again before its election.
     type: float
     default: 30.0
   election_attempts:
@@ -269,7 +283,10 @@ results_path:
   type: str
   sample: /var/lib/kafka-recovery/results/2026-11-21/east.json
 repaired:
-  description: Partitions whose replica order an earlier, killed run had changed, and this run restored.
+  description:
+    - Partitions whose replica order an earlier, killed run had changed, and this run restored.
+    - A warning names those that O(plan) or O(partitions) does not have.
+    - Only runs with the same O(workdir) and O(cluster), on the same cluster by Kafka's cluster id, count as earlier runs.
   returned: always
   type: list
   elements: str
@@ -293,6 +310,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_merged, check_origin
@@ -317,7 +335,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         check_inside(module.workdir, Path(params["plan"]))
     plan = plan_file.load(params["plan"]) if params["plan"] else {}
     if plan:
-        check_origin(plan, Path(params["plan"]), module.workdir, params["allowed_strategies"])
+        check_origin(plan, Path(params["plan"]), module.workdir, params["allowed_strategies"], params["allowed_rankings"])
     choose_backend(module, cluster, plan.get("backend"))
     recovery = Recovery(
         cluster,
@@ -332,10 +350,11 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         check_mode=module.check_mode,
         decide_again=params["decide_again"],
     )
-    if plan:
+    if "plan_id" in plan:
         recovery.take_plan(plan, params["plan"])
     else:
-        recovery.take_designations(params["partitions"], "option partitions")
+        rows, source = (plan["partitions"], params["plan"]) if plan else (params["partitions"], "option partitions")
+        recovery.take_designations(rows, source, module.connection)
     if params["allow_data_loss"]:
         recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.BlastRadiusLimits.from_params(params))
@@ -410,6 +429,7 @@ def main() -> None:
             "allow_data_loss": {"type": "bool", "default": False},
             "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies},
             "approved_plan": {"type": "path"},
+            "allowed_rankings": {"type": "list", "elements": "str", "choices": [ranking.value for ranking in Ranking]},
             "decide_again": {"type": "bool", "default": False},
             "remove_expired_throttle": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},

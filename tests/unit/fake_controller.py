@@ -12,7 +12,11 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 
@@ -24,7 +28,12 @@ class Killed(BaseException):
 
 
 class Controller:
-    """Three partitions of replicas 1 (dead), 2 and 3; elects the first live replica of the order. Ends the caller at request `end_at`."""
+    """Three partitions of replicas 1 (dead), 2 and 3; elects the first live replica of the order. Ends the caller at request `end_at`.
+
+    `misstated`: states as the broker shows them that answers all reads but those of the second broker.
+    """
+
+    backend, cluster_id = "compat", "abc"
 
     backend = "compat"
 
@@ -42,6 +51,8 @@ class Controller:
         self.in_doubt: set[TopicPartition] = set()
         self.elections_in_doubt: set[TopicPartition] = set()
         self.moves: set[TopicPartition] = set()  # partitions under reassignment
+        self.misstated: dict[TopicPartition, PartitionState] = {}
+        self.alone = False  # whether no second broker answers
 
     def _request(self) -> None:
         self.requests += 1
@@ -50,7 +61,15 @@ class Controller:
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         self._request()
-        return {key: state for key, state in self.states.items() if keys is None or key in keys}
+        return {
+            key: replace(state, described_by=2) for key, state in {**self.states, **self.misstated}.items() if keys is None or key in keys
+        }
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        self._request()
+        if self.alone:
+            return {}
+        return {state.key: StatedReplicas(3, self.states[state.key].replicas if state.key in self.states else None) for state in states}
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         self._request()

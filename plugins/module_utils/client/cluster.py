@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     READ,
+    SECOND_READ,
     TURNS,
     WRITE,
 )
@@ -37,6 +39,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
+    StatedReplicas,
     TopicPartition,
     chunks,
     has_live_leader,
@@ -96,7 +99,7 @@ class Cluster(FollowerClient):
 
     def _opened(self) -> None:
         try:
-            answer = self._ask_any(lambda: core.metadata(()), list(self._named()), 0.0)
+            answer = self._ask_any(lambda: core.metadata(()), list(self._named()), 0.0)[1]
         except errors.KafkaError as error:
             raise ClusterError(connection_diagnosis.explain(self._connection, error)) from error
         self._nodes = self._take_brokers(answer)
@@ -207,14 +210,65 @@ class Cluster(FollowerClient):
         """
         if keys is not None and not keys:
             return {}
-        try:
-            found = self._pages(keys)
-        except UnsupportedRequestError:
-            found = core.read_metadata(self._ask(lambda: core.metadata(None if keys is None else {topic for topic, _partition in keys})))
+        found = self._described(keys, self._ask_by)
         self._memory.hold_partitions(len(found))
         return {state.key: state for state in found}
 
-    def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:
+    def _ask_by(self, make: Callable[[], Any]) -> tuple[int, Any]:
+        """Send a request as `_ask` does. Return the answer, after the id of its broker."""
+        return self._answered_by(make, self._in_turn(self._current()), HEDGE_AFTER, READ)
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        """Return the replicas of these partitions as another broker states them than the one that described `states`.
+
+        Partitions are absent if no other broker that follows the active controller answers.
+        """
+        found: dict[TopicPartition, StatedReplicas] = {}
+        for describer in {state.described_by for state in states}:
+            keys = [state.key for state in states if state.described_by == describer]
+            others = self._apart_from(describer)
+            # Without other brokers, or if they do not answer, no second one states these replicas.
+            with suppress(ClusterError):
+                found |= self._stated_by(others, keys) if others else {}
+        return found
+
+    def _stated_by(self, nodes: Sequence[int], keys: Collection[TopicPartition]) -> dict[TopicPartition, StatedReplicas]:
+        answered: set[int] = set()
+
+        def ask(make: Callable[[], Any]) -> tuple[int, Any]:
+            node, answer = self._answered_by(make, nodes, HEDGE_AFTER, SECOND_READ)
+            answered.add(node)
+            return node, answer
+
+        described = {state.key: state for state in self._described(keys, ask)}
+        return {
+            key: StatedReplicas(state.described_by, state.replicas)
+            if (state := described.get(key))
+            else StatedReplicas(min(answered), None)
+            for key in keys
+        }
+
+    def _apart_from(self, describer: int | None) -> list[int]:
+        """Return the brokers that follow the active controller, except this one, in the order in which they get requests.
+
+        A broker that states wrong replicas may also state wrong addresses of other brokers. So those that bootstrap_servers names come first, and a
+        broker with the address of `describer` counts as the same one.
+        """
+        addresses = {node.broker_id: f"{node.host}:{node.port}" for node in self._nodes}
+        others = [node for node in self._current() if node != describer and addresses.get(node) != addresses.get(describer or 0)]
+        named = {node for node in others if addresses.get(node) in self._connection.bootstrap_servers}
+        return sorted(others, key=lambda node: (node in self.unreachable, node not in named, node in self._brief, node))
+
+    def _described(
+        self, keys: Collection[TopicPartition] | None, ask: Callable[[Callable[[], Any]], tuple[int, Any]]
+    ) -> list[PartitionState]:
+        try:
+            return self._pages(keys, ask)
+        except UnsupportedRequestError:
+            node, answer = ask(lambda: core.metadata(None if keys is None else {topic for topic, _partition in keys}))
+            return core.read_metadata(answer, node)
+
+    def _pages(self, keys: Collection[TopicPartition] | None, ask: Callable[[Callable[[], Any]], tuple[int, Any]]) -> list[PartitionState]:
         # The broker goes through topics by name: from the first requested partition up to the last one, no further.
         start, stop = (min(keys), max(keys)) if keys else (None, None)
         names = sorted({topic for topic, _partition in keys or ()})
@@ -223,8 +277,8 @@ class Cluster(FollowerClient):
         deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
         ids = 0
         while True:
-            page = self._ask(partial(core.describe_topic_partitions, names, start, limit))
-            states = core.read_topic_partitions(page)
+            node, page = ask(partial(core.describe_topic_partitions, names, start, limit))
+            states = core.read_topic_partitions(page, node)
             found += states
             ids += sum(len(state.replicas) + len(state.isr) + len(state.offline_replicas) for state in states)
             ids += sum(len(state.eligible_leader_replicas) + len(state.last_known_elr) for state in states)
@@ -235,14 +289,15 @@ class Cluster(FollowerClient):
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
             if len(states) < limit:
-                self._brief.add(self._last_nodes.get(READ, -1))  # another broker may have larger pages
+                self._brief.add(node)  # another broker may have larger pages
             following = page.next_cursor.topic_name, page.next_cursor.partition_index
             self._check_page(start, following, found, deadline)
             start = following
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
             # The topic has no partition from there on: one row of it distinguishes a missing partition from a missing topic.
-            found += core.read_topic_partitions(self._ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1)))
+            node, page = ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1))
+            found += core.read_topic_partitions(page, node)
         return found
 
     def _check_page(

@@ -195,6 +195,10 @@ class FollowerClient(LogDirClient, ABC):
         return self._answered(make, self._in_turn(nodes), hedge_after, READ)
 
     def _answered(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
+        return self._answered_by(make, nodes, hedge_after, purpose)[1]
+
+    def _answered_by(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> tuple[Any, Any]:
+        """Return the first answer, after its node. ClusterError if no node answers."""
         if not nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
             raise ClusterError(f"{servers} answered, but lists no live broker any more; try again shortly")

@@ -116,29 +116,27 @@ class Recovery:
     def take_plan(self, plan: Mapping[str, Any], source: str) -> None:
         """Set the entries and results of a plan, as `plan_file.load` returned it. `source`: its name in errors.
 
-        The evidence of a bare KIP-1275 file is collected now. Raises RecoveryError for a plan of another cluster, PlanError for a plan that
-        cannot be used, RecoveryError for a bare file without partitions.
+        Raises RecoveryError for a plan of another cluster, PlanError for a plan that cannot be used. A bare KIP-1275 file has designations.
         """
-        if "plan_id" not in plan:
-            rows = [{**row, "designated_leader": row["designatedLeader"]} for row in plan["partitions"]]
-            self.take_designations(rows, source)
-            return
         self._plan = plan_entries(plan, source, self._cluster.cluster_id)
         self._header["plan_id"] = self._plan.plan_id
         self._entries = list(self._plan.entries)
         self._results = list(self._plan.results)
 
-    def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
-        """Set entries from rows with `topic`, `partition` and `designated_leader`, and collect their evidence (`manual_designation.collect`).
+    def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str, connection: Connection) -> None:
+        """Set entries from rows, as `manual_designation.designations` reads them, and collect their evidence as that of a plan is collected.
 
-        `source`: the name of the option or file in errors. Raises RecoveryError for an empty list and for a partition that is named twice.
+        connection  as for `collect_again`
+        source      the name of the option or file in errors
+        Raises RecoveryError for an empty list and for a partition that is named twice.
         """
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import (  # most elections have a plan
             collect,
             designations,
         )
 
-        self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration, self._max_evidence_rows)
+        sources = self._sources(connection, Budget(self._duration))
+        self._entries, failed, warnings = collect(sources, designations(rows, source))
         self._results += failed
         self.warnings += warnings
 
@@ -175,12 +173,15 @@ class Recovery:
 
     def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
         budget = Budget(self._duration, self._first_answer_seconds)
-        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget, self._max_evidence_rows)
+        sources = self._sources(connection, budget)
         # The designated leaders of these answered for the plan, perhaps as late as now.
         awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
         live = collect_again(sources, wanted, self._plan.named, self._plan.survivors, awaited, left)
         self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
         return live
+
+    def _sources(self, connection: Connection, budget: Budget) -> Sources:
+        return Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget, self._max_evidence_rows)
 
     def hold_all(self) -> None:
         """Set the result of all entries to HELD, because data loss is not allowed."""
@@ -246,7 +247,18 @@ class Recovery:
             except RecoveryError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
             settled = kept - journal.left_behind().keys()
-            self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
+            restored = sorted({*repaired, *settled})
+            self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
+            self._warn_of_other_partitions(restored)
+
+    def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
+        """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""
+        own = {(result.topic, result.partition) for result in self._results}
+        if others := [key for key in restored if key not in own]:
+            self.warnings.append(
+                f"{len(others)} partitions outside of this plan ({some_names(others)}) got their replica order back, which an election of an earlier run "
+                f"with this workdir had changed ({self._journal_path})"
+            )
 
     def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
         """Return whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics that this run elects.

@@ -66,7 +66,7 @@ LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 
 
 class ElectionCluster(LogSource, Reordering, Protocol):
-    """The methods of a cluster that elections use."""
+    """The methods of a cluster that elections use. `backend`: see `backend_selection`."""
 
     backend: str
 
@@ -103,8 +103,11 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     elr = keeps_elr(cluster, states.values())
     reassigning = cluster.reassigning()
     originals = {key: order for key, order in to_restore(known, states).items() if key not in reassigning}
+    # Only the compat backend elects by the order of replicas, and changes it.
     reorders = cluster.backend != backend_selection.NATIVE
-    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders)
+    offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
+    second = cluster.second_replicas(offline) if reorders else None
+    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second)
 
 
 def run(
@@ -162,10 +165,13 @@ def _online_after_all(
 
 
 def _worth_another_attempt(result: Result) -> bool:
-    """Return whether a result may change if the election is tried again: its error is retriable, or another run may be changing the order."""
+    """Return whether a result may change if the election is tried again: its error is retriable, or another run may be changing the order.
+
+    Brokers show a changed order at slightly different times, so they may disagree for a moment.
+    """
     if result.outcome == Outcome.FAILED:
         return result.error is None or core.is_retriable(result.error)
-    return result.outcome == Outcome.STALE and result.reason_code == ReasonCode.OTHER_ORDER
+    return result.reason_code in (ReasonCode.OTHER_ORDER, ReasonCode.BROKERS_DISAGREE)
 
 
 def predict(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> list[Result]:
@@ -282,7 +288,8 @@ def elect_by_order(
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
-        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
+        doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):

@@ -17,14 +17,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
+    StatedReplicas,
     TopicPartition,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,8 @@ class Result:
 
     `reason_code` is for machines, `reason` is the sentence for people. Both are None if the designated replica was elected.
 
-    An elected partition also has what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` is the plan's,
-    None for a leader that was designated by hand. `error`: Kafka's name of the error that made an election fail, None if there is none.
+    An elected partition also has what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` has the bounds of what is lost,
+    None if evidence is damaged. `error`: Kafka's name of the error that made an election fail, None if there is none.
     `decided_again`: if the decision changed once internal topics had leaders, the planned_leader and the planned_reason_code of the plan, and the
     explanation of the new decision.
     """
@@ -147,6 +150,7 @@ class Live:
     `elr`: whether the cluster keeps eligible leader replicas, None if that is not known. `cut_off`: fenced brokers that answer.
     `originals`: the orders before elections, of partitions that still have one of `ours`. `states` have the present orders, by which the controller elects.
     `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
+    `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -158,10 +162,15 @@ class Live:
     cut_off: frozenset[int] = frozenset()
     originals: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     reorders: bool = True
+    second: Mapping[TopicPartition, StatedReplicas] | None = None
 
     def original(self, key: TopicPartition) -> tuple[int, ...]:
         """Return the replica order that the partition must have after an election."""
         return self.originals.get(key, self.states[key].replicas)
+
+    def doubt(self, key: TopicPartition) -> Reason | None:
+        """Return why the replicas of this partition are in doubt, None if a second broker states them as well or needs not."""
+        return None if self.second is None else doubt(self.states[key], self.second.get(key))
 
     @cached_property
     def unfenced(self) -> set[int]:

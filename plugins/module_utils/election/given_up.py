@@ -76,8 +76,11 @@ def _text(sums: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], planned: b
         are = verb(sums["truncated_records"], "is", "are")
         lines.append(f"{records}{unknown} of {partitions} {are} truncated from survivors: {_named(rows)}")
     if not planned:
-        # The leaders were named by hand. A lower bound of 0 would look like an assurance.
-        return [*lines, "How many committed records the lost brokers held beyond these leaders is not known, because no plan was made"]
+        # The evidence of leaders that were designated by hand is damaged. A lower bound of 0 would look like an assurance.
+        return [
+            *lines,
+            "How many committed records the lost brokers held beyond these leaders is not known, because their evidence is damaged",
+        ]
     upper = "no upper bound is known" if sums["upper_bound"] is None else f"at most {number(sums['upper_bound'])}"
     least = f"at least {number(sums['lower_bound'])}, as far as they are proven, {upper}"
     return [*lines, f"Committed records lost with lost brokers by {count(sums['partitions'], 'election')}: {least}"]

@@ -81,7 +81,13 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     changed = None if entry.designated_by_hand else _decided_otherwise(entry, live, state)
     if changed is not None:
         return changed
-    return _reassigning(entry, state) if entry.key in live.reassigning and needs_reorder(entry, live) else None
+    if entry.key in live.reassigning and needs_reorder(entry, live):
+        return _reassigning(entry, state)
+    doubt = live.doubt(entry.key)
+    # Without a second broker an election that changes no order is as safe as before.
+    if doubt is not None and (doubt.code == ReasonCode.BROKERS_DISAGREE or needs_reorder(entry, live)):
+        return Result.of(entry, Outcome.HELD, doubt.code, doubt.sentence)
+    return None
 
 
 def _reassigning(entry: Entry, state: PartitionState) -> Result:

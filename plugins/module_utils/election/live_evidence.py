@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 
 def read_documents(
@@ -39,8 +39,9 @@ def read_cluster(sources: Sources, found: Evidence) -> ClusterHeader:
 
 
 class LiveEvidence(NamedTuple):
-    """Evidence `documents` by partition, the `cluster` as in the header of a landing file, and `warnings` for the operator."""
+    """What was `collected`, as `documents` by partition, the `cluster` as in the header of a landing file, and `warnings` for the operator."""
 
+    collected: Evidence
     documents: Mapping[TopicPartition, PartitionEvidence]
     cluster: ClusterHeader
     warnings: list[str]
@@ -73,12 +74,26 @@ def collect_again(
         for broker in states[key].replicas
         if broker not in answered and broker not in states[key].offline_replicas
     }
+    return collect_now(sources, [state for key, state in states.items() if key in wanted], named, silent, awaited)
+
+
+def collect_now(
+    sources: Sources,
+    states: Sequence[PartitionState],
+    named: Collection[TopicPartition],
+    silent: Collection[tuple[TopicPartition, int]] = (),
+    awaited: Collection[TopicPartition] = (),
+) -> LiveEvidence:
+    """Collect the evidence of these partitions from all sources. Parameters and errors are those of `collect_again`.
+
+    `silent`: replicas, by partition and broker, that get only one request.
+    """
     warnings: list[str] = []
-    found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent, awaited)
+    found = sources.collect(states, warnings, silent, awaited)
     try:
         sources.add_history(found)
     except signals.Interrupted:
         raise
     except RecoveryError as error:
-        warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
-    return LiveEvidence(read_documents(found, named, sources.reassigning()), read_cluster(sources, found), warnings)
+        warnings.append(f"the history of ISRs cannot be read, so it proves nothing, and what a plan elects by it is stale: {error}")
+    return LiveEvidence(found, read_documents(found, named, sources.reassigning()), read_cluster(sources, found), warnings)

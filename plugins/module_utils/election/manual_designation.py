@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.designation import (
     as_led_by,
@@ -18,12 +16,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     proven_losses,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, truncated
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, loss_fields, truncated
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.designated_election import ElectionCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import read_documents
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import DESIGNATED_BY_HAND, Outcome
@@ -34,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason, keeps_elr
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 SHOWN = 5  # partitions that a warning names
 
@@ -48,9 +46,10 @@ class Designated(NamedTuple):
 
 
 def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPartition, int]:
-    """Return the designated leader (broker id) by partition. Rows have `topic`, `partition`, `designated_leader`. `source`: their name in errors.
+    """Return the designated leader (broker id) by partition. Rows have `topic`, `partition`, `designated_leader` (or KIP-1275's `designatedLeader`).
 
-    Raises RecoveryError if a partition is named twice, and for an empty list: one that a template made empty must not look like a recovery.
+    `source`: the name of the rows in errors. Raises RecoveryError if a partition is named twice, and for an empty list: one that a template made empty
+    must not look like a recovery.
     """
     if not rows:
         raise RecoveryError(f"{source}: no partition is named; name some, each with the leader that it shall get")
@@ -59,23 +58,21 @@ def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPa
         key = row["topic"], row["partition"]
         if key in named:
             raise RecoveryError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
-        named[key] = row["designated_leader"]
+        named[key] = row["designatedLeader"] if "designatedLeader" in row else row["designated_leader"]
     return named
 
 
-def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], duration: float, max_rows: int = EVIDENCE_ROWS) -> Designated:
-    """Return entries with live evidence for these partitions. `named`: designated leaders; `duration`: seconds, as `Budget` divides them.
-    `max_rows`: see `collect.check_size`.
+def collect(sources: Sources, named: Mapping[TopicPartition, int]) -> Designated:
+    """Return entries for these partitions with live evidence, from the same sources as that of a plan. `named`: designated leaders.
 
     A designation that cannot be elected (no such partition, not a replica, a broker that is not alive or does not answer) becomes a failed result,
     and the others continue (KIP-1275: best effort). Doubts are warnings: the operator who names a leader decides. Raises ClusterError if no
     broker answers.
     """
-    budget = Budget(duration)
-    with budget.state():
-        known = cluster.partitions(named.keys())
-    states = [known[key] for key in sorted(named, key=in_recovery_order) if key in known]
-    evidence = collect_evidence(cluster, states, budget, max_rows=max_rows)
+    with sources.budget.state():
+        known = sources.cluster.partitions(named.keys())
+    live = collect_now(sources, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], named.keys())
+    evidence, documents = live.collected, live.documents
     broker_states = {row["broker_id"]: row["broker_state"] for row in evidence.brokers}
     problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_IN_CLUSTER) for key in named if key not in known}
     problems |= {
@@ -83,13 +80,10 @@ def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], durat
         for state in evidence.states
         if (problem := _problem(state, named[state.key], evidence, broker_states)) is not None
     }
-    documents = read_documents(evidence, named.keys(), ())
-    with budget.state():
-        elr = keeps_elr(cluster, evidence.states)
     states = [state for state in evidence.states if state.key not in problems]
-    decisions = {state.key: decide(documents[state.key], Policy(), elr) for state in states}
+    decisions = {state.key: decide(documents[state.key], Policy(), live.cluster.elr) for state in states}
     costs = {key: as_led_by(decision, named[key]) for key, decision in decisions.items()}
-    entries = [_entry(state, named[state.key], evidence, costs[state.key]) for state in states]
+    entries = [_entry(state, named[state.key], live, costs[state.key]) for state in states]
     failed = [
         Result(*key, Outcome.FAILED, None, named[key], DESIGNATED_BY_HAND, problem.code, problem.sentence)
         for key, problem in problems.items()
@@ -101,7 +95,8 @@ def collect(cluster: ElectionCluster, named: Mapping[TopicPartition, int], durat
         ],
         "plans would decide otherwise": [text for entry in entries for text in _doubts(entry, decisions[entry.key])],
     }
-    return Designated(entries, failed, [text for what, sentences in warnings.items() for text in _warning(what, sentences)])
+    doubts = [text for what, sentences in warnings.items() for text in _warning(what, sentences)]
+    return Designated(entries, failed, [*live.warnings, *doubts])
 
 
 def _warning(what: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -162,7 +157,8 @@ def _problem(state: PartitionState, designated: int, evidence: Evidence, broker_
     )
 
 
-def _entry(state: PartitionState, designated: int, evidence: Evidence, cost: Decision) -> Entry:
+def _entry(state: PartitionState, designated: int, live: LiveEvidence, cost: Decision) -> Entry:
+    evidence, document = live.collected, cost.evidence
     logs = {
         broker: log for broker in state.replicas if (log := evidence.replicas.get((state.key, broker))) is not None and log.error is None
     }
@@ -179,10 +175,12 @@ def _entry(state: PartitionState, designated: int, evidence: Evidence, cost: Dec
         strategy=Policy().strategy.value,
         designated_by_hand=True,
         truncated=list(_truncated(designated, logs, cost)),
+        loss=None if document.defects else loss_fields(bounds(cost, live.cluster)),
         broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.broker_epoch is not None},
         isr=state.isr,
         eligible_leader_replicas=state.eligible_leader_replicas,
         last_known_elr=state.last_known_elr,
+        unclean_leader_election_enable=document.state.unclean_leader_election_enable if document.state else None,
     )
 
 

@@ -12,6 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
     Reordering,
     awaiting_election,
+    doubts,
     under_reassignment,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
@@ -26,6 +27,8 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
     moving = under_reassignment(cluster, left)
     awaiting = awaiting_election(cluster, left, states) - moving
     kept = moving | awaiting
+    doubted = doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept])
+    kept |= doubted.keys()
     changed, others = sorted(to_restore(left, states).keys() - kept), sorted(foreign(left, states).keys() - kept)
     if moving:
         yield (
@@ -36,6 +39,12 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
         yield (
             f"an election of {len(awaiting)} partitions ({some_names(sorted(awaiting))}) was never answered, and a broker that hangs may still carry it out. "
             "So they keep the replica order of the election; run again with allow_data_loss when every broker answers, to elect them and put their order back"
+        )
+    if doubted:
+        first = min(doubted)
+        yield (
+            f"{len(doubted)} partitions keep the replica order of an election ({some_names(sorted(doubted))}), because no second broker states the same "
+            f"replicas. {first[0]}-{first[1]}: {doubted[first].sentence}, with allow_data_loss"
         )
     if changed:
         yield (

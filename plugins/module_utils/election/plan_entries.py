@@ -13,7 +13,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writers, is_below
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED, Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
@@ -42,15 +42,22 @@ class PlanEntries:
     named: frozenset[TopicPartition] = frozenset()
 
 
-def check_origin(plan: Mapping[str, Any], path: Path, workdir: Path, allowed: Collection[str] | None) -> None:
-    """Raise PlanError if the plan of the file `path` has a strategy that is not allowed, FileError if other users could have chosen it.
+def check_origin(
+    plan: Mapping[str, Any], path: Path, workdir: Path, allowed: Collection[str] | None, rankings: Collection[str] | None = None
+) -> None:
+    """Raise PlanError if the plan of the file `path` has a strategy or ranking that is not allowed, FileError if other users could have chosen it.
 
     `allowed`: None allows every strategy to the plans of the workdir, where only the user of the run writes, and those of PROVING to others. A plan of
     PROVING strategies may come from anywhere: a forged one elects no other leaders than the evidence proves.
+    `rankings`: None allows both rankings to the plans of the workdir, and last_written_epoch to others.
     """
+    own = is_below(workdir / "plans", path)
     if allowed is None:
-        allowed = tuple(Strategy) if is_below(workdir / "plans", path) else PROVING
+        allowed = tuple(Strategy) if own else PROVING
     check_strategies(plan, allowed, str(path))
+    if rankings is None:
+        rankings = tuple(Ranking) if own else (Ranking.LAST_WRITTEN_EPOCH,)
+    check_ranking(plan, rankings, str(path))
     if any(strategy == Strategy.AGGRESSIVE for _, strategy in _strategies(plan)):
         check_writers(path)
 
@@ -69,7 +76,8 @@ def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: 
     """Raise PlanError if a strategy of the plan, or of one of its topics, is not in `allowed`. `source`: the name of the plan in errors.
 
     The decision before an election takes its strategy from the plan, so a plan file could choose its own rules. A bare file of KIP-1275's form is
-    elected without a decision, which is more than the strategy aggressive does. So it is refused unless aggressive is allowed.
+    elected without a decision, which is more than the strategy aggressive does. So it is refused unless aggressive is allowed. The same holds for
+    internal topics that no strategy elects unless the request named them: a plan file could name them itself.
     """
     if "plan_id" not in plan and Strategy.AGGRESSIVE not in allowed:
         raise PlanError(
@@ -79,6 +87,21 @@ def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: 
     for name, strategy in _strategies(plan):
         if "plan_id" in plan and strategy not in allowed:
             raise PlanError(f"{source}: {name}, {strategy}, is not among {_allowed(allowed)}. {_remedy('one of these', strategy, allowed)}")
+    named = [row for row in plan["partitions"] if row.get("named") and row["topic"] in ELECTED_IF_NAMED]
+    if named and Strategy.AGGRESSIVE not in allowed:
+        raise PlanError(
+            f"{source} names {named[0]['topic']}-{named[0]['partition']}, which counts as {Strategy.AGGRESSIVE} and is not among {_allowed(allowed)}. "
+            f"Name it in kafka_recovery_partitions of the run that elects it, or allow {Strategy.AGGRESSIVE}"
+        )
+
+
+def check_ranking(plan: Mapping[str, Any], allowed: Collection[str], source: str) -> None:
+    """Raise PlanError if the ranking of the plan is not in `allowed`. A bare file of KIP-1275's form has none. `source`: as for `check_strategies`."""
+    if "plan_id" in plan and plan["ranking"] not in allowed:
+        raise PlanError(
+            f"{source}: its ranking, {plan['ranking']}, is not among allowed_rankings ({', '.join(allowed) or 'none is allowed'}). Make a plan with one of "
+            f"these, or allow {plan['ranking']} (playbooks: -e '{{kafka_recovery_allowed_rankings: [{', '.join([*allowed, plan['ranking']])}]}}')"
+        )
 
 
 def _strategies(plan: Mapping[str, Any]) -> list[tuple[str, str]]:

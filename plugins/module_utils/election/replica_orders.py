@@ -17,13 +17,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     foreign,
     to_restore,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionSource,
     PartitionState,
+    StatedReplicas,
     TopicPartition,
     chunks,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 REQUEST_LIMIT = 1000
 NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
@@ -40,6 +43,7 @@ class Reordering(PartitionSource, Protocol):
     in_doubt: set[TopicPartition]
     elections_in_doubt: set[TopicPartition]
 
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]: ...
     def reassigning(self) -> set[TopicPartition]: ...
     def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
 
@@ -78,11 +82,23 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     left = left_behind(cluster, journal)
     states = cluster.partitions(set(left))
     kept = under_reassignment(cluster, left) | awaiting_election(cluster, left, states)
+    kept |= doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept]).keys()
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
     refused = change(cluster, orders)
     unsettled = {*refused, *kept, *foreign(left, states), *cluster.in_doubt}
     journal.settle({key: changes for key, changes in left.items() if key in unsettled})
     return sorted(orders.keys() - refused)
+
+
+def doubts(cluster: Reordering, states: Collection[PartitionState]) -> dict[TopicPartition, Reason]:
+    """Return the partitions among these whose replicas no second broker states as well, each with the reason.
+
+    To restore an order is a reassignment if their replicas have changed and the broker that described them does not show it.
+    """
+    if not states:
+        return {}
+    second = cluster.second_replicas(states)
+    return {state.key: reason for state in states if (reason := doubt(state, second.get(state.key))) is not None}
 
 
 def left_behind(cluster: Reordering, journal: Journal) -> Left:
@@ -111,17 +127,23 @@ def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], sta
 
 
 def put_back(
-    cluster: Reordering, left: Left, changed: Sequence[ChangedOrder], refused: Mapping[TopicPartition, Refusal], states: States
+    cluster: Reordering,
+    left: Left,
+    changed: Sequence[ChangedOrder],
+    refused: Mapping[TopicPartition, Refusal],
+    states: States,
+    doubtful: Collection[TopicPartition] = (),
 ) -> list[TopicPartition]:
     """Restore the orders in `changed`, but none that another tool has set since or that the partition still needs.
 
     Returns the partitions that the journal must keep. `left`: orders that the journal has open. `refused`: refusals of the changes; a change that
     was not answered may have been made. `states` may lag behind the controller: an order is also restored if they still show the original, or
     show a change that was refused. Of several runs, the last one restores what it found, and the one before it the first order.
+    `doubtful`: partitions whose replicas no second broker states. Their orders were not changed by this run, and stay.
     """
     others = foreign({order.key: left[order.key] for order in changed}, states)
     keys = [order.key for order in changed]
-    kept = {*others, *under_reassignment(cluster, keys), *awaiting_election(cluster, keys, states)}
+    kept = {*others, *doubtful, *under_reassignment(cluster, keys), *awaiting_election(cluster, keys, states)}
     orders = {
         order.key: order.original
         for order in changed

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -31,7 +31,7 @@ class PartitionState:
     """One partition as DescribeTopicPartitions shows it. Broker ids in lists keep Kafka's order.
 
     `eligible_leader_replicas` and `last_known_elr` (KIP-966) are empty if the cluster keeps none. `leader` is -1 if there is none.
-    `error` is Kafka's error name, or None.
+    `error` is Kafka's error name, or None. `described_by`: the broker that described it, None if that is not known. It does not count in comparisons.
     """
 
     topic: str
@@ -45,6 +45,7 @@ class PartitionState:
     last_known_elr: tuple[int, ...]
     offline_replicas: tuple[int, ...]
     error: str | None = None
+    described_by: int | None = field(default=None, compare=False)
 
     @property
     def key(self) -> TopicPartition:
@@ -65,6 +66,13 @@ class PartitionState:
             "last_known_elr": list(self.last_known_elr),
             "offline_replicas": list(self.offline_replicas),
         }
+
+
+class StatedReplicas(NamedTuple):
+    """The replicas of a partition, in their order, as the broker `broker` states them. None: it states that there is no such partition."""
+
+    broker: int | None
+    replicas: tuple[int, ...] | None
 
 
 class PartitionSource(Protocol):

@@ -38,6 +38,8 @@ class ReasonCode(StrEnum):
     INTERRUPTED = "interrupted"
     LIMIT_REACHED = "limit_reached"
     UNKNOWN_WITHOUT_BROKERS = "unknown_without_brokers"
+    BROKERS_DISAGREE = "brokers_disagree"
+    NO_SECOND_BROKER = "no_second_broker"
 
     # Stale: the cluster has changed since the evidence was collected.
     TOPIC_RECREATED = "topic_recreated"

@@ -49,7 +49,7 @@ class Paging(Cluster):
         self.cursor = cursor
         self.pages = 0
 
-    def _ask(self, make: Callable[[], Any], hedge_after: float = 1.0, at_most: int | None = None) -> Any:
+    def _answered_by(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> tuple[Any, Any]:
         name, partition = self.cursor(self.pages)
         self.pages += 1
         assert self.pages < PAGES_TO_GIVE_UP, "the client does not give up"
@@ -57,7 +57,7 @@ class Paging(Cluster):
             partition_index=partition, leader_id=1, leader_epoch=0, replica_nodes=[1], isr_nodes=[1], offline_replicas=[]
         )
         cursor = CURSOR(topic_name=name, partition_index=partition)
-        return DescribeTopicPartitionsResponse(topics=[TOPIC(name="a", topic_id=TOPIC_ID, partitions=[row])], next_cursor=cursor)
+        return 1, DescribeTopicPartitionsResponse(topics=[TOPIC(name="a", topic_id=TOPIC_ID, partitions=[row])], next_cursor=cursor)
 
 
 @pytest.mark.parametrize("cursors", [[("a", 1)], [("b", 1), ("a", 7)], [("b", 2), ("b", 1)]])

@@ -105,6 +105,24 @@ def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_
     assert (report["repaired"], cluster.states["t", 0].leader, cluster.states["t", 0].replicas) == (["t-0"], 2, (1, 3, 2))
 
 
+@pytest.mark.parametrize("in_plan", [True, False])
+def test_a_restored_order_of_a_partition_that_the_run_does_not_elect_is_a_warning_with_its_name(tmp_path: Path, in_plan: bool) -> None:
+    cluster = Described()
+    cluster.states["t", 1] = replace(cluster.states["t", 1], replicas=(2, 3, 1))
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    number, replicas = (1, (1, 2, 3)) if in_plan else (0, (1, 3, 2))
+    entry = Entry("t", number, 2, (2, 3, 1), "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    recovery._entries = [found_again(entry)]
+    recovery._journal_path.parent.mkdir(parents=True, exist_ok=True)
+    with Journal(recovery._journal_path, cluster.cluster_id) as journal:
+        journal.intend([ChangedOrder("t", 1, "id", (1, 2, 3), (2, 3, 1))])
+    recovery.elect()
+    assert recovery.report(preview=20, with_diff=False)["repaired"] == ["t-1"]
+    assert cluster.states["t", 1].replicas == (1, 2, 3)
+    warnings = [warning for warning in recovery.warnings if "outside of this plan (t-1)" in warning]
+    assert len(warnings) == (0 if in_plan else 1)
+
+
 def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_path: Path) -> None:
     rows = [row for case in CASES if case.topic == "prefix" for row in case.rows()]
     land(tmp_path, "east", rows, absent=[{"topic": "gone", "partition": 4}, {"topic": "__consumer_offsets", "partition": 0}])

@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
-REQUESTS = 14  # that an undisturbed run sends
+REQUESTS = 15  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:

@@ -48,7 +48,7 @@ def test_what_is_not_known_is_not_counted_as_nothing() -> None:
 def test_where_no_plan_was_made_no_lower_bound_of_0_looks_like_an_assurance() -> None:
     assert given_up([elected(0, [CUT]), elected(1)], preview=5)["text"] == [
         "80 records of 1 partition are truncated from survivors: forced-0 on broker 3, 80 from offset 100 on",
-        "How many committed records the lost brokers held beyond these leaders is not known, because no plan was made",
+        "How many committed records the lost brokers held beyond these leaders is not known, because their evidence is damaged",
     ]
 
 

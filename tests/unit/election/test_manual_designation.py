@@ -5,21 +5,34 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import healthy_files
 import pytest
 from fake_controller import Controller
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import Designated, collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 KEY = ("t", 0)
+
+
+def collected(cluster: Controller, named: Mapping[TopicPartition, int], workdir: Path = Path("/nonexistent")) -> Designated:
+    connection = Connection(("127.0.0.1:1",), request_timeout=1.0)
+    return collect(Sources(cluster, connection, workdir, "east", Budget(0.1)), named)  # type: ignore[arg-type]
 
 
 class Forked(Controller):
@@ -58,7 +71,7 @@ class Forked(Controller):
     [(3, 120, "offsets 100 to 119"), (3, 110, "offsets 100 to 109"), (3, 100, None), (3, 0, None), (2, 120, None)],
 )
 def test_committed_records_that_the_designated_leader_lacks_are_named(leader: int, high_watermark: int, given_up: str | None) -> None:
-    found = collect(Forked(high_watermark), {KEY: leader}, duration=0.1)  # type: ignore[arg-type]
+    found = collected(Forked(high_watermark), {KEY: leader})
     (entry,) = found.entries
     assert [row["offset"] for row in entry.truncated] == [100]
     warnings = {text.partition(": ")[0]: text for text in found.warnings}
@@ -96,7 +109,7 @@ class CutOff(Controller):
 
 def test_the_other_replicas_follow_best_first_by_their_logs() -> None:
     """Should the designated broker die before the election, the controller takes the next one of the order."""
-    (entry,) = collect(CutOff(), {KEY: 3}, duration=0.1).entries  # type: ignore[arg-type]
+    (entry,) = collected(CutOff(), {KEY: 3}).entries
     assert entry.best_first == (3, 2, 4, 5, 1)
     assert entry.survivors.keys() == {2, 3, 4}, "a fenced broker is none"
     assert entry.truncated == [{"broker_id": 4, "offset": 100, "records": 10}, {"broker_id": 2, "offset": 100, "records": 20}]
@@ -116,7 +129,7 @@ class Lying(CutOff):
 
 def test_damaged_evidence_does_not_keep_a_designated_leader_from_being_elected() -> None:
     """It is elected unless that is impossible. What it costs is not known then, and is not called nothing."""
-    found = collect(Lying(), {KEY: 3}, duration=0.1)  # type: ignore[arg-type]
+    found = collected(Lying(), {KEY: 3})
     (entry,) = found.entries
     assert entry.best_first[0] == 3 and sorted(entry.best_first) == [1, 2, 3, 4, 5]
     assert entry.survivors.keys() == {2, 3, 4}
@@ -126,14 +139,14 @@ def test_damaged_evidence_does_not_keep_a_designated_leader_from_being_elected()
 
 @pytest.mark.parametrize(("leader", "records", "first"), [(3, 30, 100), (2, 10, 120)])
 def test_what_a_fenced_broker_holds_beyond_the_designated_leader_is_a_warning(leader: int, records: int, first: int) -> None:
-    found = collect(CutOff(), {KEY: leader}, duration=0.1)  # type: ignore[arg-type]
+    found = collected(CutOff(), {KEY: leader})
     (warning,) = (text for text in found.warnings if text.startswith("fenced brokers hold more"))
     assert f"t-0: the fenced broker 1 holds {records} records (offsets {first} to 129)" in warning
 
 
 def test_a_fenced_broker_that_holds_nothing_more_is_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CutOff, "ENDS", {**CutOff.ENDS, 1: 90})
-    found = collect(CutOff(), {KEY: 2}, duration=0.1)  # type: ignore[arg-type]
+    found = collected(CutOff(), {KEY: 2})
     assert not [text for text in found.warnings if text.startswith("fenced brokers hold more")]
 
 
@@ -143,7 +156,7 @@ def test_a_reassignment_under_way_keeps_the_order_if_the_designated_leader_stand
 ) -> None:
     """A designation is elected unless that is impossible, and a new order would replace the reassignment."""
     cluster = CutOff()
-    (entry,) = collect(cluster, {KEY: leader}, duration=0.1).entries  # type: ignore[arg-type]
+    (entry,) = collected(cluster, {KEY: leader}).entries
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states()}
     assert needs_reorder(entry, Live(cluster.states, broker_states, {}, {KEY} if reassigning else ())) is reorders
 
@@ -151,7 +164,7 @@ def test_a_reassignment_under_way_keeps_the_order_if_the_designated_leader_stand
 def test_what_cannot_be_elected_fails_and_the_others_go_on() -> None:
     """KIP-1275: best effort."""
     named = {("t", 0): 2, ("t", 1): 1, ("t", 2): 9, ("gone", 0): 2}
-    found = collect(Controller(), named, duration=0.1)  # type: ignore[arg-type]
+    found = collected(Controller(), named)
     assert [(entry.key, entry.designated_leader) for entry in found.entries] == [(("t", 0), 2)]
     assert {(result.topic, result.partition): (result.outcome, result.designated_leader) for result in found.failed} == {
         ("t", 1): ("failed", 1), ("t", 2): ("failed", 9), ("gone", 0): ("failed", 2),
@@ -164,6 +177,32 @@ def test_what_cannot_be_elected_fails_and_the_others_go_on() -> None:
 
 
 def test_the_leader_that_a_plan_would_elect_is_named_where_another_is_designated() -> None:
-    found = collect(Controller(), {("t", 0): 3}, duration=0.1)  # type: ignore[arg-type]
+    found = collected(Controller(), {("t", 0): 3})
     assert [entry.designated_leader for entry in found.entries] == [3]
     assert found.warnings == ["plans would decide otherwise: t-0 would get broker 2, not 3"]
+
+
+def test_the_healthy_snapshot_bounds_what_a_designated_leader_gives_up(tmp_path: Path) -> None:
+    """As for a plan: when the cluster was healthy, 140 records of t-0 were committed."""
+    cluster = Controller()
+    topic_id = str(uuid.UUID(int=7))
+    cluster.states[KEY] = replace(cluster.states[KEY], topic_id=topic_id)
+    row = healthy_files.mark("t", topic_id=topic_id, leader_epoch=1, log_end_offset=140, high_watermark=140, replica_ends=[[1, 140]])
+    healthy_files.write(tmp_path, "2026-11-21T10-00-00Z", [row], cluster_id="abc")
+    (entry,) = collected(cluster, {KEY: 2}, tmp_path).entries
+    (without,) = collected(cluster, {KEY: 2}).entries
+    assert entry.loss and without.loss
+    assert (entry.loss["lower_bound"], without.loss["lower_bound"]) == (19, None)
+
+
+def test_the_history_of_isrs_is_read_for_designations_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_connection: Connection) -> None:
+        raise ClusterError("no controller answers")
+
+    monkeypatch.setattr(controllers, "Controllers", closed)
+    connection = Connection(("127.0.0.1:1",), request_timeout=1.0, controller_bootstrap_servers=("127.0.0.1:2",))
+    found = collect(Sources(Controller(), connection, tmp_path, "east", Budget(0.1)), {KEY: 2})  # type: ignore[arg-type]
+    assert [entry.key for entry in found.entries] == [KEY], "it is elected all the same"
+    assert found.warnings == [
+        "the history of ISRs cannot be read, so it proves nothing, and what a plan elects by it is stale: no controller answers"
+    ]

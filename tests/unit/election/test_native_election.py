@@ -22,6 +22,7 @@ REQUESTS = 10  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
+    controller.backend = "native"
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
         results = designated_election.run(controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_designation)

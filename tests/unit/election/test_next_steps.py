@@ -46,7 +46,8 @@ def shown(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
 
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
     of_runs = {ReasonCode.DATA_LOSS_NOT_ALLOWED, ReasonCode.INTERRUPTED, ReasonCode.LIMIT_REACHED, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION}
-    assert set(STEPS) == {*REASONS, *of_runs, Outcome.STALE, Outcome.FAILED, PLANNED}
+    of_brokers = {ReasonCode.BROKERS_DISAGREE, ReasonCode.NO_SECOND_BROKER}
+    assert set(STEPS) == {*REASONS, *of_runs, *of_brokers, Outcome.STALE, Outcome.FAILED, PLANNED}
 
 
 @pytest.mark.parametrize("word", STEPS)

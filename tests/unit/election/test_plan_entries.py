@@ -96,7 +96,7 @@ def test_an_empty_list_allows_no_plan(tmp_path: Path) -> None:
 def test_the_module_refuses_such_a_plan_before_it_asks_the_cluster(tmp_path: Path) -> None:
     made(tmp_path, "aggressive")
     path = tmp_path / "plans" / RUN / "east.json"
-    module: Any = SimpleNamespace(params={"plan": str(path), "allowed_strategies": SAFE}, workdir=tmp_path)
+    module: Any = SimpleNamespace(params={"plan": str(path), "allowed_strategies": SAFE, "allowed_rankings": None}, workdir=tmp_path)
     cluster: Any = object()  # has nothing that can be asked
     with pytest.raises(PlanError, match="aggressive"):
         designated_election(module, cluster)
@@ -142,3 +142,28 @@ def test_only_the_plan_that_is_known_to_be_merged_is_elected(plan: str | None, a
     with pytest.raises(PlanError, match="known to be merged, so nothing is elected"):
         check_merged(plan, approved)
     check_merged("/w/merged/1/east.json", "/w/merged/1/east.json")
+
+
+def test_a_plan_elsewhere_than_in_the_workdir_may_not_choose_the_ranking_kip1275(tmp_path: Path) -> None:
+    path = tmp_path / "plans" / "east.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    plan = {**made(tmp_path, "balanced"), "ranking": "kip1275"}
+    check_origin(plan, path, tmp_path, None)
+    with pytest.raises(PlanError, match=r"ranking, kip1275,.*kafka_recovery_allowed_rankings: \[last_written_epoch, kip1275\]"):
+        check_origin(plan, path, tmp_path / "work", None)
+    check_origin(plan, path, tmp_path / "work", None, ["kip1275"])
+    with pytest.raises(PlanError, match="allowed_rankings"):
+        check_origin(plan, path, tmp_path, None, ["last_written_epoch"])
+    check_origin(BARE, path, tmp_path / "work", list(Strategy), [])
+
+
+def test_a_plan_that_names_transaction_state_itself_counts_as_aggressive(tmp_path: Path) -> None:
+    """Under the other strategies that name is all that elects it. To name another topic elects nothing more."""
+    plan = made(tmp_path, "balanced")
+    (row,) = plan["partitions"]
+    check_strategies({**plan, "partitions": [{**row, "named": True}]}, SAFE, "plan.json")
+    named = {**plan, "partitions": [{**row, "topic": "__transaction_state", "named": True}]}
+    with pytest.raises(PlanError, match="names __transaction_state-0, which counts as aggressive"):
+        check_strategies(named, SAFE, "plan.json")
+    check_strategies(named, [*SAFE, "aggressive"], "plan.json")

@@ -42,6 +42,18 @@ def test_a_merged_plan_may_not_choose_aggressive_unless_the_inventory_allows_it(
     assert elected(tmp_path, {"allowed_strategies": allowed}, **variables) == ""
 
 
+@pytest.mark.parametrize(
+    ("variables", "allowed"),
+    [
+        ({"kafka_recovery_plan_dir": "/reviewed"}, ["last_written_epoch", "kip1275"]),
+        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, ["last_written_epoch"]),
+    ],
+    ids=["named", "merged"],
+)
+def test_a_merged_plan_may_not_choose_the_ranking_kip1275(tmp_path: Path, variables: dict[str, Any], allowed: list[str]) -> None:
+    assert elected(tmp_path, {"allowed_rankings": allowed}, **variables) == ""
+
+
 PLANNED = {
     "kafka_recovery_planned": {
         "plans": [{"cluster": "west", "path": "/w/plans/1/west.json"}, {"cluster": "east", "path": "/w/plans/1/east.json"}]

@@ -169,9 +169,12 @@ def with_brokers(metadata: Any, nodes: Iterable[Node]) -> Any:
     return metadata
 
 
-def read_metadata(answer: Any) -> list[PartitionState]:
-    """Return the partition states of a Metadata answer, which has no ELR. AnswerError for impossible names, numbers or replica lists."""
-    return [_state(topic, ident, row, (), ()) for topic, ident in _topic_ids(answer) for row in topic.partitions]
+def read_metadata(answer: Any, node: int | None = None) -> list[PartitionState]:
+    """Return the partition states of a Metadata answer, which has no ELR. AnswerError for impossible names, numbers or replica lists.
+
+    `node`: the broker that answered.
+    """
+    return [_state(topic, ident, row, (), (), node) for topic, ident in _topic_ids(answer) for row in topic.partitions]
 
 
 def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | None, limit: int) -> DescribeTopicPartitionsRequest:
@@ -182,10 +185,10 @@ def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | Non
     return kind(topics=rows, response_partition_limit=min(limit, PARTITIONS_PER_PAGE), cursor=cursor)
 
 
-def read_topic_partitions(answer: Any) -> list[PartitionState]:
-    """Return the partition states of one DescribeTopicPartitions page. AnswerError as in `read_metadata`."""
+def read_topic_partitions(answer: Any, node: int | None = None) -> list[PartitionState]:
+    """Return the partition states of one DescribeTopicPartitions page. Parameters and errors are those of `read_metadata`."""
     return [
-        _state(topic, ident, row, row.eligible_leader_replicas or (), row.last_known_elr or ())
+        _state(topic, ident, row, row.eligible_leader_replicas or (), row.last_known_elr or (), node)
         for topic, ident in _topic_ids(answer)
         for row in topic.partitions
     ]
@@ -196,7 +199,7 @@ def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
     return [(topic, topic_id(topic.topic_id)) for topic in answer.topics]
 
 
-def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_elr: Collection[int]) -> PartitionState:
+def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_elr: Collection[int], node: int | None) -> PartitionState:
     if not TOPIC_NAME.fullmatch(topic.name or "") or row.partition_index < 0 or not row.replica_nodes or min(row.replica_nodes) < 0:
         raise AnswerError(
             f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with replicas {row.replica_nodes!s:.300}"
@@ -218,6 +221,7 @@ def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_el
         eligible_leader_replicas=tuple(elr),
         last_known_elr=tuple(last_known_elr),
         offline_replicas=tuple(row.offline_replicas),
+        described_by=node,
     )
 
 

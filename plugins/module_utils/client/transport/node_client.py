@@ -36,9 +36,9 @@ except ImportError:
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 logging.getLogger("kafka").propagate = False
 
-__all__ = ("CLIENT_IMPORT_ERROR", "READ", "WRITE", "Answers", "ClusterError", "NodeClient", "error_message")
+__all__ = ("CLIENT_IMPORT_ERROR", "READ", "SECOND_READ", "WRITE", "Answers", "ClusterError", "NodeClient", "error_message")
 Answers = dict[Any, list[Any]]
-READ, WRITE = "read", "write"  # purposes of requests, each of which remembers the node that answered last
+READ, SECOND_READ, WRITE = "read", "second read", "write"  # purposes of requests, each of which remembers the node that answered last
 OUT_OF_TIME = "no time was left for a request to it; raise duration"
 TURNS = 5  # nodes that are tried within a deadline: one of so many answers, and more requests would repeat the same work
 CUT_OFF = "it gave no answer within its share of duration"
@@ -90,10 +90,10 @@ class NodeClient:
         """Return the bootstrap nodes: node id → host:port."""
         return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
 
-    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ) -> Any:
+    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ) -> tuple[Any, Any]:
         """Send a request to the first of `nodes`, and to the next one when that fails or takes longer than `hedge_after` seconds, and so on.
 
-        Return the first answer; `_last_nodes` keeps its node, by `purpose`. The caller's `deadline.until` ends all requests, and the first
+        Return the first answer, after its node, which `_last_nodes` keeps by `purpose`. The caller's `deadline.until` ends all requests, and the first
         TURNS nodes each get a share of the time before it. KafkaError if no node answers.
         """
         end = deadline.end()
@@ -103,7 +103,7 @@ class NodeClient:
 
     async def _first_answer(
         self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, end: float | None
-    ) -> Any:
+    ) -> tuple[Any, Any]:
         first = Future()
         turns: list[Any] = []  # one for each node that got the request: done when the next node may get it, or no other node must
         failures: list[Exception] = []
@@ -116,7 +116,7 @@ class NodeClient:
                 if not first.is_done:
                     self._last_nodes[purpose] = node
                     self._responsive.add(node)
-                    first.success(answer)
+                    first.success((node, answer))
                 over(turns[-1])
 
             def failed(error: Exception) -> None:
@@ -139,7 +139,8 @@ class NodeClient:
                 break
         else:
             launch(nodes[-1])
-        return await self._manager.wait_for(first, self._timeout_ms)
+        answered: tuple[Any, Any] = await self._manager.wait_for(first, self._timeout_ms)
+        return answered
 
     def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
         return self._net.call_soon_with_future(self._exchange, node, request, end)
