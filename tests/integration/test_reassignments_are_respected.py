@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from integration.requestlog import RequestLog
-from integration.support import Operator, by_partition
+from integration.support import Operator, by_partition, run_module
 
 TOPIC = "reassigned"
 # In this partition the better survivor stands first, in the others the worse one.
@@ -30,3 +30,19 @@ def test_only_partitions_that_need_no_new_order_are_elected(east: Operator) -> N
     assert after[BEST_FIRST].leader == 2
     assert {state.leader for key, state in after.items() if key != BEST_FIRST} == {-1}
     assert all(set(state.replicas) == {1, 2, 3, 4} for state in after.values()), "the reassignment goes on"
+
+
+def test_a_reassignment_that_kafka_does_not_cancel_is_replaced_by_the_replicas_of_before(east: Operator) -> None:
+    """With an empty ISR, as eligible leader replicas leave it, a cancelled reassignment would be an unclean election."""
+    held = {key: state for key, state in east.states(TOPIC).items() if state.leader < 0}
+    named = [{"topic": topic, "partition": partition} for topic, partition in held]
+    cancel = {**east.connection, **east.files("1"), "partitions": named, "state": "cancelled"}
+    assert run_module("kafka_partition_reassignment", cancel).result["errors"] == {"INVALID_REPLICA_ASSIGNMENT": len(held)}
+    plan = east.snapshot_and_plan("2", [TOPIC], strategy="aggressive")
+    assert all("Replace it by the replicas of before, with broker 2 first" in row["explanation"] for row in plan["held"])
+
+    east.cluster.reorder_replicas({key: [2, *(broker for broker in state.replicas if broker not in (2, 4))] for key, state in held.items()})
+    plan = east.snapshot_and_plan("3", [TOPIC], strategy="aggressive")
+    assert (plan["held"], set(by_partition(plan["partitions"]))) == ([], {*held})
+    results = by_partition(east.apply("3")["results"])
+    assert {(row["outcome"], row["leader"]) for key, row in results.items() if key in held} == {("elected", 2)}

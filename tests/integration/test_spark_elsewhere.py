@@ -34,7 +34,7 @@ def workdir(tmp_path: Path) -> Path:
     """Landing files of two clusters, 200 partitions each in all kinds of situations."""
     for seed, cluster in enumerate(("east", "west")):
         situations = random_situations(random.Random(seed), 200)
-        land(tmp_path, cluster, [*broker_rows(6, {1: 3.5}), *(row for case in situations for row in case.rows())])
+        land(tmp_path, cluster, [*broker_rows(7, {7: 3.5}), *(row for case in situations for row in case.rows())])
     return tmp_path
 
 

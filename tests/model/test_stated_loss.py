@@ -60,7 +60,8 @@ def entries(tmp_path_factory: pytest.TempPathFactory, told_by_logs: Cases, histo
     rng = random.Random(8)
     plain = [row for topic, survivors in told_by_logs.items() for row in rows(rng, topic, survivors, 4, {"isr": [3]})]
     past = [row for topic, (bounds, trace) in histories.items() for row in history_rows(rng, topic, bounds, trace)]
-    clusters = {LOGS: [*broker_rows(4, {3: 60.0}), *plain], HISTORIES: [*broker_rows(4), *past]}
+    first = {**broker_rows(1)[0], "broker_id": 0}
+    clusters = {LOGS: [first, *broker_rows(4, {3: 60.0}), *plain], HISTORIES: [first, *broker_rows(4), *past]}
     plans = plan_all(tmp_path_factory.mktemp("model"), clusters, "balanced")
     return {cluster: by_topic(plan) for cluster, plan in plans.items()}
 

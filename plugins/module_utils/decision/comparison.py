@@ -164,11 +164,16 @@ class Comparison:
         return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == broker))
 
     def _ends_before_a_fork(self, broker: int) -> bool:
-        """Return whether this broker's log is the same as, or a prefix of, both logs of a fork. Such a log does not say which of them it continued in."""
-        return any(
-            broker not in brokers_of([fork]) and self._is_start(broker, fork.broker_a) and self._is_start(broker, fork.broker_b)
-            for fork in self.forks
-        )
+        """Return whether this broker's log is the same as, or a prefix of, both logs of a fork. Such a log does not say which of them it continued in.
+
+        A prefix of one of them that ends where they fork, or before, is a prefix of the other one, too, also if it was not compared with that.
+        """
+        return any(broker not in brokers_of([fork]) and self._is_start_of_both(broker, fork) for fork in self.forks)
+
+    def _is_start_of_both(self, broker: int, fork: Pair) -> bool:
+        starts = [self._is_start(broker, other) for other in (fork.broker_a, fork.broker_b)]
+        end = next((log.end for log in self.survivors if log.broker_id == broker), 0)
+        return all(starts) or (any(starts) and end <= (fork.common_offset or 0))
 
     def _in_hidden_fork(self, log: Log) -> set[int]:
         if not self.forks:

@@ -225,6 +225,18 @@ def test_a_log_does_not_continue_a_holder_that_is_party_to_a_hidden_fork(holder:
     assert (proven.word, proven.resolved, proven.choices) == ("contradicted", False, ())
 
 
+@pytest.mark.parametrize("unknown", [set(), {(1, 3)}], ids=["compared", "not compared"])
+@pytest.mark.parametrize(("end", "word"), [(10, "forked"), (9, "forked"), (11, "forked_resolved")])
+def test_a_holder_that_ends_before_a_fork_does_not_resolve_it_also_if_it_was_not_compared(
+    end: int, word: str, unknown: set[tuple[int, int]]
+) -> None:
+    """Broker 1 may have lost the end of its log, so it does not say whether it continued as broker 2 did, or as broker 3."""
+    logs = {1: Log.of((10, 0), (1, 1)), 2: Log.of((10, 0), (5, 1)), 3: Log.of((15, 0)), 4: FENCED}
+    logs[1] = Log(logs[1].epochs[:end], logs[1].branches[:end])
+    decision = decide(evidence(Situation("orders", logs, unknown=unknown, history=left_last(1))), BALANCED)
+    assert decision.word == word
+
+
 def test_a_holder_resolves_a_hidden_fork_of_other_survivors() -> None:
     decision = hidden_fork(isr_history=left_last(1))
     assert (decision.word, decision.choices) == ("forked_resolved", (1,))

@@ -87,6 +87,7 @@ def case(seed: int) -> Case:
     answered = sorted(broker for broker, log in brokers.items() if isinstance(log, Log))
     unknown = set() if compacted else situation.unknown
     corrupt = set() if compacted else {pair for pair in combinations(answered, 2) if rng.random() < 0.03} - unknown
+    corrupt -= gaps({broker: log for broker, log in brokers.items() if isinstance(log, Log)})
     registration = {broker: rng.choices(("isr", "elr", "out"), (0, 0, 1) if plain else (1, 2, 9))[0] for broker in brokers}
     members = {name: [broker for broker, place in registration.items() if place == name] for name in ("isr", "elr")}
     offline = [broker for broker, log in brokers.items() if log in (FENCED, COMING_BACK) or (broker in failed and log != STORAGE_ERROR)]

@@ -15,7 +15,7 @@ from bench import plain
 from collected_evidence import found_again
 from decided_cases import CASES
 from offline_group_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
-from partition_situations import RUN, land, plan_all
+from partition_situations import RUN, broker_rows, land, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -44,7 +44,7 @@ def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
 
 def test_a_partition_is_elected_by_the_strategy_of_its_topic(tmp_path: Path) -> None:
     rows = [row for case in CASES if case.topic in ("prefix", "alone") for row in case.rows()]
-    plan = plan_all(tmp_path, {"east": rows}, "aggressive", alone="kip966_balanced")["east"]
+    plan = plan_all(tmp_path, {"east": [*broker_rows(), *rows]}, "aggressive", alone="kip966_balanced")["east"]
     assert (plan["strategy"], plan["topic_strategies"]) == ("aggressive", [{"strategy": "kip966_balanced", "topic": "alone"}])
     recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
     recovery.take_plan({**plan, "cluster_id": "abc"}, "plan.json")
@@ -124,7 +124,7 @@ def test_a_restored_order_of_a_partition_that_the_run_does_not_elect_is_a_warnin
 
 
 def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_path: Path) -> None:
-    rows = [row for case in CASES if case.topic == "prefix" for row in case.rows()]
+    rows = [*broker_rows(), *(row for case in CASES if case.topic == "prefix" for row in case.rows())]
     land(tmp_path, "east", rows, absent=[{"topic": "gone", "partition": 4}, {"topic": "__consumer_offsets", "partition": 0}])
     plain.plan(tmp_path, RUN, "balanced", "last_written_epoch", "plans", {})
     plan = plan_file.load(tmp_path / "plans" / RUN / "east.json")

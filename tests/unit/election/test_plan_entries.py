@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from decided_cases import CASES
-from partition_situations import RUN, plan_all
+from partition_situations import RUN, broker_rows, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
@@ -32,7 +32,7 @@ SAFE = ["none", "balanced", "kip966_balanced"]
 
 def made(tmp_path: Path, strategy: str, **topic_strategies: str) -> dict[str, Any]:
     rows = [row for case in CASES if case.topic in ("prefix", "forked") for row in case.rows()]
-    return plan_all(tmp_path, {"east": rows}, strategy, **topic_strategies)["east"]
+    return plan_all(tmp_path, {"east": [*broker_rows(), *rows]}, strategy, **topic_strategies)["east"]
 
 
 def test_a_plan_has_its_policy_its_entries_and_what_it_holds(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_plan_has_its_policy_its_entries_and_what_it_holds(tmp_path: Path) -> 
 def test_a_plan_knows_which_partitions_the_request_named(tmp_path: Path) -> None:
     rows = [row for case in CASES if case.topic in ("prefix", "forked", "identical", "figure-8") for row in case.rows()]
     named = [{**row, "named": row["topic"] in ("prefix", "forked")} if row["kind"] == "partition" else row for row in rows]
-    plan = plan_all(tmp_path, {"east": named}, "balanced")["east"]
+    plan = plan_all(tmp_path, {"east": [*broker_rows(), *named]}, "balanced")["east"]
     found = plan_entries(plan, "plan.json", plan["cluster_id"])
     assert {row.topic for row in found.results} == {"forked", "figure-8"}, "these are held"
     assert found.named == {("prefix", 0), ("forked", 0)}

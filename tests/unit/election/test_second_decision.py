@@ -296,7 +296,7 @@ def test_internal_topics_are_not_decided_again() -> None:
 
 def planned(tmp_path: Path, *situations: Situation, strategy: str = "balanced") -> tuple[list[Entry], list[Result]]:
     """What a plan with this evidence elects and holds."""
-    rows = [row for one in situations for row in one.rows()] + broker_rows(4, {1: 60.0})
+    rows = [row for one in situations for row in one.rows()] + broker_rows(5, {5: 60.0})
     plan = plan_all(tmp_path, {"east": rows}, strategy)["east"]
     found = plan_entries(plan, "plan.json", plan["cluster_id"])
     return list(found.entries), list(found.results)
@@ -305,7 +305,7 @@ def planned(tmp_path: Path, *situations: Situation, strategy: str = "balanced") 
 def decided(entries: Collection[Entry], held: Collection[Result], *situations: Situation, strategy: str = "balanced") -> SecondDecision:
     """The second decision on this evidence."""
     documents = {(one.topic, one.partition): evidence(one) for one in situations}
-    return second_decision(list(entries), held, documents, cluster(broker_rows(4, {1: 60.0})), Policy(Strategy(strategy)))
+    return second_decision(list(entries), held, documents, cluster(broker_rows(5, {5: 60.0})), Policy(Strategy(strategy)))
 
 
 def renamed(name: str, topic: str) -> Situation:

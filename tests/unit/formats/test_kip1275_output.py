@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from decided_cases import CASES
-from partition_situations import RUN, plan_all
+from partition_situations import RUN, broker_rows, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output, plan_file
@@ -59,7 +59,7 @@ def test_a_file_that_is_there_is_never_written_over(plan: Path, tmp_path: Path) 
 
 def test_the_best_candidates_of_held_partitions_have_a_file_of_their_own(tmp_path: Path) -> None:
     wanted = ("prefix", "forked", "nobody", "__cluster_metadata")
-    plan_all(tmp_path, {"east": [row for case in CASES if case.topic in wanted for row in case.rows()]}, "balanced")
+    plan_all(tmp_path, {"east": [*broker_rows(), *(row for case in CASES if case.topic in wanted for row in case.rows())]}, "balanced")
     found = kip1275_output.write(tmp_path / "plans" / RUN / "east.json", tmp_path / "out")
     assert [*found] == [tmp_path / "out" / "east.json", tmp_path / "out" / "east.held.json"]
     assert found.leaders is not None and found.candidates is not None
