@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from types import ModuleType
 from typing import Any
 
@@ -66,8 +66,7 @@ def arrow_mapper(rows: Callable[..., Iterable[Row]], schema: str) -> ArrowMapper
             "array<int>": arrow.list_(arrow.int32()), "array<string>": arrow.list_(arrow.string()),
         }  # fmt: skip
         for batch in batches:
-            values = [column.to_pylist() for column in batch.columns]
-            made = (row for one in zip(*values, strict=True) for row in rows(*one))
+            made = chain.from_iterable(map(rows, *(column.to_pylist() for column in batch.columns)))
             while some := list(islice(made, ROWS_PER_BATCH)):
                 yield arrow.RecordBatch.from_arrays(
                     [arrow.array(column, type=kinds[kind]) for column, kind in zip(zip(*some, strict=True), types, strict=True)],
