@@ -111,6 +111,14 @@ def sealed(plan: Any) -> bytes:
     return encoded(plan)
 
 
+def take(work: Recovery, plan: Mapping[str, Any], source: str = "plan") -> None:
+    """Do what the module does with a plan file: a bare one has designations."""
+    if "plan_id" in plan:
+        work.take_plan(plan, source)
+    else:
+        work.take_designations(plan["partitions"], source, CONNECTION)
+
+
 def apply(path: Path, content: bytes, workdir: Path) -> None:
     path.write_bytes(content)
     controller = Watching()
@@ -118,7 +126,7 @@ def apply(path: Path, content: bytes, workdir: Path) -> None:
         plan = plan_file.load(path)
         event("accepted")
         work = recovery(controller, workdir)
-        work.take_plan(plan, str(path))
+        take(work, plan, str(path))
         work.collect_again(CONNECTION)
     except RecoveryError as error:
         assert_spoken(error, str(path) if not controller.requests else "")
@@ -159,7 +167,7 @@ def test_the_sound_plan_elects(tmp_path: Path) -> None:
         (tmp_path / "plan.json").write_bytes(content)
         controller = Watching()
         work = recovery(controller, tmp_path)
-        work.take_plan(plan_file.load(tmp_path / "plan.json"), "plan")
+        take(work, plan_file.load(tmp_path / "plan.json"))
         work.collect_again(CONNECTION)
         work.elect()
         assert [state.leader for state in controller.states.values()] == [2, 2, 3]
