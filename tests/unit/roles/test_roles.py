@@ -21,7 +21,13 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 ELECTION_MODULES = {f"streamops.kafka_recovery.kafka_{kind}_election" for kind in ("designated", "leader")}
 # Shared defaults that no operator is meant to set, or that are made of other variables.
-DERIVED = {"ansible_pipelining", "ansible_python_interpreter", "kafka_recovery_allowed_strategies", "kafka_recovery_connection"}
+DERIVED = {
+    "ansible_pipelining",
+    "ansible_python_interpreter",
+    "kafka_recovery_allowed_rankings",
+    "kafka_recovery_allowed_strategies",
+    "kafka_recovery_connection",
+}
 
 
 def load(path: Path) -> Any:
