@@ -198,7 +198,6 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments

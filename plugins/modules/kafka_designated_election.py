@@ -302,7 +302,6 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster

@@ -138,7 +138,6 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection

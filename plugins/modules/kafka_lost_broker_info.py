@@ -77,7 +77,6 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius

@@ -169,7 +169,6 @@ from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import before_imports  # noqa: F401  it turns off the garbage collector
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR

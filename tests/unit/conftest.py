@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,11 +22,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-
-
-def pytest_runtest_setup() -> None:
-    """Turn the garbage collector on again: modules that a test imports turn it off."""
-    gc.enable()
 
 
 @pytest.fixture(scope="session")
