@@ -43,7 +43,10 @@ class Nodes(NodeClient):
         return Future() if found is None else Future().success(found)
 
     def ask(self, hedge_after: float) -> Any:
-        return self._ask_any(object, list(self.nodes), hedge_after)
+        node, answer = self._ask_any(object, list(self.nodes), hedge_after)
+        # Each node of these tests answers with its own name.
+        assert node == answer
+        return answer
 
 
 @pytest.fixture
