@@ -33,23 +33,25 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if not members:
             raise AnsibleActionFail(clusters.none_in(arguments["group"]))
         if unreadable := dict(_unreadable(arguments["clusters"], task_vars["hostvars"])):
-            raise AnsibleActionFail(clusters.not_readable(unreadable))
+            texts = {name: str(error) for name, error in unreadable.items()}
+            # Ansible shows where in the inventory the variable of the cause is.
+            raise AnsibleActionFail(clusters.not_readable(texts)) from next(iter(unreadable.values()))
         if problem := clusters.invalid_serial(task_vars["hostvars"][members[0]].get("kafka_recovery_serial", "100%")):
             raise AnsibleActionFail(problem)
         return result | {"changed": False, "clusters": arguments["clusters"]}
 
 
-def _unreadable(names: Iterable[str], hostvars: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _unreadable(names: Iterable[str], hostvars: Mapping[str, Any]) -> Iterator[tuple[str, AnsibleError]]:
     """Yield each variable that cannot be read, with Ansible's error. An empty name stands for all variables of a cluster."""
     for cluster in names:
         try:
             variables = hostvars[cluster]
             present = SECRETS & set(variables)
         except AnsibleError as error:
-            yield "", str(error)
+            yield "", error
             return
         for name in sorted(present):
             try:
                 str(variables[name])
             except AnsibleError as error:
-                yield name, str(error)
+                yield name, error
