@@ -14,7 +14,7 @@ author: StreamOps (@streamops)
 description:
   - Reads with one login which partitions of a run have no live leader, as M(streamops.kafka_recovery.kafka_partition_info) does, and which consumers and
     producers the run affects, as M(streamops.kafka_recovery.kafka_consumer_impact_info) does. Use these modules to read only one of the two.
-  - A topic may be deleted at any time. Partitions that the cluster does not have are in RV(still_offline.unknown), and the others are read.
+  - A topic may be deleted at any time. Partitions that the cluster does not have are in C(unknown) of RV(still_offline), and the others are read.
   - If the impact cannot be assessed, the task does not fail, because partitions are online. RV(impact) then has the reason.
   - Only returns data, except for the files of the impact. The role P(streamops.kafka_recovery.verify#role) decides from it whether a recovery has failed.
 options:

@@ -147,7 +147,8 @@ def test_a_plan_of_another_cluster_is_refused(prepared: Callable[[str], Operator
     plan = prepared("quiet").path("plans", "1")
     with KafkaCluster("other", brokers=1, heap="200m", request_log=True) as cluster:
         other, log = Operator(cluster, tmp_path), RequestLog(cluster)
-        msg = failure("kafka_designated_election", {**other.connection, **other.files("1"), "plan": str(plan), "allow_data_loss": True})
+        options = {"plan": str(plan), "allowed_strategies": ["aggressive"], "allow_data_loss": True}
+        msg = failure("kafka_designated_election", {**other.connection, **other.files("1"), **options})
         assert str(plan) in msg
         assert prepared("quiet").cluster.cluster_id in msg
         assert cluster.cluster_id in msg

@@ -49,7 +49,8 @@ def as_it_was(operator: Operator, leader: int = 2) -> Iterator[None]:
 
 
 def plan_of(operator: Operator) -> dict[str, Any]:
-    return {"plan": str(operator.path("plans", "1"))}
+    """Options for this operator's plan, also from another workdir, where only plans without `aggressive` are elected by default."""
+    return {"plan": str(operator.path("plans", "1")), "allowed_strategies": ["aggressive"]}
 
 
 def apply(operator: Operator, run_id: str, check: bool = False, **params: Any) -> dict[str, Any]:
