@@ -45,7 +45,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     without_offsets,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TopicPartition,
@@ -249,8 +249,7 @@ class Recovery:
 
         A partition of `__consumer_offsets` that the plan elects had no leader then. Another run may have elected it since.
         """
-        online = (Outcome.ELECTED, Outcome.CLEAN_LEADER, Outcome.ALREADY_ONLINE)
-        return any(result.topic == GROUP_TOPIC and result.outcome in online for result in results)
+        return any(result.topic == GROUP_TOPIC and result.outcome in ONLINE for result in results)
 
     def _use_offsets(self, journal: Journal) -> None:
         """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
@@ -378,7 +377,7 @@ class Recovery:
         }
         stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
         if stopped:
-            online = sum(summary[outcome] for outcome in (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.CLEAN_LEADER))
+            online = sum(summary[outcome] for outcome in ONLINE)
             report["failed"] = True
             report["msg"] = (
                 f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[Outcome.ELECTED]} elected), "

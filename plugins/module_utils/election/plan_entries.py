@@ -67,7 +67,7 @@ def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: 
             f"{_allowed(allowed)}. {_remedy('kafka_recovery_plan', Strategy.AGGRESSIVE, allowed)}"
         )
     for name, strategy in _strategies(plan):
-        if "plan_id" in plan and strategy not in allowed:
+        if strategy not in allowed:
             raise PlanError(f"{source}: {name}, {strategy}, is not among {_allowed(allowed)}. {_remedy('one of these', strategy, allowed)}")
 
 
