@@ -51,6 +51,7 @@ class Story:
     landing: list[dict[str, Any]]
     registered: Rows
     waiting: dict[str, Any]
+    alone_on_its_way: dict[TopicPartition, dict[str, Any]]
     overtaken: dict[TopicPartition, dict[str, Any]]
     end: dict[str, PartitionState]
     late: dict[TopicPartition, dict[str, Any]]
@@ -116,11 +117,11 @@ def story(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
         seen = Operator(cluster, tmp_path_factory.mktemp("seen"), spark_remote)
         waiting = seen.snapshot_and_plan("3", ["returning"], strategy="balanced")
         seen.plan("3", strategy="aggressive")
-        with HeldElection(seen, folder / "seen", ["elect_unclean"], "3", plan=str(seen.path("plans", "3"))) as on_its_way:
-            cluster.release(1)
-            cluster.wait_unfenced([1])
-            cluster.wait_for_partitions(["one", "returning"], lambda found: found.leader == 1, "led by broker 1")
-            overtaken = by_partition(on_its_way.finish().result["results"]) | by_partition(unnoticed.finish().result["results"])
+        alone_on_its_way = by_partition(seen.apply("3")["results"])
+        cluster.release(1)
+        cluster.wait_unfenced([1])
+        cluster.wait_for_partitions(["one", "returning"], lambda found: found.leader == 1, "led by broker 1")
+        overtaken = by_partition(seen.apply("3")["results"]) | by_partition(unnoticed.finish().result["results"])
 
     cluster.start_node(2)
     cluster.wait_unfenced([2])
@@ -129,7 +130,24 @@ def story(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     cluster.wait_for_partitions(["one"], lambda found: len(found.isr) == 3, "replicated again")
     late = by_partition(west.apply("1", "5", controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))["results"])
     kept = {topic: values(cluster, topic) for topic in TOPICS}
-    return Story(whole, alone, not_writable, unseen, offline, state, plan, header, landing, registered, waiting, overtaken, end, late, kept)
+    return Story(
+        whole,
+        alone,
+        not_writable,
+        unseen,
+        offline,
+        state,
+        plan,
+        header,
+        landing,
+        registered,
+        waiting,
+        alone_on_its_way,
+        overtaken,
+        end,
+        late,
+        kept,
+    )
 
 
 def leave(cluster: KafkaCluster, broker: int) -> None:
@@ -215,9 +233,15 @@ def test_the_last_known_leader_is_waited_for_and_no_more_is_promised_of_it(story
     assert f"broker 1 is the last known leader, whose shutdown was unclean, so {MAY_LACK}" in held["explanation"]
 
 
+def test_a_new_order_needs_a_second_broker_that_states_the_same_replicas(story: Story) -> None:
+    """Broker 3 is the only one that answers, and broker 1, the first replica, is still starting."""
+    held = story.alone_on_its_way["returning", 0]
+    assert (held["outcome"], held["reason_code"], held["leader"]) == ("held", "no_second_broker", None)
+
+
 def test_the_last_known_leader_that_the_controller_chose_is_reported_as_such(story: Story) -> None:
     seen = story.overtaken["returning", 0]
-    assert (seen["outcome"], seen["leader"], seen["designated_leader"]) == ("clean_leader", 1, 3)
+    assert (seen["outcome"], seen["leader"], seen["designated_leader"]) == ("already_online", 1, 3)
     assert f"the controller elected it by itself: the last known leader, whose shutdown was unclean, so {MAY_LACK}" in seen["reason"]
     unnoticed = story.overtaken["one", 0]
     assert (unnoticed["outcome"], unnoticed["leader"], unnoticed["designated_leader"]) == ("clean_leader", 1, 3)

@@ -176,7 +176,7 @@ def test_an_error_of_one_partition_is_that_partitions(damage: Damage, gathering:
         found = gathering.snapshot("1", [HELD])
     assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (1, 7)
     errors = {key: row["error"] for key, row in replicas(gathering.path("landing", "1")).items() if row["error"]}
-    assert errors == {(HELD, 0, BEHIND): "KAFKA_STORAGE_ERROR"}
+    assert errors == {(HELD, 0, BEHIND): "DISK_FAILED"}
 
 
 def test_without_last_batches_evidence_is_weak_and_balanced_holds(planned: Callable[[str], Operator]) -> None:

@@ -43,7 +43,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     without_offsets,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TopicPartition,
@@ -58,8 +58,6 @@ ELECT: Mapping[str, designated_election.Elect] = {
     backend_selection.COMPAT: designated_election.elect_by_order,
     backend_selection.NATIVE: designated_election.elect_by_designation,
 }
-# Outcomes of partitions that have a leader.
-_ONLINE = (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.CLEAN_LEADER)
 
 
 class Recovery:
@@ -266,10 +264,10 @@ class Recovery:
         A partition of `__consumer_offsets` that the plan elects or holds had no leader then. Another run, or the controller, may have elected it since.
         Raises ClusterError if the cluster does not answer.
         """
-        if any(result.topic == GROUP_TOPIC and result.outcome in _ONLINE for result in results):
+        if any(result.topic == GROUP_TOPIC and result.outcome in ONLINE for result in results):
             return True
         held = {
-            (result.topic, result.partition) for result in self._results if result.topic == GROUP_TOPIC and result.outcome not in _ONLINE
+            (result.topic, result.partition) for result in self._results if result.topic == GROUP_TOPIC and result.outcome not in ONLINE
         }
         if not held:
             return False
@@ -405,7 +403,7 @@ class Recovery:
         }
         stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
         if stopped:
-            online = sum(summary[outcome] for outcome in _ONLINE)
+            online = sum(summary[outcome] for outcome in ONLINE)
             report["failed"] = True
             report["msg"] = (
                 f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[Outcome.ELECTED]} elected), "

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL
@@ -38,11 +38,7 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
         "upper_bound": None if None in uppers else sum(uppers),
         "truncations": rows[:preview],
     }
-    doubtful = [
-        result
-        for result in results
-        if result.outcome in (Outcome.ELECTED, Outcome.CLEAN_LEADER, Outcome.ALREADY_ONLINE) and result.reason_code in DOUBTFUL
-    ]
+    doubtful = [result for result in results if result.outcome in ONLINE and result.reason_code in DOUBTFUL]
     sums["doubtful_leaders"] = {"count": len(doubtful), "partitions": [_doubtful(result) for result in doubtful[:preview]]}
     planned = any(result.loss is not None for result in elected)
     return {**sums, "text": [*_text(sums, rows, planned), *_doubtful_text(doubtful)]}

@@ -85,7 +85,7 @@ def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: 
             f"{_allowed(allowed)}. {_remedy('kafka_recovery_plan', Strategy.AGGRESSIVE, allowed)}"
         )
     for name, strategy in _strategies(plan):
-        if "plan_id" in plan and strategy not in allowed:
+        if strategy not in allowed:
             raise PlanError(f"{source}: {name}, {strategy}, is not among {_allowed(allowed)}. {_remedy('one of these', strategy, allowed)}")
     named = [row for row in plan["partitions"] if row.get("named") and row["topic"] in ELECTED_IF_NAMED]
     if named and Strategy.AGGRESSIVE not in allowed:

@@ -22,7 +22,7 @@ def doubt(state: PartitionState, second: StatedReplicas | None) -> Reason | None
     if second is None:
         sentence = (
             f"no second broker states its replicas: only {first} does, and if these are wrong, a new order would move replicas; "
-            "start another broker, then run again"
+            "start another broker, or stop the brokers that do not answer, then run again"
         )
         return Reason(ReasonCode.NO_SECOND_BROKER, sentence)
     if second.replicas == state.replicas:

@@ -29,5 +29,6 @@ LABELS = {
     Outcome.ALREADY_ONLINE: "online already",
 }
 GIVEN_A_LEADER = (Outcome.ELECTED, Outcome.CLEAN_LEADER)  # by this recovery, or by the controller meanwhile
+ONLINE = (*GIVEN_A_LEADER, Outcome.ALREADY_ONLINE)  # the partition has a live leader
 WITHOUT_LEADER = (Outcome.FAILED, Outcome.STALE, Outcome.HELD)
 DESIGNATED_BY_HAND = "named"  # a value of the field `evidence`, in results, too

@@ -105,7 +105,7 @@ class ReassignmentTask:
     def predict(self) -> None:
         """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Changes nothing.
 
-        Raises RecoveryError for a throttle that cannot be set or that Kafka refuses, RecoveryError if another run is active, FileError.
+        Raises RecoveryError for a throttle that cannot be set or that Kafka refuses, and if another run is active; FileError.
         """
         operations = self._cluster.permissions(()).cluster
         may_alter = operations is None or "ALTER" in operations
