@@ -129,7 +129,7 @@ def test_where_logs_fork_nothing_is_elected_and_what_is_sound_beside_it_is(west:
     damage.inflict()
     before, log = cluster.describe(forked), RequestLog(cluster)
     with Rulebook("respond", automatic(west), west.workdir, "watching west", interval=1, jitter=0, remind=5) as rulebook:
-        rulebook.wait_for("(1 forked")
+        rulebook.wait_for(r"\(1 forked")
     # Which branch was committed may be proven by what a broker remembers, and is held all the same.
     assert re.search(r"\(1 forked(_proven)?\)", rulebook.said) and "kafka_recovery_strategy=aggressive" in rulebook.said
     assert cluster.describe(forked) == before and before[0].leader == -1

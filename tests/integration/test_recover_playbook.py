@@ -100,10 +100,11 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     truncated = [row["truncated"] for row in results["partitions"] if row["outcome"] == "elected"]
     records = sum(cut["records"] for cuts in truncated for cut in cuts)
     assert (
-        records > 0 and f"{records} records of 4 partitions are truncated from survivors: forked.playbook-0 on broker" in aggressive.stdout
+        records > 0
+        and f"{records:,} records of 4 partitions are truncated from survivors: forked.playbook-0 on broker" in aggressive.stdout
     )
     others = results["other_offline_partitions"]
-    assert others > 0 and f"{others} other partitions of east have no live leader" in aggressive.stdout
+    assert others > 0 and f"{others:,} other partitions of east have no live leader" in aggressive.stdout
 
     # A plan of before says of what it held how that is now.
     late = east.play("apply", "late", plan_dir=str(east.path("plans", "balanced").parent), allow_data_loss=True)
