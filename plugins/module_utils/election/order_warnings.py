@@ -33,7 +33,8 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
     if moving:
         yield (
             f"{len(moving)} partitions that an election left in another replica order have a reassignment under way ({some_names(sorted(moving))}), which "
-            "an order that is put back would replace; let it complete or cancel it, then run again with allow_data_loss"
+            "an order that is put back would replace. Without a leader none of them completes: recover these partitions first. "
+            "When no reassignment is under way any more, run again with allow_data_loss"
         )
     if awaiting:
         yield (

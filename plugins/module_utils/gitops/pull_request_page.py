@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import block, code, table, text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
@@ -66,6 +67,8 @@ def _cluster(plan: Plan, clusters: int) -> list[str]:
     lines += _topic_strategies(plan, name, clusters)
     if Strategy.AGGRESSIVE in {plan["strategy"], *(row["strategy"] for row in plan["topic_strategies"])}:
         lines += ["", f"**It is applied only where `kafka_recovery_allowed_strategies` has {code(Strategy.AGGRESSIVE)}.**"]
+    if plan["ranking"] != Ranking.LAST_WRITTEN_EPOCH:
+        lines += ["", f"**It is applied only where `kafka_recovery_allowed_rankings` has {code(plan['ranking'])}.**"]
     if offline:
         states = ", ".join(f"{row['broker_id']} ({spaced(row['broker_state'])})" for row in offline)
         lines += ["", f"Brokers that are not there: {text(states)}."]

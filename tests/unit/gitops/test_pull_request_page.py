@@ -88,6 +88,11 @@ def test_it_says_that_aggressive_must_be_allowed_where_it_is_applied() -> None:
     assert "kafka_recovery_allowed_strategies" not in page(plan(strategy="balanced"))
 
 
+def test_it_says_that_another_ranking_must_be_allowed_where_it_is_applied() -> None:
+    assert "**It is applied only where `kafka_recovery_allowed_rankings` has `kip1275`.**" in page(plan(ranking="kip1275"))
+    assert "kafka_recovery_allowed_rankings" not in page(plan(ranking="last_written_epoch"))
+
+
 def test_of_many_strategies_of_single_topics_it_shows_the_dangerous_ones() -> None:
     own = [{"topic": f"t{number:03}", "strategy": "aggressive" if number == 99 else "none"} for number in range(100)]
     shown = page(plan(topic_strategies=own))
