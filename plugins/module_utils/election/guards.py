@@ -136,9 +136,13 @@ def _may_say_more(log: Log) -> bool:
 
 
 def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:
-    """Return whether the controller may elect a broker by itself: it is coming back, or is unfenced with a working disk (KIP-858)."""
+    """Return whether the controller may elect a broker by itself: it is coming back, or is unfenced with a working disk (KIP-858).
+
+    The controller does not know of a failed disk before the cluster calls its replicas offline. What the broker alone answers does not count.
+    """
     broker_state = live.broker_states.get(broker)
-    return broker_state == COMING_BACK or (broker_state == UNFENCED and not _disk_failed(live.logs.get((key, broker))))
+    failed = _disk_failed(live.logs.get((key, broker))) and broker in live.states[key].offline_replicas
+    return broker_state == COMING_BACK or (broker_state == UNFENCED and not failed)
 
 
 def _disk_failed(log: ReplicaLog | None) -> bool:

@@ -81,7 +81,7 @@ def collect(sources: Sources, named: Mapping[TopicPartition, int]) -> Designated
         if (problem := _problem(state, named[state.key], evidence, broker_states)) is not None
     }
     states = [state for state in evidence.states if state.key not in problems]
-    decisions = {state.key: decide(documents[state.key], Policy(), live.cluster.elr) for state in states}
+    decisions = {state.key: decide(documents[state.key], Policy(), live.cluster.elr, live.cluster.reorders) for state in states}
     costs = {key: as_led_by(decision, named[key]) for key, decision in decisions.items()}
     entries = [_entry(state, named[state.key], live, costs[state.key]) for state in states]
     failed = [

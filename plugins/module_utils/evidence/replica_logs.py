@@ -116,6 +116,8 @@ class _Reading:
         self._cluster, self._epochs, self._first = cluster, epochs, first
         self._limited = duration != 0
         self._end = time.monotonic() + duration
+        # A replica that seems to be on a failed disk now and then must not extend the time again and again.
+        self._latest_end = self._end + SETTLED_SECONDS
         self._late = self._exhausted = False
         self._disks = FailedDisks(cluster)
         # The time since which a replica seems to be on a failed disk.
@@ -163,13 +165,16 @@ class _Reading:
             for replica in missing
             if replica in not_read and (_may_pass((log := self.logs[replica]).error) or _may_pass(log.probe_error))
         ]
-        self._exhausted = self._exhausted or not again or now >= self._end
+        if not self._exhausted and (not again or now >= self._end):
+            self._exhausted, self._latest_end = True, max(self._latest_end, now + SETTLED_SECONDS)
         self._find_failed_disks(unread, now)
         again = [*dict.fromkeys([*(replica for replica in again if self.logs[replica].error != DISK_FAILED), *self._since])]
         # It takes a few more seconds to know whether a broker runs without its disk.
-        self._end = max([self._end, *(first_seen + SETTLED_SECONDS for first_seen in self._since.values())])
+        settled = [min(first_seen + SETTLED_SECONDS, self._latest_end) for first_seen in self._since.values()]
+        self._end = max([self._end, *settled])
         if again and now >= self._end and not self._late:
             self._late, self._end = True, now + self._first.seconds
+            self._latest_end = self._end + SETTLED_SECONDS
         return now, self._first.awaited(again, self.logs) if self._late else again
 
     def _find_failed_disks(self, unread: Iterable[Replica], now: float) -> None:

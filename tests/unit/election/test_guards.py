@@ -243,6 +243,12 @@ def test_an_order_with_a_failed_disk_before_the_leader_need_not_be_changed() -> 
     assert needs_reorder(entry, replace(live, logs={**logs, (KEY, 1): ReplicaLog(error="NO_ANSWER")}))
 
 
+@pytest.mark.parametrize("error", ["DISK_FAILED", "KAFKA_STORAGE_ERROR"])
+def test_a_disk_that_has_failed_by_the_word_of_its_broker_alone_does_not_keep_the_controller_from_electing_it(error: str) -> None:
+    live = replace(with_state(offline_replicas=()), broker_states=ALL_ALIVE, logs={**LIVE.logs, (KEY, 1): ReplicaLog(error=error)})
+    assert needs_reorder(replace(ENTRY, best_first=(2, 3, 1)), live), "else the controller elects broker 1, the first live replica"
+
+
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refused(replace(ENTRY, strategy="aggressive"), coming) is None

@@ -137,6 +137,14 @@ def test_damaged_evidence_does_not_keep_a_designated_leader_from_being_elected()
     assert found.warnings == ["plans would decide otherwise: t-0 would be held (incomplete)"]
 
 
+@pytest.mark.parametrize(("backend", "doubted"), [("compat", True), ("native", False)])
+def test_a_reassignment_is_a_doubt_only_if_the_election_needs_a_replica_order(backend: str, doubted: bool) -> None:
+    cluster = CutOff()
+    cluster.cut_off, cluster.moves, cluster.backend = set(), {KEY}, backend
+    warnings = collected(cluster, {KEY: 2}).warnings
+    assert any("reassignment_in_progress" in warning for warning in warnings) is doubted
+
+
 @pytest.mark.parametrize(("leader", "records", "first"), [(3, 30, 100), (2, 10, 120)])
 def test_what_a_fenced_broker_holds_beyond_the_designated_leader_is_a_warning(leader: int, records: int, first: int) -> None:
     found = collected(CutOff(), {KEY: leader})

@@ -178,6 +178,27 @@ def test_a_replica_that_is_offline_for_a_moment_is_not_on_a_failed_disk(monkeypa
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_replica_that_is_offline_now_and_then_does_not_extend_the_time_for_logs_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken broker could keep a run from its elections by that."""
+    back = WithoutDisk("NOT_LEADER_OR_FOLLOWER", (1,))
+    clock, looks = [0.0], 0
+    monkeypatch.setattr(replica_logs.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    monkeypatch.setattr(replica_logs.time, "monotonic", lambda: clock[0])
+    partitions = back.partitions
+
+    def described(keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        nonlocal looks
+        looks += 1
+        assert looks < 100, "it is read without end"
+        back.states[KEY] = replace(back.states[KEY], offline_replicas=(1, 2) if looks % 3 else (1,))
+        return partitions(keys)
+
+    monkeypatch.setattr(back, "partitions", described)
+    assert read_logs(back, [(KEY, 2)], duration=0.3)[KEY, 2].error == "NOT_LEADER_OR_FOLLOWER"
+    assert clock[0] <= 0.3 + 2 * replica_logs.SETTLED_SECONDS
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_broker_that_came_back_after_the_partition_was_described_has_its_disk() -> None:
     """Its replica was offline because it was fenced. In the document that would be a failed disk."""
     back = WithoutDisk("REQUEST_TIMED_OUT", (1,))
