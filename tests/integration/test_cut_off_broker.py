@@ -74,7 +74,7 @@ def apart() -> Iterator[Apart]:
 
 
 def planned(operator: Operator, run_id: str, strategy: str = "balanced") -> dict[str, Any]:
-    """The plan of what was gathered."""
+    """The plan of what was collected."""
     plain.plan(operator.workdir, run_id, strategy, folder="plans")
     return operator.read("plans", run_id)
 

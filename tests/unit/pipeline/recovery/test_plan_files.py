@@ -240,7 +240,7 @@ def test_a_plan_that_cannot_be_written_fails_before_spark_reads(spark: SparkSess
 def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path: Path) -> None:
     for cluster in ("east", "west", "stranger"):
         land(tmp_path, cluster, ROWS)
-    found = plan_files.find_landing_files(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
+    found = plan_files.find_landing_files(tmp_path, RUN, ["west"], ["east", "not yet collected"])
     assert set(found.files) == {"west"}
     assert [Path(row["path"]).stem for row in found.quarantine] == ["stranger"]
 
