@@ -18,7 +18,7 @@ from bench.measure import Measured, module, playbook
 from rig import Damage, KafkaCluster, Roles, elect_unclean
 
 ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
-GATHERS = 5
+COLLECTIONS = 5
 SETTLE_SECONDS = 5
 # Which part of the work a task of the playbook is; the rest is Ansible itself.
 SPARK_TASK = "Plan leaders"
@@ -58,9 +58,9 @@ class Bench:
     def run(self, partitions: int) -> bool:
         """Measure everything, then print it. Return whether all bars are reached."""
         self.console.rule("Measuring")
-        gathers = [self._gather("gather", self.ours) for _ in range(GATHERS)]
-        twice = self._gather("twice", self.ours, self.stock)
-        self._gather("elect", self.ours)
+        collections = [self._collect("collect", self.ours) for _ in range(COLLECTIONS)]
+        twice = self._collect("twice", self.ours, self.stock)
+        self._collect("elect", self.ours)
         planned = module("kafka_recovery_plan", workdir=self.common["workdir"], run_id="elect", clusters=["bench"])
         plan = planned.result["plans"][0]["path"]
         stock = elect_unclean(self.cluster, self.damage.plots([self.stock]))
@@ -69,7 +69,7 @@ class Bench:
         elected = module("kafka_designated_election", **self.common, run_id="elect", plan=plan, allow_data_loss=True)
         self._settle(self.ours)
         seconds, code, tasks = self._playbook()
-        gathered = statistics.median(measured.seconds for measured in gathers)
+        collect_seconds = statistics.median(measured.seconds for measured in collections)
         spark = sum(took for task, took in tasks.items() if SPARK_TASK in task)
         kafka = sum(took for task, took in tasks.items() if any(word in task for word in KAFKA_TASKS))
         memory, skew = (twice.peak_mb, elected.peak_mb, planned.peak_mb), self._skew(self.ours)
@@ -87,8 +87,8 @@ class Bench:
             "LeaderElectionCommand --path-to-json-file",
         )
         table.add_row(
-            f"gather evidence, all probes, module start included (median of {GATHERS})",
-            f"{gathered:.2f} s = {gathered / stock.seconds:.2f} x", "≤ 0.5 x", gathers[0].command,
+            f"collect evidence, all probes, module start included (median of {COLLECTIONS})",
+            f"{collect_seconds:.2f} s = {collect_seconds / stock.seconds:.2f} x", "≤ 0.5 x", collections[0].command,
         )  # fmt: skip
         table.add_row(
             f"elect, guards, journal, verification, restored order ({elected.result['summary']['elected']} elected)",
@@ -98,19 +98,19 @@ class Bench:
         table.add_row(
             "whole recover playbook, cold Spark", f"{seconds:.1f} s ({shares})", "reported", f"ansible-playbook recover, exit code {code}"
         )
-        table.add_row(f"peak memory of gathering {2 * partitions} partitions", f"{twice.peak_mb:.0f} MB", "≤ 300 MB", twice.command)
+        table.add_row(f"peak memory of collecting {2 * partitions} partitions", f"{twice.peak_mb:.0f} MB", "≤ 300 MB", twice.command)
         table.add_row("peak memory of electing", f"{elected.peak_mb:.0f} MB", "≤ 300 MB", elected.command)
         table.add_row(
             "peak memory of planning (module process, its JVM not counted)", f"{planned.peak_mb:.0f} MB", "≤ 300 MB", planned.command
         )
         table.add_row("leadership skew among identical survivors (most ÷ mean)", f"{skew:.3f}", "≤ 1.05", "")
         self.console.print(table)
-        reached = gathered <= 0.5 * stock.seconds and elected.seconds <= 1.2 * stock.seconds and max(memory) <= 300 and skew <= 1.05
+        reached = collect_seconds <= 0.5 * stock.seconds and elected.seconds <= 1.2 * stock.seconds and max(memory) <= 300 and skew <= 1.05
         self.console.print("All bars are reached." if reached else "A bar is missed.")
         self._check(self.ours, self.whole)
         return reached
 
-    def _gather(self, run_id: str, *topics: str) -> Measured:
+    def _collect(self, run_id: str, *topics: str) -> Measured:
         return module("kafka_replica_log_info", **self.common, run_id=run_id, partitions_file=self.named(*topics), preview=0)
 
     def _playbook(self) -> tuple[float, int, dict[str, float]]:

@@ -16,9 +16,9 @@ from chaos.watch import ELECT, REORDER, Trip, Watcher
 from rig import RigError
 from rig.proxy import Mode
 
-GATHERING, ELECTING = "kafka_replica_log_info", "kafka_designated_election"
+COLLECTING, ELECTING = "kafka_replica_log_info", "kafka_designated_election"
 # About as many requests as these modules send for one batch of partitions.
-REQUESTS = {GATHERING: 10, ELECTING: 16}
+REQUESTS = {COLLECTING: 10, ELECTING: 16}
 
 
 class Fault:
@@ -36,7 +36,7 @@ class Fault:
         self.touched: set[int] = set()
 
     def begin(self) -> None:
-        """Before anything is gathered."""
+        """Before anything is collected."""
 
     def between(self, plan: Callable[[], dict[str, Any]]) -> None:
         """After the plan, before the election. `plan` reads the plan."""
@@ -51,7 +51,7 @@ class Fault:
 
 
 class SurvivorKilled(Fault):
-    """SIGKILL for a survivor between gathering and election."""
+    """SIGKILL for a survivor between collecting and election."""
 
     name = "survivor killed"
     lasting = True
@@ -68,7 +68,7 @@ class SurvivorKilled(Fault):
 
 
 class SurvivorStopped(Fault):
-    """SIGSTOP for a survivor between gathering and election, or long enough before to be fenced by then."""
+    """SIGSTOP for a survivor between collecting and election, or long enough before to be fenced by then."""
 
     name = "survivor stopped"
     lasting = True
@@ -88,7 +88,7 @@ class SurvivorStopped(Fault):
         cluster.pause(broker)
         if noticed and cluster.answering():
             cluster.wait_fenced([broker])
-        self.story = f"broker {broker} stopped{', and fenced' if noticed else ''} {'before' if self.early else 'after'} the gathering"
+        self.story = f"broker {broker} stopped{', and fenced' if noticed else ''} {'before' if self.early else 'after'} collecting"
 
     def end(self) -> None:
         self.stage.revive(self.script.survivors)
@@ -234,7 +234,7 @@ class OwnKill(Fault):
             Trip(ELECTING, self.random.choice(("request", "answer")), self.random.randint(1, 2), REORDER),
             Trip(ELECTING, self.random.choice(("request", "answer")), 1, ELECT),
             Trip(ELECTING, "write", self.random.randint(1, 3)),
-            Trip(self.random.choice((GATHERING, PLANNING)), "write", 1),
+            Trip(self.random.choice((COLLECTING, PLANNING)), "write", 1),
             a_request(self.random),
         )
         self._trip = self.random.choice(trips)
@@ -250,7 +250,7 @@ def a_request(random: Random) -> Trip:
     kind = random.choice(("request", "answer"))
     if random.random() < 1 / 3:
         return random.choice((Trip(ELECTING, kind, 1, REORDER), Trip(ELECTING, kind, 1, ELECT), Trip(ELECTING, kind, 2, REORDER)))
-    module = random.choice((GATHERING, ELECTING, ELECTING))
+    module = random.choice((COLLECTING, ELECTING, ELECTING))
     return Trip(module, kind, random.randint(1, REQUESTS[module]))
 
 

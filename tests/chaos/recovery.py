@@ -1,4 +1,4 @@
-"""One recovery under one fault: gather, plan, elect, as Ansible would; then again until all is calm; with every judge looking on."""
+"""One recovery under one fault: collect, plan, elect, as Ansible would; then again until all is calm; with every judge looking on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from integration.support import Answer, Operator, by_partition
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS
 from chaos import judge
-from chaos.faults import ELECTING, GATHERING, Fault
+from chaos.faults import COLLECTING, ELECTING, Fault
 from chaos.hook import PLANNING
 from chaos.judge import Violation
 from chaos.ledger import ALL
@@ -115,7 +115,7 @@ class Recovery:
             last = self._attempt(f"{run_id}-meanwhile", fault, done, strike=False)
         fault.end()
         done.story = fault.story
-        # A killed run is begun again under its own name, over whatever it left; another one gathers anew.
+        # A killed run is begun again under its own name, over whatever it left; another one collects again.
         again = run_id if last.killed else f"{run_id}-1"
         while True:
             open_ends = judge.settled(self._states(done.partitions), last.results)
@@ -160,7 +160,7 @@ class Recovery:
         return [Violation("detection is wrong", ", ".join(wrong), str(answer.msg))] if wrong or answer.msg else []
 
     def _attempt(self, run_id: str, fault: Fault, done: Recovered, strike: bool = True) -> Attempt:
-        """Gather, plan, elect, each in a process of its own; judge what came of it."""
+        """Collect, plan, elect, each in a process of its own; judge what came of it."""
         before, attempt = self._states(self._all), Attempt()
         logs = self._look([key for key in done.partitions if before[key].leader < 0])
         self._watcher.take()
@@ -210,8 +210,8 @@ class Recovery:
     def _modules(self, run_id: str, fault: Fault, attempt: Attempt, done: Recovered, strike: bool) -> None:
         files = self._operator.files(run_id)
         named = [{"topic": topic, "partition": number} for topic, number in sorted(done.partitions)]
-        gathered = self._run(GATHERING, {**files, "partitions": named, "duration": DURATION}, attempt, done)
-        if gathered is None:
+        collected = self._run(COLLECTING, {**files, "partitions": named, "duration": DURATION}, attempt, done)
+        if collected is None:
             return
         spark = {"spark_remote": self._operator.spark_remote} if self._operator.spark_remote else {}
         params = {"workdir": files["workdir"], "run_id": run_id, "clusters": [files["cluster"]], **self._options, **spark}

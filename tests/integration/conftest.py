@@ -44,7 +44,7 @@ def damage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damage]:
 
 @pytest.fixture(scope="session")
 def prepared(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Operator]:
-    """For each topic of `damaged.PREPARED` somebody who knows the cluster by the name of that topic, and has it gathered and planned as run 1.
+    """For each topic of `damaged.PREPARED` somebody who knows the cluster by the name of that topic, and has it collected and planned as run 1.
 
     All of them are planned at once, by the strategy aggressive.
     """

@@ -189,12 +189,12 @@ class Operator:
         return answer.result
 
     def snapshot(self, run_id: str, topics: Iterable[str], **params: Any) -> dict[str, Any]:
-        """Gather evidence for these topics' partitions, all of them named."""
+        """Collect evidence for these topics' partitions, all of them named."""
         named = [{"topic": topic, "partition": partition} for topic, partition in self.keys(topics)]
         return self.ask("kafka_replica_log_info", **self.files(run_id), partitions=named, **params)
 
     def plan(self, run_id: str, clusters: Iterable[str] = (), **params: Any) -> None:
-        """Plan what was gathered under this run id, for this cluster or for several names at once."""
+        """Plan what was collected under this run id, for this cluster or for several names at once."""
         options = {"workdir": str(self.workdir), "run_id": run_id, "clusters": list(clusters) or [self.name], **params}
         if self.spark_remote:
             options = {"spark_remote": self.spark_remote, **options}
@@ -220,7 +220,7 @@ class Operator:
         return answer.result
 
     def recover(self, run_id: str, topics: Iterable[str], **params: Any) -> dict[TopicPartition, dict[str, Any]]:
-        """Gather, plan, elect; return the results by partition. `params` are the plan's."""
+        """Collect, plan, elect; return the results by partition. `params` are the plan's."""
         self.snapshot_and_plan(run_id, topics, **params)
         return by_partition(self.apply(run_id)["results"])
 

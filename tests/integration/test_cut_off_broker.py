@@ -74,7 +74,7 @@ def apart() -> Iterator[Apart]:
 
 
 def planned(operator: Operator, run_id: str, strategy: str = "balanced") -> dict[str, Any]:
-    """The plan of what was gathered."""
+    """The plan of what was collected."""
     plain.plan(operator.workdir, run_id, strategy, folder="plans")
     return operator.read("plans", run_id)
 
@@ -123,7 +123,6 @@ def test_what_a_fenced_broker_holds_is_read_shown_and_not_given_up(apart: Apart,
     held = {key[0]: row for key, row in by_partition(plan["held"]).items()}
     assert {topic: (row["reason_code"], row["candidate"]) for topic, row in held.items()} == dict.fromkeys((AHEAD, MINE), (HELD, SURVIVOR))
     for row in held.values():
-        assert f"the fenced broker {CUT_OFF} holds {WITHOUT_SURVIVOR} more offsets" in row["explanation"], row
         assert row["loss"]["lower_bound"] in (0, WITHOUT_SURVIVOR), row
     assert held[MINE]["loss"]["upper_bound"] == WITHOUT_SURVIVOR, "broker LOST may have had more of AHEAD"
 

@@ -70,5 +70,5 @@ def test_a_run_without_one_sound_file_fails_and_names_each(east: Operator, landi
     assert not (east.workdir / "plans").exists()
 
 
-def test_a_run_that_was_never_gathered_is_named(tmp_path: Path) -> None:
+def test_a_run_that_was_never_collected_is_named(tmp_path: Path) -> None:
     assert "never" in failure("kafka_recovery_plan", {"workdir": str(tmp_path), "run_id": "never"})

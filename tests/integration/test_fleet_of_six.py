@@ -84,7 +84,7 @@ def failed(played: Played) -> set[str]:
 
 
 def begun(workdir: Path) -> set[str]:
-    """The clusters of which evidence was gathered."""
+    """The clusters of which evidence was collected."""
     return {path.stem for path in workdir.glob("landing/*/*.jsonl")}
 
 

@@ -29,7 +29,7 @@ EACH = 2  # partitions
 
 
 class Units:
-    """Pairs of partitions that are gathered, planned and elected by themselves, each under a name and in a folder of its own."""
+    """Pairs of partitions that are collected, planned and elected by themselves, each under a name and in a folder of its own."""
 
     def __init__(self, damage: Damage, folder: Path, spark_remote: str) -> None:
         self._operator = Operator(damage.cluster, folder, spark_remote)
@@ -51,10 +51,10 @@ class Units:
     def states(self) -> dict[TopicPartition, Any]:
         return self._operator.states(KILLED)
 
-    def gathering(self, unit: int, workdir: Path) -> Job:
+    def collecting(self, unit: int, workdir: Path) -> Job:
         named = [{"topic": topic, "partition": number} for topic, number in self.keys(unit)]
         options = {**self._operator.connection, "partitions": named, "cluster": f"unit-{unit}", "run_id": "1", "workdir": str(workdir)}
-        return Job("kafka_replica_log_info", options, str(self.folder / f"gather-{unit}-{workdir.name}"), str(workdir))
+        return Job("kafka_replica_log_info", options, str(self.folder / f"collect-{unit}-{workdir.name}"), str(workdir))
 
     def planning(self, units: Sequence[int], workdir: Path) -> Job:
         options = {
@@ -140,16 +140,16 @@ def plans_in(workdir: Path) -> dict[str, Any]:
     return plans
 
 
-def test_gathering(units: Units, tmp_path: Path) -> None:
+def test_collecting(units: Units, tmp_path: Path) -> None:
     unit = units.take()
-    whole = units.gathering(unit, tmp_path / "whole")
+    whole = units.collecting(unit, tmp_path / "whole")
     steps = undisturbed(whole).steps
     expected = content(tmp_path / "whole")
     jobs = []
     for number in SIGNALS:
         for step in range(1, len(steps) + 1):
             name = f"{number.name}-{step}"
-            jobs.append(replace(units.gathering(unit, tmp_path / name), stop_at=step, number=number, folder=str(tmp_path / f"{name}-run")))
+            jobs.append(replace(units.collecting(unit, tmp_path / name), stop_at=step, number=number, folder=str(tmp_path / f"{name}-run")))
     disturbed(jobs)
     for job in jobs:
         if job.number == signal.SIGTERM:
@@ -166,8 +166,8 @@ def test_planning(units: Units, tmp_path: Path) -> None:
     workdirs = {name: tmp_path / name for name in ("whole", *(number.name for number in SIGNALS))}
     for workdir in workdirs.values():
         (workdir / "plans" / "1").mkdir(parents=True)
-    gathering = [units.gathering(unit, workdir) for unit in members for workdir in workdirs.values()]
-    assert {run.returncode for run in run_all(gathering)} == {0}
+    collecting = [units.collecting(unit, workdir) for unit in members for workdir in workdirs.values()]
+    assert {run.returncode for run in run_all(collecting)} == {0}
     steps = undisturbed(units.planning(members, workdirs["whole"])).steps
 
     chains = []
@@ -189,12 +189,12 @@ def test_planning(units: Units, tmp_path: Path) -> None:
 def test_electing(units: Units, tmp_path: Path) -> None:
     first = units.take()
     plans = tmp_path / "plans"
-    undisturbed(units.gathering(first, plans))
+    undisturbed(units.collecting(first, plans))
     undisturbed(units.planning([first], plans))
     whole = undisturbed(units.electing(first, plans))
     names = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1)]
     members = [units.take() for _ in names]
-    assert {run.returncode for run in run_all(units.gathering(unit, plans) for unit in members)} == {0}
+    assert {run.returncode for run in run_all(units.collecting(unit, plans) for unit in members)} == {0}
     undisturbed(units.planning(members, plans))
 
     jobs = [replace(units.electing(unit, plans), stop_at=step, number=number) for unit, (number, step) in zip(members, names, strict=True)]

@@ -22,8 +22,8 @@ SURVIVORS = (AHEAD, BEHIND)
 CLIENT = "streamops-kafka-recovery"
 HELD, LIMITS, CUT = damaged.NATIVE
 TOPICS = damaged.of("native")
-# Who has gathered what, by the names that they know the cluster by: "todays" and "compat" speak to the brokers themselves.
-GATHERED = {
+# Who has collected what, by the names that they know the cluster by: "todays" and "compat" speak to the brokers themselves.
+TOPICS_OF = {
     **{topic: [topic] for topic in damaged.NATIVE},
     "compat": [HELD],
     "weak": [HELD],
@@ -45,9 +45,9 @@ def operator(damage: Damage, workdir: Path, spark_remote: str | None, name: str,
 
 
 @pytest.fixture
-def gathering(damage: Damage, tmp_path: Path) -> Operator:
-    """Somebody who only gathers, through the gateways."""
-    return operator(damage, tmp_path, None, "gathering")
+def collector(damage: Damage, tmp_path: Path) -> Operator:
+    """Somebody who only collects, through the gateways."""
+    return operator(damage, tmp_path, None, "collector")
 
 
 @pytest.fixture(autouse=True)
@@ -58,17 +58,17 @@ def nothing_served_yet(damage: Damage, planned: Callable[[str], Operator]) -> No
 
 @pytest.fixture(scope="module")
 def planned(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Operator]:
-    """Somebody by each name of GATHERED, all planned at once by the strategy balanced, as run 1."""
+    """Somebody by each name of TOPICS_OF, all planned at once by the strategy balanced, as run 1."""
     cluster, workdir = damage.cluster, tmp_path_factory.mktemp("native")
     operators = {}
     cluster.gateways.served()
-    for name, topics in GATHERED.items():
+    for name, topics in TOPICS_OF.items():
         operators[name] = operator(damage, workdir, spark_remote, name, native=name not in ("todays", "compat"))
         with cluster.gateways.told(probes=name != "weak"):
-            gathered = operators[name].snapshot("1", topics)
-        assert gathered["backend"] == ("native" if name not in ("todays", "compat") else "compat")
+            snapshot = operators[name].snapshot("1", topics)
+        assert snapshot["backend"] == ("native" if name not in ("todays", "compat") else "compat")
         served = {(row.message, row.broker_id, row.client_id) for row in cluster.gateways.served()}
-        assert served == {(LOG_INFO, broker, CLIENT) for broker in SURVIVORS if gathered["backend"] == "native"}
+        assert served == {(LOG_INFO, broker, CLIENT) for broker in SURVIVORS if snapshot["backend"] == "native"}
     operators[HELD].plan("1", list(operators), strategy="balanced")
     return operators.__getitem__
 
@@ -102,7 +102,7 @@ def nothing_was_elected(damage: Damage, topic: str) -> bool:
 
 
 def test_every_scenario_ends_as_with_todays_messages(damage: Damage, planned: Callable[[str], Operator]) -> None:
-    cluster, topics, twins = damage.cluster, GATHERED["native"], GATHERED["todays"]
+    cluster, topics, twins = damage.cluster, TOPICS_OF["native"], TOPICS_OF["todays"]
     native, compat = planned("native"), planned("todays")
     assert common(native.path("landing", "1")) == common(compat.path("landing", "1"))
     for row in replicas(native.path("landing", "1")).values():
@@ -158,24 +158,24 @@ def same_decisions(native: Operator, compat: Operator, run_id: str) -> None:
     ],
 )
 def test_answers_in_pieces_make_the_same_evidence(
-    damage: Damage, planned: Callable[[str], Operator], gathering: Operator, rules: dict[str, Any], answered: list[int]
+    damage: Damage, planned: Callable[[str], Operator], collector: Operator, rules: dict[str, Any], answered: list[int]
 ) -> None:
     gateways, somebody = damage.cluster.gateways, planned(HELD)
     with gateways.told(**rules):
-        found = gathering.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", KEY))
+        found = collector.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", KEY))
     assert found["backend"] == "native"
     served = gateways.served()
     for broker in SURVIVORS:
         assert [row.answered for row in served if row.broker_id == broker] == answered
     assert not any(row.throttled for row in served)
-    assert common(gathering.path("landing", "1")) == common(somebody.path("landing", "1"))
+    assert common(collector.path("landing", "1")) == common(somebody.path("landing", "1"))
 
 
-def test_an_error_of_one_partition_is_that_partitions(damage: Damage, gathering: Operator) -> None:
+def test_an_error_of_one_partition_is_that_partitions(damage: Damage, collector: Operator) -> None:
     with damage.cluster.gateways.told([BEHIND], errors={(HELD, 0): 56}):
-        found = gathering.snapshot("1", [HELD])
+        found = collector.snapshot("1", [HELD])
     assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (1, 7)
-    errors = {key: row["error"] for key, row in replicas(gathering.path("landing", "1")).items() if row["error"]}
+    errors = {key: row["error"] for key, row in replicas(collector.path("landing", "1")).items() if row["error"]}
     assert errors == {(HELD, 0, BEHIND): "DISK_FAILED"}
 
 
@@ -192,11 +192,11 @@ def test_without_last_batches_evidence_is_weak_and_balanced_holds(planned: Calla
     )
 
 
-def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callable[[str], Operator], gathering: Operator) -> None:
+def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callable[[str], Operator], collector: Operator) -> None:
     gateways = damage.cluster.gateways
-    params = {**gathering.connection, **gathering.files("2"), "partitions": [{"topic": HELD, "partition": 0}]}
+    params = {**collector.connection, **collector.files("2"), "partitions": [{"topic": HELD, "partition": 0}]}
     with gateways.told([BEHIND], log_info=False):
-        found = gathering.snapshot("1", [HELD])
+        found = collector.snapshot("1", [HELD])
         assert found["backend"] == "compat"
         (warning,) = found["warnings"]
         assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in str(warning)
@@ -205,11 +205,11 @@ def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callabl
         assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in said
         refused_plan(damage, planned(HELD), "was made with backend native")
     with gateways.told(elections=False):  # as if key 93 were another message's
-        found = gathering.snapshot("1", [HELD])
+        found = collector.snapshot("1", [HELD])
         assert (found["backend"], found.get("warnings", [])) == ("compat", [])
         assert "no ElectLeaders v3" in failure("kafka_replica_log_info", {**params, "backend": "native"})
     assert gateways.served() == []
-    assert common(gathering.path("landing", "1")) == common(planned(HELD).path("landing", "1"))
+    assert common(collector.path("landing", "1")) == common(planned(HELD).path("landing", "1"))
 
 
 def refused_plan(damage: Damage, somebody: Operator, said: str, **params: Any) -> None:
@@ -252,7 +252,7 @@ def test_a_broker_that_has_registered_anew_makes_the_plan_stale(damage: Damage, 
 
 
 @pytest.mark.parametrize("fault", UNREADABLE)
-def test_an_answer_that_is_none_stops_gathering_and_election(damage: Damage, planned: Callable[[str], Operator], fault: Fault) -> None:
+def test_an_answer_that_is_none_stops_collecting_and_election(damage: Damage, planned: Callable[[str], Operator], fault: Fault) -> None:
     somebody, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
     said = "broker 3 answers API key 93 with something else than KIP-1275's GetReplicaLogInfo v0"
@@ -272,12 +272,12 @@ def test_an_answer_that_is_none_stops_gathering_and_election(damage: Damage, pla
 
 @pytest.mark.parametrize("fault", [Fault.CUT, Fault.SLOW])
 def test_a_broker_whose_answer_does_not_come_is_silent(
-    damage: Damage, planned: Callable[[str], Operator], gathering: Operator, fault: Fault
+    damage: Damage, planned: Callable[[str], Operator], collector: Operator, fault: Fault
 ) -> None:
     somebody, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
     with gateways.told([BEHIND], fault=fault, delay=3.0):
-        found = gathering.snapshot("1", [HELD], duration=2.0, request_timeout=1.5)
+        found = collector.snapshot("1", [HELD], duration=2.0, request_timeout=1.5)
         assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (4, 4)
         assert [row["broker_id"] for row in found["unreachable_brokers"]] == [BEHIND]
         result = somebody.apply("1", fault.name, request_timeout=1.5)

@@ -38,9 +38,9 @@ def test_a_survivor_that_comes_back_and_a_survivor_that_falls_silent(west: Opera
         log = RequestLog(west.cluster)
         assert the_result(west.apply("both", request_timeout=2)) == ("stale", None, "survivor_silent")
 
-        gathered = west.snapshot("silent", ["survivors"], duration=3, request_timeout=2)
-        assert [row["broker_id"] for row in gathered["unreachable_brokers"]] == [3]
-        assert gathered["counts"]["replicas_silent"] == 1
+        snapshot = west.snapshot("silent", ["survivors"], duration=3, request_timeout=2)
+        assert [row["broker_id"] for row in snapshot["unreachable_brokers"]] == [3]
+        assert snapshot["counts"]["replicas_silent"] == 1
         west.plan("silent", strategy="balanced")
         (held,) = west.read("plans", "silent")["held"]
         assert (held["reason_code"], held["candidate"]) == ("incomplete", 2)

@@ -51,7 +51,7 @@ def hurt() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="module")
 def operator(hurt: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    """Somebody who has its layout gathered, and a plan made."""
+    """Somebody who has its layout collected, and a plan made."""
     somebody = Operator(hurt, tmp_path_factory.mktemp("redundancy"), spark_remote)
     somebody.ask("kafka_partition_reassignment_info", **somebody.files(RUN), layout=True)
     options = {"workdir": str(somebody.workdir), "run_id": RUN, "clusters": [somebody.name], "spark_remote": spark_remote}

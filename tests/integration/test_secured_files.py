@@ -19,18 +19,18 @@ Fault = Callable[[Path, Path], None]
 
 
 @pytest.fixture(scope="module")
-def gathered(fortress: Fortress, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    """The topic invoices, gathered and planned."""
-    operator = Operator(fortress.cluster, tmp_path_factory.mktemp("gathered") / "work", spark_remote)
+def planned(fortress: Fortress, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    """The topic invoices, collected and planned."""
+    operator = Operator(fortress.cluster, tmp_path_factory.mktemp("planned") / "work", spark_remote)
     operator.snapshot_and_plan(RUN, ["invoices"])
     return operator
 
 
 @pytest.fixture
-def operator(gathered: Operator, spark_remote: str, tmp_path: Path) -> Operator:
+def operator(planned: Operator, spark_remote: str, tmp_path: Path) -> Operator:
     """The same with a workdir of one's own."""
-    shutil.copytree(gathered.workdir, tmp_path / "work")
-    return Operator(gathered.cluster, tmp_path / "work", spark_remote)
+    shutil.copytree(planned.workdir, tmp_path / "work")
+    return Operator(planned.cluster, tmp_path / "work", spark_remote)
 
 
 def refused(operator: Operator, module: str) -> str:

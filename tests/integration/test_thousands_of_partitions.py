@@ -20,10 +20,10 @@ def test_thousands_come_back_in_one_run_led_by_the_best_and_evenly(damage: Damag
     wanted = east.workdir / "partitions.json"
     wanted.write_text(json.dumps({"partitions": [{"topic": "thousands", "partitions": list(range(damaged.THOUSANDS))}]}))
 
-    gathered = east.ask("kafka_replica_log_info", **east.files("1"), partitions_file=str(wanted), preview=3)
-    assert gathered["counts"]["offline"] == damaged.THOUSANDS
-    assert gathered["counts"]["replicas_answered"] == 2 * damaged.THOUSANDS
-    assert len({(row["topic"], row["partition"]) for row in gathered["preview"]}) == 3
+    snapshot = east.ask("kafka_replica_log_info", **east.files("1"), partitions_file=str(wanted), preview=3)
+    assert snapshot["counts"]["offline"] == damaged.THOUSANDS
+    assert snapshot["counts"]["replicas_answered"] == 2 * damaged.THOUSANDS
+    assert len({(row["topic"], row["partition"]) for row in snapshot["preview"]}) == 3
 
     east.plan("1")
     log = RequestLog(east.cluster)

@@ -84,10 +84,10 @@ def follow(cell: Cell, cluster: KafkaCluster, workdir: Path, spark_remote: str) 
     offered = offers.of(cluster, ROLES.ahead)
 
     def recover(run_id: str, chosen: Iterable[str], strategy: str) -> tuple[Recovery, dict[str, Any]]:
-        gathered = operator.snapshot(run_id, chosen, controller_bootstrap_servers=controllers)
+        snapshot = operator.snapshot(run_id, chosen, controller_bootstrap_servers=controllers)
         operator.plan(run_id, strategy=strategy)
         elected = operator.apply(run_id)
-        return Recovery(operator.read("plans", run_id), elected, operator.states(*chosen)), gathered["history"]
+        return Recovery(operator.read("plans", run_id), elected, operator.states(*chosen)), snapshot["history"]
 
     first, history = recover("1", topics, "balanced")
     second, _ = recover("2", topics, "balanced")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What would be gathered about a partition that lies as the model has it: the evidence that `decide` reads, without JSON and without Spark."""
+"""What would be collected about a partition that lies as the model has it: the evidence that `decide` reads, without JSON and without Spark."""
 
 from __future__ import annotations
 

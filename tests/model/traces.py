@@ -12,7 +12,7 @@ NO_LEADER = -1
 
 
 class Trace(NamedTuple):
-    """`survivors`: place of the replica → what is known of it; `changes`: as `isr_history` gathers them, brokers numbered by place.
+    """`survivors`: place of the replica → what is known of it; `changes`: as `isr_history` collects them, brokers numbered by place.
 
     `least_min_isr`: the smallest min ISR on the way, which is what the metadata log is asked for.
     """

@@ -21,7 +21,7 @@ def document(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def evidence(situation: Situation) -> PartitionEvidence:
-    """What was gathered about a made-up partition."""
+    """What was collected about a made-up partition."""
     return read(document(situation.rows()))
 
 

@@ -98,7 +98,7 @@ class KafkaLog:
 
     @property
     def measured(self) -> ReplicaLog:
-        """What gathering reads of it."""
+        """What is read of it."""
         return ReplicaLog(None, self.start, self.end, 0, 0, self.batches[-1] if self.batches else None)
 
 

@@ -18,8 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 
 Rows = list[dict[str, Any]]
 RUN = "run-1"
-# When landing files were gathered, in two notations.
-GATHERED, COLLECTED_AT = "2026-11-21T04:00:00Z", 1_795_233_600_000
+# When landing files were collected, in two notations.
+COLLECTED, COLLECTED_AT = "2026-11-21T04:00:00Z", 1_795_233_600_000
 FENCED, UNFENCED, COMING_BACK = "fenced", "unfenced", "coming_back"
 
 
@@ -166,7 +166,7 @@ def history(*steps: Mapping[str, Any], min_isr: int | None = 2, version: int | N
 
 
 def healthy(seconds_before: float, log_end_offset: int, high_watermark: int, append_rate: float | None, **given: Any) -> dict[str, Any]:
-    """A healthy row, so long before the landing file was gathered."""
+    """A healthy row, so long before the landing file was collected."""
     return {
         "observed_at": COLLECTED_AT - int(1000 * seconds_before), "leader_epoch": 6, "isr": [1], "log_end_offset": log_end_offset,
         "high_watermark": high_watermark, "append_rate": append_rate, **given,
@@ -211,7 +211,7 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
     brokers = [{name: value for name, value in row.items() if name != "kind"} for row in all_rows if row["kind"] == "broker"]
     path = workdir / "landing" / run_id / f"{cluster}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": GATHERED}
+    fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": COLLECTED}
     documents = documents_of(row for row in all_rows if row["kind"] != "broker")
     landing_format.write(
         path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": brokers, **header}, documents

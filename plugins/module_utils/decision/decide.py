@@ -25,7 +25,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     is_beyond,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
-    COMING_BACK,
     FORKED,
     PREFIX,
     SAME,
@@ -38,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import waiting_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import elects_best_first, waiting_for
 
 CLUSTER_METADATA = "__cluster_metadata"
 # Why evidence is incomplete for good. The word of such evidence is `incomplete`.
@@ -201,7 +200,7 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None,
     online = state.leader >= 0 and not evidence.defects
     # A new replica order would replace a reassignment that is under way.
     fixed_order = state.reassigning and reorders
-    held_order = fixed_order and not _stands_best_first(evidence, state, best_first)
+    held_order = fixed_order and not elects_best_first(evidence, state, best_first)
     doubt = RETENTION_GAP if word == Word.INCOMPLETE and winner and _only_gaps(evidence, winner, relations) else word.value
     reason = None if online else _reason(evidence, state, strategy, word, doubt, waited, fenced, held_order)
     action = Action.LEAVE if online else Action.HOLD if reason else Action.ELECT
@@ -239,7 +238,7 @@ def _word(
         return Word.CONTRADICTED
     if any(log.last_written_epoch is None for log in compared.survivors):
         return Word.WEAK
-    if any(_may_hold_more(log) for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
+    if any(log.may_hold_more for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
         return Word.INCOMPLETE
     if all(map(follows, relations)) and not hidden:
         return Word.PREFIX
@@ -254,12 +253,7 @@ def _word(
 def _only_gaps(evidence: PartitionEvidence, winner: Log, relations: tuple[Relation, ...]) -> bool:
     """Return whether the evidence is incomplete only because logs have no offset in common with the winner's, which nothing changes."""
     unknown = [row.other for row in relations if row.relation == UNKNOWN]
-    return bool(unknown) and all(have_a_gap(winner, other) for other in unknown) and not any(map(_may_hold_more, evidence.logs))
-
-
-def _may_hold_more(log: Log) -> bool:
-    """Return whether a replica cannot be read now and may be read soon: it may hold more than any survivor."""
-    return log.broker_state == COMING_BACK or log.silent
+    return bool(unknown) and all(have_a_gap(winner, other) for other in unknown) and not any(log.may_hold_more for log in evidence.logs)
 
 
 def _reason(
@@ -295,25 +289,11 @@ def _reason(
         return doubt
     if (evidence.topic in ELECTED_IF_NAMED or word in ALARMING) and not state.named:
         return "must_be_named"
-    if held_order:
-        return "reassignment_in_progress"
-    return None
+    return "reassignment_in_progress" if held_order else None
 
 
 def _is_ahead(evidence: PartitionEvidence, state: State, strategy: Strategy) -> bool:
     """Return whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then, and
     one offset in one epoch is no longer one record. Aggressive gives up what fenced brokers hold, so it does not look at their epochs."""
-    return any(
-        max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > state.leader_epoch
-        for log in evidence.logs
-        if strategy != Strategy.AGGRESSIVE or log.broker_state == UNFENCED
-    )
-
-
-def _stands_best_first(evidence: PartitionEvidence, state: State, best_first: tuple[int, ...]) -> bool:
-    """Return whether the controller, which takes the first live replica, would choose best-first from the order that stands.
-
-    A broker that is coming back counts as live: it may be unfenced before the election.
-    """
-    gone = {log.broker_id for log in evidence.logs if log.gone}
-    return [broker for broker in state.replicas if broker not in gone] == [broker for broker in best_first if broker not in gone]
+    logs = (log for log in evidence.logs if strategy != Strategy.AGGRESSIVE or log.broker_state == UNFENCED)
+    return any(log.newest_epoch > state.leader_epoch for log in logs)

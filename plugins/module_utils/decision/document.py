@@ -79,6 +79,11 @@ class Log(NamedTuple):
         return self.broker_state == UNFENCED and self.error in (DISK_FAILED, STORAGE_ERROR)
 
     @property
+    def may_hold_more(self) -> bool:
+        """Whether it cannot be read now and may be read soon: it may hold more than any survivor."""
+        return self.broker_state == COMING_BACK or self.silent
+
+    @property
     def gone(self) -> bool:
         """Whether the controller cannot elect this replica before its broker or its disk is repaired."""
         return self.broker_state == FENCED or self.disk_failed

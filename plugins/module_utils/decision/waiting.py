@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which brokers the controller may elect by itself, so that a partition waits for them. Pure."""
+"""Which brokers the controller may elect by itself, so that a partition waits for them, and whom it takes from the replica order. Pure."""
 
 from __future__ import annotations
 
@@ -51,3 +51,12 @@ def doubt_about(broker: int, evidence: PartitionEvidence, state: State, elr: boo
     # What an unclean election would do is stated by itself.
     found = doubt(registration(state), live, ElectionConfig(elr, False, state.min_insync_replicas), broker)
     return Doubt.DISK if found is None and any(log.silent for log in evidence.logs if log.broker_id == broker) else found
+
+
+def elects_best_first(evidence: PartitionEvidence, state: State, best_first: tuple[int, ...]) -> bool:
+    """Return whether the controller, which takes the first live replica, would choose best-first from the order that stands.
+
+    A broker that is coming back counts as live: it may be unfenced before the election.
+    """
+    gone = {log.broker_id for log in evidence.logs if log.gone}
+    return [broker for broker in state.replicas if broker not in gone] == [broker for broker in best_first if broker not in gone]

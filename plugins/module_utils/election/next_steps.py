@@ -46,8 +46,8 @@ DISK = {
 ELECT = {
     "interrupted": "run again, it goes on where it was stopped",
     "limit_reached": "read which limit the reason names, and raise it if you mean to elect that much, then run again",
-    "brokers_disagree": "find out which of the two brokers states wrong replicas, and mend or stop it, then run again",
-    "no_second_broker": "start another broker, or mend the connection to it (or stop the brokers that do not answer or are still starting), then run again",
+    "brokers_disagree": "find out which of the two brokers states wrong replicas, and repair or stop it, then run again",
+    "no_second_broker": "start another broker, or repair the connection to it (or stop the brokers that do not answer or are still starting), then run again",
     Outcome.STALE: "run again, the cluster has moved on since the evidence was collected",
     Outcome.FAILED: "see the reason, then run again",
     "strategy_none": "look with the strategy balanced, which elects what loses least",

@@ -343,7 +343,7 @@ def only_high_watermarks(
         (log_comparison._Side, "check_batch", needs_the_batch),
         (comparison.Comparison, "_points", only_high_watermarks),
         (comparison.Comparison, "proven", lambda _compared, _log: 0),
-        (decision_rule, "_stands_best_first", lambda *_order: True),
+        (decision_rule, "elects_best_first", lambda *_order: True),
         (decision_rule, "have_a_gap", lambda _one, _other: False),
     ],
     ids=[

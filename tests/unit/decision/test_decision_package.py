@@ -27,3 +27,8 @@ def test_a_file_imports_only_the_standard_library_and_the_package(file: Path) ->
             imported.add(node.module or ".")
     others = {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith(f"{PACKAGE}.")}
     assert others == set()
+
+
+def test_the_rule_can_be_read_in_one_sitting() -> None:
+    (rule,) = (file for file in FILES if file.stem == "decide")
+    assert len(rule.read_text().splitlines()) < 300

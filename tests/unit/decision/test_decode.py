@@ -367,11 +367,11 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "kind"}
 
 
-def test_every_field_that_gathering_writes_is_known() -> None:
+def test_every_field_that_collecting_writes_is_known() -> None:
     key, batch = ("orders", 0), LastBatch(4, 4, 7, 1, 1_795_000_000_000, False)
     state = PartitionState(*key, "id", -1, 7, (1, 2, 3), (), (), (), (1,))
     pair = log_comparison.pair_row(key, 2, 3) | {"relation": "same", "common_offset": 5}
-    gathered = documents.Evidence(
+    evidence = documents.Evidence(
         [state],
         [{**_told(row), "broker_state": FENCED if row["broker_id"] == 1 else "unfenced"} for row in broker_rows(3)],
         {(key, broker): ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},
@@ -380,13 +380,13 @@ def test_every_field_that_gathering_writes_is_known() -> None:
         [isr_history.unreadable_history_row(key, "not read")],
         [{"topic": "orders", "partition": 0, "run_id": "run-1", "topic_id": "id", **healthy(60, 5, 5, None)}],
     )
-    (written,) = gathered.documents([], [])
+    (written,) = evidence.documents([], [])
     found = decode(json.dumps(written))
     assert found.defects == () and not found.offsets_unread
-    gathered.offsets_unread.add(key)
-    assert decode(json.dumps(next(gathered.documents([], [])))).offsets_unread
+    evidence.offsets_unread.add(key)
+    assert decode(json.dumps(next(evidence.documents([], [])))).offsets_unread
     assert len(found.logs) == 3 and found.history and found.healthy
-    assert [*read_brokers(gathered.brokers)] == [1, 2, 3]
+    assert [*read_brokers(evidence.brokers)] == [1, 2, 3]
 
 
 # --- headers -----------------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def test_logs_without_a_common_offset_say_what_was_deleted_and_what_an_election_
     )
 
 
-def test_a_gap_is_named_beside_what_can_be_mended() -> None:
+def test_a_gap_is_named_beside_what_can_be_repaired() -> None:
     assert "repair broker 1" in advice(TOPICS["gap-beside-silent"], "incomplete")
     beside = advice(TOPICS["gap-beside-uncompared"], "incomplete")
     assert "why the log of broker 1 could not be compared" in beside and "broker 2 could not" not in beside

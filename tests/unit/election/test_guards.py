@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guards: an entry is elected only where nothing has moved since its evidence was gathered."""
+"""Guards: an entry is elected only where nothing has moved since its evidence was collected."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def test_another_order_of_the_same_replicas_is_somebody_else_at_work() -> None:
     assert (result.reason or "").startswith("its replicas stand in the order [2, 3, 1], not [1, 2, 3] as they did")
 
 
-def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_none() -> None:
-    gathered = replace(ENTRY, replicas=(2, 3, 1))
-    assert refused(gathered, replace(LIVE, ours={KEY: {(2, 3, 1)}})) is None
-    result = refused(gathered, replace(LIVE, ours={KEY: {(3, 2, 1)}}))
+def test_an_order_that_was_collected_while_an_own_killed_run_had_it_changed_is_none() -> None:
+    collected = replace(ENTRY, replicas=(2, 3, 1))
+    assert refused(collected, replace(LIVE, ours={KEY: {(2, 3, 1)}})) is None
+    result = refused(collected, replace(LIVE, ours={KEY: {(3, 2, 1)}}))
     assert result is not None and result.outcome == "stale"
 
 

@@ -106,6 +106,10 @@ def test_no_step_says_to_run_with_options_that_its_command_does_not_have() -> No
     assert not [word for word, step in STEPS.items() if "-e " in step or "--limit" in step or "aggressive" in step]
 
 
+def test_steps_say_repair_as_reasons_do() -> None:
+    assert not [word for word, step in STEPS.items() if re.search(r"\bmend", step)]
+
+
 def test_one_step_is_that_of_the_first_word_that_has_one() -> None:
     assert next_step(["held", "no_survivor", "stale"], PLAN).startswith("start a broker")
     assert PLAN in next_step(["planned"], PLAN)

@@ -359,7 +359,7 @@ class CutOff(Controller):
         rows = {1: LogEnd(self.error, 150, 1), 2: LogEnd(None, 121, 3), 3: LogEnd(None, 100, 3)}
         return {broker: dict.fromkeys(keys, rows[broker]) for broker, keys in work.items()}
 
-    def gathered(self, duration: float = 0.3) -> dict[str, Any]:
+    def document(self, duration: float = 0.3) -> dict[str, Any]:
         (document,) = collect_evidence(self, [self.states[KEY]], Budget(duration)).documents((), ())
         assert decode(json.dumps({**document, "named": False, "reassigning": False})).defects == ()
         return document
@@ -370,7 +370,7 @@ def _ends(document: Mapping[str, Any]) -> dict[int, tuple[str, int | None]]:
 
 
 def test_the_log_of_a_fenced_broker_that_answers_is_in_the_document_and_compared() -> None:
-    found = CutOff().gathered()
+    found = CutOff().document()
     assert _ends(found) == {1: ("fenced", 150), 2: ("unfenced", 121), 3: ("unfenced", 100)}
     assert sorted((pair["broker_a"], pair["broker_b"], pair["shorter"]) for pair in found["pairs"]) == [(1, 2, 2), (1, 3, 3), (2, 3, 3)]
 
@@ -388,7 +388,7 @@ def test_an_impossible_answer_of_a_fenced_broker_does_not_spoil_the_evidence(ans
         return {broker: dict.fromkeys(found, answer) if broker == 1 else found for broker, found in sound(work, retry_empty).items()}
 
     monkeypatch.setattr(cut_off, "batches", batches)
-    found = decode(json.dumps(cut_off.gathered()))
+    found = decode(json.dumps(cut_off.document()))
     assert [(log.broker_id, log.error) for log in found.logs] == [(1, "IMPOSSIBLE_ANSWER"), (2, None), (3, None)]
     assert [*found.pairs] == [(2, 3)]
 
@@ -396,7 +396,7 @@ def test_an_impossible_answer_of_a_fenced_broker_does_not_spoil_the_evidence(ans
 @pytest.mark.usefixtures("quick")
 def test_a_fenced_broker_is_asked_once_and_what_it_does_not_say_is_lost_with_it() -> None:
     cut_off = CutOff("UNKNOWN_TOPIC_OR_PARTITION")
-    found = cut_off.gathered()
+    found = cut_off.document()
     assert _ends(found)[1] == ("fenced", None)
     assert cut_off.asked == 1
     assert {log["broker_id"]: log["error"] for log in found["logs"]} == {1: "UNKNOWN_TOPIC_OR_PARTITION", 2: None, 3: None}
@@ -404,7 +404,7 @@ def test_a_fenced_broker_is_asked_once_and_what_it_does_not_say_is_lost_with_it(
 
 
 def test_a_broker_that_came_back_while_its_log_was_read_has_not_answered() -> None:
-    assert _ends(CutOff(back=True).gathered())[1] == ("unfenced", None)
+    assert _ends(CutOff(back=True).document())[1] == ("unfenced", None)
 
 
 class Fencing(Controller):

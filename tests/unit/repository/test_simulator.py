@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fleet simulator of the benchmarks: from a seed, and such as gathering could have written it."""
+"""The fleet simulator of the benchmarks: from a seed, and such as a collection could have written it."""
 
 from __future__ import annotations
 

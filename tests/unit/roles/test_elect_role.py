@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from role_plays import ROOT, collection_of, role_play
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PROVING
+
 pytestmark = pytest.mark.slow
 SUMMARY: dict[str, Any] = {"summary": {"elected": 1}, "changed": True}
-ALL = ["none", "balanced", "kip966_balanced", "aggressive"]
+ALL = [strategy.value for strategy in Strategy]
 
 
 def elected(tmp_path: Path, needed: dict[str, Any], **variables: Any) -> str:
@@ -30,7 +33,7 @@ def elected(tmp_path: Path, needed: dict[str, Any], **variables: Any) -> str:
     [
         ({}, ALL),
         ({"kafka_recovery_plan_dir": "/reviewed"}, ALL),
-        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, ["none", "balanced", "kip966_balanced"]),
+        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, [strategy.value for strategy in PROVING]),
         ({"kafka_recovery_approved_plan": "/w/merged/1/east.json", "kafka_recovery_allowed_strategies": ALL}, ALL),
         ({"kafka_recovery_allowed_strategies": ["balanced"]}, ["balanced"]),
     ],

@@ -12,8 +12,16 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import py4j
+import pyarrow
+import pyspark
 import pytest
+from pyspark import cloudpickle
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import worker_python
 
 SHOW = "import os, sys; print(sys.prefix, os.environ.get('PYTHONPATH'), sys.argv[1:])"
@@ -50,3 +58,31 @@ def test_where_no_program_may_run_it_is_this_python(tmp_path: Path, monkeypatch:
 
 def test_a_worker_does_not_import_pandas_and_others_still_can() -> None:
     subprocess.run([sys.executable, "-c", CARRIED], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+BY_VALUE = """
+import pickle, sys
+import pyarrow
+with open(sys.argv[1], "rb") as stream:
+    decide_each = pickle.load(stream)
+lines = [b'{"topic":"orders","partition":0}', b"no JSON"]
+batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(lines), pyarrow.array(["east", "east"])], names=["value", "cluster"])
+for made in decide_each(iter([batch])):
+    print(*made.to_pydict()["section"])
+print(*(name for name in sys.modules if name.startswith("ansible")))
+"""
+
+
+def test_a_worker_needs_the_standard_library_pyarrow_and_pyspark_alone(tmp_path: Path) -> None:
+    """A Python without the collection, without Ansible and without any other library takes the function that decides, and applies it."""
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    for library in (pyarrow, pyspark, py4j):
+        (libraries / library.__name__).symlink_to(Path(str(library.__file__)).parent)
+    worker.register_for_workers()
+    function = tmp_path / "function"
+    function.write_bytes(cloudpickle.dumps(worker.plan({"east": ClusterHeader()}, Policy())))
+    environment = {**os.environ, "PYTHONPATH": str(libraries)}
+    command = [sys.executable, "-S", "-c", BY_VALUE, str(function)]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{HELD} {worker.QUARANTINE}\n\n"), done.stderr

@@ -110,6 +110,20 @@ def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     assert volatile.sub(b"", paths[0].read_bytes()) == volatile.sub(b"", first[0])
 
 
+def test_a_cluster_that_is_split_over_tasks_has_the_same_plan(spark: SparkSession, tmp_path: Path) -> None:
+    """Most tasks do not see the header of the file."""
+    file = land(tmp_path, "east", ROWS)
+    (whole,) = written(spark, tmp_path)["plans"]
+    volatile = re.compile(rb'^"(plan_id|created_at|sha256)": .*$', re.MULTILINE)
+    before = volatile.sub(b"", Path(whole["path"]).read_bytes())
+    own = spark.newSession()
+    for name in ("maxPartitionBytes", "openCostInBytes"):
+        own.conf.set(f"spark.sql.files.{name}", "500")
+    assert landing_lines.lines_by_cluster(own, [str(file)]).rdd.getNumPartitions() > 3
+    (split,) = written(own, tmp_path)["plans"]
+    assert (split, volatile.sub(b"", Path(split["path"]).read_bytes())) == (whole, before)
+
+
 TOPICS = [
     "__transaction_state",
     "__consumer_offsets",
@@ -240,7 +254,7 @@ def test_a_plan_that_cannot_be_written_fails_before_spark_reads(spark: SparkSess
 def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path: Path) -> None:
     for cluster in ("east", "west", "stranger"):
         land(tmp_path, cluster, ROWS)
-    found = plan_files.find_landing_files(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
+    found = plan_files.find_landing_files(tmp_path, RUN, ["west"], ["east", "not yet collected"])
     assert set(found.files) == {"west"}
     assert [Path(row["path"]).stem for row in found.quarantine] == ["stranger"]
 
