@@ -255,7 +255,8 @@ class Cluster(FollowerClient):
         broker with the address of `describer` counts as the same one.
         """
         addresses = {node.broker_id: f"{node.host}:{node.port}" for node in self._nodes}
-        others = [node for node in self._current() if node != describer and addresses.get(node) != addresses.get(describer or 0)]
+        same = None if describer is None else addresses.get(describer)
+        others = [node for node in self._current() if node != describer and addresses.get(node) != same]
         named = {node for node in others if addresses.get(node) in self._connection.bootstrap_servers}
         return sorted(others, key=lambda node: (node in self.unreachable, node not in named, node in self._brief, node))
 

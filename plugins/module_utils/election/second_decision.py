@@ -38,7 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
 # Reasons of held partitions that may be decided otherwise once offsets can be read. Proofs do not change the other reasons.
-UNDECIDED = (ReasonCode.FORKED, ReasonCode.FORKED_PROVEN, ReasonCode.CONTRADICTED, ReasonCode.INCOMPLETE)
+UNDECIDED = (ReasonCode.FORKED, ReasonCode.FORKED_PROVEN, ReasonCode.CONTRADICTED, ReasonCode.INCOMPLETE, ReasonCode.RETENTION_GAP)
 # The guards have reasons of their own for these, from the state of the cluster in the batch that elects.
 _FOR_GUARDS = (ReasonCode.WAIT_FOR_CLEAN_LEADER, ReasonCode.REASSIGNMENT_IN_PROGRESS)
 

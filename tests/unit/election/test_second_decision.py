@@ -362,3 +362,9 @@ def test_no_proof_changes_the_leader_of_a_prefix(proofs: list[tuple[int, int, bo
     logs: dict[int, Log | str] = {1: FENCED, 2: Log.of((10, 0)), 3: Log.of((10, 0), (5, 1))}
     decision = decide(evidence(Situation("orders", logs, proofs=proofs)), Policy())
     assert (decision.word, decision.choices) == ("prefix", (3,))
+
+
+@pytest.mark.parametrize("code", ["forked", "forked_proven", "contradicted", "incomplete", "retention_gap"])
+def test_what_committed_offsets_may_prove_otherwise_is_decided_again(code: str) -> None:
+    """A retention gap, too: the offsets may prove another log to be the best one, and that one may have no gap."""
+    assert [*undecided([Result(T[0], T[1], "held", None, 2, "incomplete", code, "why")])] == [T]
