@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 
@@ -57,6 +58,12 @@ class KafkaModule:
     def budget(self) -> Budget:
         """The time for collecting evidence (option `duration`), which begins at the first use of this property."""
         return Budget(self.params["duration"], self.params["first_answer_seconds"])
+
+    def require(self, *libraries: str) -> None:
+        """Exit as failed if one of these Python libraries is not installed."""
+        for library in libraries:
+            if trace := import_error(library):
+                self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
 
     def run(
         self,

@@ -76,12 +76,7 @@ def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str,
 
 
 def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> None:
-    head, *rows = refusal(
-        "preflight",
-        "lost_brokers.yml",
-        "Check that the lost brokers are lost",
-        kafka_recovery_lost={"objections": ["broker 1", "broker 2"]},
-    )
+    head, *rows = said("preflight", "{{ kafka_recovery_lost_text }}", kafka_recovery_lost_objections=["broker 1", "broker 2"])
     assert "kafka_recovery_lost_brokers of east" in head and "Name every broker that is lost for good" in head
     assert rows == ["broker 1", "broker 2"]
 
