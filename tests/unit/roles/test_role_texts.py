@@ -81,7 +81,7 @@ def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Pat
     collections = collection_of(
         tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None}, assess_impact=False
     )
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
     assert done.returncode == 2, done.stdout + done.stderr
     for text in ("2 elected, 1 stale", "given up: 7 records", "stale (topic_recreated), 1 partition: gone-3. the topic was deleted"):
@@ -111,7 +111,7 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
     }
     answer = {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}
     collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None})
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], options, collections=collections)
     assert done.returncode == (2 if outcome and not options else 0), done.stdout + done.stderr
     assert outcome is None or f"{outcome} ({code}), 1 partition: orders-7. why" in done.stdout, done.stdout
@@ -151,7 +151,7 @@ def test_the_impact_is_shown_with_the_results_and_fails_no_recovery(
     }
     answer = {"still_offline": {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}, "impact": impact}
     collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", answer, assess_impact=wanted)
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(line in done.stdout for line in ("2 elected", *lines)), done.stdout
