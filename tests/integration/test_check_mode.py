@@ -168,7 +168,9 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_replication_throttle", {**workdir, "cluster": operator.name, "state": "absent"}),
         ("kafka_recovery_report", {**spark, "run_id": CHECKED, "retention_days": 1}),
     ]
-    assert {name for name, _options in calls} | {"kafka_recovery_inventory_info", "kafka_recovery_options_info"} == MODULES, "one more module"
+    assert {name for name, _options in calls} | {"kafka_recovery_inventory_info", "kafka_recovery_options_info"} == MODULES, (
+        "one more module"
+    )
     refs = forge.names("main")
     with unchanged(operator, left_out=OUTPUT_OF_PLANS):
         for name, options in calls:
