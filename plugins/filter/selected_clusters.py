@@ -23,7 +23,7 @@ options:
     type: dict
     required: true
   hostvars:
-    description: Variables by inventory host name.
+    description: Variables by inventory host name. Empty if a playbook is only checked (C(--syntax-check)), where Ansible has none.
     type: dict
     required: true
 positional: groups, hostvars
@@ -31,7 +31,7 @@ positional: groups, hostvars
 
 EXAMPLES = r"""
 - name: Recover what was selected
-  hosts: "{{ 'kafka_clusters' | streamops.kafka_recovery.selected_clusters(groups, hostvars) }}"
+  hosts: "{{ 'kafka_clusters' | streamops.kafka_recovery.selected_clusters(groups, hostvars | default({})) }}"
   roles:
     - streamops.kafka_recovery.preflight
 """
@@ -64,7 +64,7 @@ def selected_clusters(group: str, groups: Mapping[str, Sequence[str]], hostvars:
 def _variables(cluster: str, hostvars: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         variables: Mapping[str, Any] = hostvars[cluster]
-    except AnsibleError:
+    except (KeyError, AnsibleError):
         return {}
     return variables
 

@@ -31,6 +31,7 @@ def test_a_cluster_that_is_left_alone_is_excluded(west: dict[str, Any], patterns
 
 def test_a_group_that_does_not_exist_is_left_to_the_check_of_the_inventory() -> None:
     assert selected_clusters("kafka_clusters", {}, {}) == ["kafka_clusters"]
+    assert selected_clusters("kafka_clusters", GROUPS, {}) == ["kafka_clusters"], "a check of the syntax has no variables"
 
 
 def test_a_value_that_is_no_boolean_ends_the_run() -> None:

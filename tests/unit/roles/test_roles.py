@@ -16,7 +16,7 @@ from repository_root import ROOT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
 
 SHARED = "common"
-SELECTED = "{{ 'kafka_clusters' | streamops.kafka_recovery.selected_clusters(groups, hostvars) }}"
+SELECTED = "{{ 'kafka_clusters' | streamops.kafka_recovery.selected_clusters(groups, hostvars | default({})) }}"
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 ELECTION_MODULES = {f"streamops.kafka_recovery.kafka_{kind}_election" for kind in ("designated", "leader")}
