@@ -46,7 +46,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery
 
 COLLECTION = "streamops.kafka_recovery."
 OLDEST_ANSIBLE = (2, 19)
-RUN_ID, RUN_ID_FORMAT = "kafka_recovery_run_id", "%Y-%m-%dT%H-%M-%SZ"
+RUN_ID = "kafka_recovery_run_id"
+RUN_ID_FORMAT = "%Y-%m-%dT%H-%M-%SZ"
 # The variable in which the role preflight registers the result.
 RESULT = "kafka_recovery_options"
 
