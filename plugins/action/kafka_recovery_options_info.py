@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery
 
 COLLECTION = "streamops.kafka_recovery."
 OLDEST_ANSIBLE = (2, 19)
+RUN_ID = "kafka_recovery_run_id"
+RUN_ID_FORMAT = "%Y-%m-%dT%H-%M-%SZ"
+# The variable in which the role preflight registers the result.
+RESULT = "kafka_recovery_options"
 
 
 class Variables:
@@ -115,7 +120,23 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         for text, concerned in found.items():
             if later := [cluster for cluster in concerned if cluster not in batch]:
                 self._display.warning(_line(text, later, clusters))
-        return result | {"changed": False, "problems": problems, "run_options": self._run_options(clusters, task_vars)}
+        return result | {
+            "changed": False,
+            "problems": problems,
+            "run_options": self._run_options(clusters, task_vars),
+            "run_id": self._run_id(task_vars),
+        }
+
+    def _run_id(self, task_vars: Mapping[str, Any]) -> str:
+        """Return the name of the run: the given one, that of an earlier batch of the same play, or the time in UTC."""
+        if given := Variables(task_vars["inventory_hostname"], task_vars, self._templar).get(RUN_ID):
+            return str(given)
+        batch = set(task_vars.get("ansible_play_batch") or ())
+        for cluster in task_vars.get("ansible_play_hosts_all") or ():
+            variables = task_vars["hostvars"][cluster] if cluster not in batch else {}
+            if named := variables.get(RUN_ID) or (variables.get(RESULT) or {}).get("run_id"):
+                return str(named)
+        return datetime.now(UTC).strftime(RUN_ID_FORMAT)
 
     def _is_skipped(self, cluster: str, task_vars: Mapping[str, Any]) -> bool:
         """Return whether an earlier play selected no partition of a cluster, so that the playbook recover skips it."""

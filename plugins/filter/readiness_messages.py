@@ -11,11 +11,12 @@ short_description: Render what stops a recovery before it starts
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Reads a result of M(streamops.kafka_recovery.kafka_readiness_info), and compares it with the limits of the run.
+  - Reads a result of M(streamops.kafka_recovery.kafka_recovery_evidence_info) or M(streamops.kafka_recovery.kafka_readiness_info), and compares it with the
+    limits of the run.
   - The limits are those of M(streamops.kafka_recovery.kafka_designated_election), which checks them again when it knows which partitions are held.
 options:
   _input:
-    description: The result. C(permissions), C(quorum) and C(partitions) may be missing or V(none).
+    description: The result, or a part of it. C(permissions), C(quorum), C(partitions) and C(evidence) may be V(none).
     type: dict
     required: true
   run:

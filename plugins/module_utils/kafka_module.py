@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 
@@ -60,6 +61,12 @@ class KafkaModule:
         """The time for collecting evidence (option `duration`), which begins at the first use of this property."""
         return Budget(self.params["duration"], self.params["first_answer_seconds"])
 
+    def require(self, *libraries: str) -> None:
+        """Exit as failed if one of these Python libraries is not installed."""
+        for library in libraries:
+            if trace := import_error(library):
+                self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
+
     def run(
         self,
         work: Callable[[KafkaModule, C], dict[str, Any]],
@@ -67,12 +74,14 @@ class KafkaModule:
         before: Callable[[KafkaModule], object] = lambda _module: None,
         within_duration: bool = False,
         seconds: float | None = None,
+        then: Callable[[KafkaModule, C, dict[str, Any]], dict[str, Any]] = lambda _module, _cluster, result: result,
     ) -> None:
-        """Open the cluster with class `opening`, call `work` and exit as `run_and_exit` does.
+        """Open the cluster with class `opening`, call `work` and `then`, and exit as `run_and_exit` does.
 
         before           checks that need no broker, called before the connection is opened
         within_duration  whether the time of `budget` includes connecting
-        seconds          within which all requests end, from the first connection on; None for no limit
+        seconds          within which all requests of `work` end, from the first connection on; None for no limit
+        then             work after it without this limit, which gets the result of `work` and returns that of the module
         """
         if CLIENT_IMPORT_ERROR is not None:
             library, trace = CLIENT_IMPORT_ERROR
@@ -83,11 +92,13 @@ class KafkaModule:
         def connected() -> dict[str, Any]:
             check_numbers(self.params)
             before(self)
-            with deadline.until(None if seconds is None else time.monotonic() + seconds), ExitStack() as stack:
-                with self.budget.state() if within_duration else nullcontext():
-                    cluster = opening(self.connection)
-                    stack.enter_context(cluster)
-                return work(self, cluster)
+            with ExitStack() as stack:
+                with deadline.until(None if seconds is None else time.monotonic() + seconds):
+                    with self.budget.state() if within_duration else nullcontext():
+                        cluster = opening(self.connection)
+                        stack.enter_context(cluster)
+                    result = work(self, cluster)
+                return then(self, cluster, result)
 
         run_and_exit(self.ansible, connected)
 

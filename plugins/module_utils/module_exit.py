@@ -17,6 +17,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 
 # Results with line breaks. The code that makes them keeps names from the cluster on one line.
 _IN_LINES = ("diff", "exception", "table")
+# Results that are those of another module.
+_OF_MODULES = ("evidence",)
 
 
 class PrintableModule(AnsibleModule):
@@ -39,7 +41,12 @@ class PrintableModule(AnsibleModule):
 
 
 def _printable_results(results: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: printable_tree(value, lines=name in _IN_LINES) for name, value in results.items()}
+    return {
+        name: _printable_results(value)
+        if name in _OF_MODULES and isinstance(value, Mapping)
+        else printable_tree(value, lines=name in _IN_LINES)
+        for name, value in results.items()
+    }
 
 
 def run_and_exit(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished: str | None = None) -> None:

@@ -85,8 +85,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 def lost_broker_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     lost = module.params["lost_brokers"]
-    replicas = {broker for state in cluster.partitions().values() for broker in state.replicas}
-    brokers = blast_radius.watch_brokers(cluster, lost, replicas)
+    brokers = blast_radius.watch_all_brokers(cluster, lost)
     return {
         "changed": False,
         "objections": blast_radius.lost_broker_mismatches(brokers, lost),

@@ -112,54 +112,15 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writable, private_directory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file, quorum_stability, readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import run
-
-
-def make_workdir(module: KafkaModule) -> None:
-    """Create the workdir and check that it is writable. In check mode only check. FileError if it cannot be created or written."""
-    if module.params["workdir"]:
-        prove = check_writable if module.check_mode else private_directory
-        prove(module.workdir)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.readiness_checks import check_readiness, make_workdir
 
 
 def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params = module.params
-    wanted = requested(params["partitions"], params["partitions_file"])
-    throttles = None
-    if params["workdir"] and params["cluster"]:
-        throttles = run.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
-        elects = params["elect"] and not module.check_mode
-        if warning := run.left_over_warning(throttles or (), params["cluster"], elects):
-            module.ansible.warn(warning)
-    commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
-    permissions = readiness.permissions(cluster, params, wanted, commands)
-    if commands:
-        commands.write()
-    watched = partitions = None
-    if not any(row["required"] for row in permissions["missing"]):
-        watched = readiness.watched(cluster, module.connection, params["window"])
-        if params["workdir"] and params["cluster"] and not module.check_mode:
-            quorum_file.write(module.workdir, params["cluster"], watched)
-        for risk in watched["risks"]:
-            module.ansible.warn(f"metadata quorum: {risk}")
-    if watched is not None and watched["verdict"] == quorum_stability.STABLE:
-        partitions = readiness.partitions(cluster, wanted, limit=params["limit"], unknown=readiness.SOME)
-        if partitions.warning:
-            module.ansible.warn(partitions.warning)
-    return {
-        "changed": False,
-        "permissions": permissions,
-        "quorum": watched,
-        "partitions": partitions.rows if partitions else None,
-        "throttles": throttles,
-        "unreachable_brokers": cluster.unreachable_rows(),
-    }
+    found = check_readiness(module, cluster, module.params["limit"])
+    return {"changed": False, **found, "unreachable_brokers": cluster.unreachable_rows()}
 
 
 def main() -> None:

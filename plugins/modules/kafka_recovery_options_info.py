@@ -76,6 +76,11 @@ run_options:
   type: list
   elements: str
   sample: [-e, kafka_recovery_strategy=aggressive, --ask-vault-pass]
+run_id:
+  description: Name of the run, C(kafka_recovery_run_id) or that of an earlier batch of the play. Default is the time in UTC.
+  returned: success
+  type: str
+  sample: 2026-11-21T18-05-00Z
 problems:
   description: Problems, each with the C(clusters) that have it.
   returned: success

@@ -26,7 +26,6 @@ PR_SET_CHILD_SUBREAPER = 36
 # What works on clusters or plans, by the beginning of the task's name; the rest is Ansible and checks.
 WORK = (
     "Run readiness checks",
-    "Collect evidence",
     "Plan leaders",
     "Elect what",
     "Read which requested",

@@ -36,8 +36,7 @@ OF_THE_RUN = (b'"plan_id": ', b'"created_at": ', b'"sha256": ')
 # What a task of the playbook is about, by the beginning of its name; the rest is Ansible and checks.
 SHARES = {
     "Spark": ("Plan leaders", "Start Spark", "Wait for Spark", "Stop Spark"),
-    "preflight": ("Run readiness checks",),
-    "evidence": ("Collect evidence",),
+    "readiness and evidence": ("Run readiness checks",),
     "election": ("Elect what", "Read which requested"),
 }
 

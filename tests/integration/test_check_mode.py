@@ -146,6 +146,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_lost_broker_info", {"lost_brokers": [1]}),
         ("kafka_readiness_info", {**workdir, "window": 0}),
         ("kafka_replica_log_info", {**operator.files(CHECKED), "partitions": named}),
+        ("kafka_recovery_evidence_info", {**operator.files(CHECKED), "partitions": named, "window": 0, "elect": True}),
         ("kafka_recovery_plan", {**spark, "run_id": CHECKED, "clusters": [operator.name]}),
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": plan, "allow_data_loss": True}),
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": plan}),
@@ -153,6 +154,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_leader_election", {"election_type": "unclean", "allow_data_loss": True, "partitions": named}),
         ("kafka_leader_election", {"election_type": "preferred", "partitions": [{"topic": MOVED, "partition": 0}]}),
         ("kafka_consumer_impact_info", operator.files(RUN)),
+        ("kafka_recovery_result_info", {**operator.files(RUN), "assess_impact": True}),
         ("kafka_watermark_info", operator.files(CHECKED)),
         ("kafka_recovery_incident", {**operator.files(RUN), "plan": plan, "allow_data_loss": True}),
         ("kafka_recovery_incident", {**operator.files(RUN), "state": "finished"}),
@@ -166,7 +168,9 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_replication_throttle", {**workdir, "cluster": operator.name, "state": "absent"}),
         ("kafka_recovery_report", {**spark, "run_id": CHECKED, "retention_days": 1}),
     ]
-    assert {name for name, _options in calls} | {"kafka_recovery_options_info"} == MODULES, "one more module"
+    assert {name for name, _options in calls} | {"kafka_recovery_inventory_info", "kafka_recovery_options_info"} == MODULES, (
+        "one more module"
+    )
     refs = forge.names("main")
     with unchanged(operator, left_out=OUTPUT_OF_PLANS):
         for name, options in calls:

@@ -24,7 +24,7 @@ import pytest
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, run_module
 from wire.answers import Exchange
-from wire.course import IMPACT, STEPS, Step
+from wire.course import IMPACT, STEPS, TOGETHER, Step
 from wire.mutations import mutate
 from wire.run import MOST_MEGABYTES, verdict
 from wire.stage import Stage, stage
@@ -83,7 +83,7 @@ def test_modules_behind_a_hostile_gateway_write_nothing_and_stay_small(staged: S
     for number in range(THROUGH_GATEWAYS):
         seed = f"gateway{number}"
         draw = random.Random(seed)
-        step, share = draw.choice(STEPS), draw.choice((0.05, 0.3, 1.0))
+        step, share = draw.choice((*STEPS, TOGETHER)), draw.choice((0.05, 0.3, 1.0))
 
         def change(node: int, request: Request, answer: bytes, seed: str = seed, draw: random.Random = draw, share: float = share) -> bytes:
             if draw.random() > share:

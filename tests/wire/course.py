@@ -79,3 +79,7 @@ STEPS = (
     Step("throttle", "kafka_replication_throttle", {"rate": 1_000_000, "measure_seconds": 0.1}, writes=True),
     Step("move", "kafka_partition_reassignment", {"partitions": _rows(ONLINE, replicas=[3, 2]), "duration": 5.0}, files=True, writes=True),
 )
+_READINESS, _COLLECTION = (next(step for step in STEPS if step.name == name) for name in ("readiness", "evidence"))
+# Not recorded: it gets the answers that the steps of its two parts got.
+TOGETHER = Step("readiness and evidence", "kafka_recovery_evidence_info", {**_READINESS.params, **_COLLECTION.params}, files=True)
+TOGETHER_PARTS = (_READINESS.name, _COLLECTION.name)

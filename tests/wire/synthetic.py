@@ -9,7 +9,7 @@ from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import REQUEST_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
 from wire.answers import Exchange
-from wire.course import COMPAT, IMPACT, NATIVE, ONLINE, PARTITIONS, STEPS, Step
+from wire.course import COMPAT, IMPACT, NATIVE, ONLINE, PARTITIONS, STEPS, TOGETHER, TOGETHER_PARTS, Step
 from wire.mutations import KINDS, encoded
 
 MECHANISM = "PLAIN"
@@ -18,6 +18,7 @@ _EVIDENCE = next(step for step in STEPS if step.name == "evidence")
 _ONLINE = [{"topic": ONLINE, "partition": number} for number in range(PARTITIONS)]
 _THROTTLE = {"rate": 1_000_000, "measure_seconds": 0.1, "partitions": _ONLINE}
 SYNTHETIC = (
+    TOGETHER,
     Step("login", "kafka_partition_info", {"state": "all", **_LOGIN}),
     Step("snapshot", _EVIDENCE.module, _EVIDENCE.params, files=True),
     Step("epochs", IMPACT, files=True, writes=True),
@@ -30,6 +31,7 @@ LAST_EPOCH = 1
 def exchanges(recorded: dict[str, list[Exchange]]) -> dict[str, list[Exchange]]:
     """The answers of the SYNTHETIC steps, made from recorded ones."""
     return {
+        TOGETHER.name: [exchange for part in TOGETHER_PARTS for exchange in recorded[part]],
         "login": _login(recorded["partitions"]),
         "snapshot": _snapshot(recorded[_EVIDENCE.name]),
         "epochs": _epochs(recorded["impact"]),

@@ -26,7 +26,7 @@ MINIMUMS = {
     "first_answer_seconds": 0.0,
     "max_evidence_rows": 1,
 }
-EXCLUSIVE_MINIMUMS = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
+EXCLUSIVE_MINIMUMS = {"duration": 0.0, "readiness_duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 
 
 def in_range(option: str, value: float) -> bool:

@@ -20,6 +20,14 @@ STRATEGY_ARGUMENTS = {
 }
 EVIDENCE_SIZE_ARGUMENTS = {"max_evidence_rows": {"type": "int", "default": EVIDENCE_ROWS}}
 FIRST_ANSWER_ARGUMENTS = {"first_answer_seconds": {"type": "float", "default": 0.0}}
+# All options of a module that writes a landing file, without those that name the cluster and its files.
+EVIDENCE_ARGUMENTS: dict[str, Any] = {
+    "duration": {"type": "float", "default": 30.0},
+    **FIRST_ANSWER_ARGUMENTS,
+    **EVIDENCE_SIZE_ARGUMENTS,
+    **STRATEGY_ARGUMENTS,
+    "preview": {"type": "int", "default": 10},
+}
 
 
 def check_strategies(given: Mapping[str, Any]) -> None:

@@ -25,12 +25,14 @@ class ExceededLimit(NamedTuple):
     needed: int
 
 
-def exceeded_limits(partitions: int, offline_brokers: int, max_partitions: int, max_offline_brokers: int) -> list[ExceededLimit]:
-    """Return the limits that an election of so many partitions exceeds. Without partitions to elect, brokers do not count."""
+def exceeded_limits(
+    partitions: int, offline_brokers: int, max_partitions: int | None, max_offline_brokers: int | None
+) -> list[ExceededLimit]:
+    """Return the limits that an election of so many partitions exceeds. None limits nothing. Without partitions to elect, brokers do not count."""
     exceeded = []
-    if partitions > max_partitions:
+    if max_partitions is not None and partitions > max_partitions:
         exceeded.append(ExceededLimit(PARTITIONS, max_partitions, partitions))
-    if partitions and offline_brokers > max_offline_brokers:
+    if max_offline_brokers is not None and partitions and offline_brokers > max_offline_brokers:
         exceeded.append(ExceededLimit(OFFLINE_BROKERS, max_offline_brokers, offline_brokers))
     return exceeded
 

@@ -167,6 +167,11 @@ def watch_brokers(cluster: BrokerSource, lost: Collection[int], mentioned: Colle
     ]
 
 
+def watch_all_brokers(cluster: BrokerSource, lost: Collection[int]) -> list[BrokerLiveness]:
+    """Watch the brokers as `watch_brokers` does, with those in the replica sets of all partitions."""
+    return watch_brokers(cluster, lost, {broker for state in cluster.partitions().values() for broker in state.replicas})
+
+
 def check(
     cluster: BrokerSource,
     name: str | None,

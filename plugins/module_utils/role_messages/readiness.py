@@ -12,14 +12,19 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovery_limits import (
     MAX_OFFLINE_BROKERS,
     MAX_PARTITIONS,
     PARTITIONS,
     ExceededLimit,
     broker_ids,
-    exceeded_limits,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.obstacles import (
+    Kind,
+    Obstacle,
+    first_obstacle,
+    missing_permissions,
+    offline_brokers,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
     CHURNING,
@@ -54,30 +59,39 @@ class ReadinessPolicy:
     max_partitions: int = MAX_PARTITIONS
     max_offline_brokers: int = MAX_OFFLINE_BROKERS
 
+    @property
+    def most_partitions(self) -> int | None:
+        """Return how many partitions may be without a live leader, None for no limit. A plan that is there already holds some of them."""
+        return self.max_partitions if self.allow_data_loss and not self.planned else None
+
+    @property
+    def most_offline_brokers(self) -> int | None:
+        """Return how many brokers may be offline, None for no limit."""
+        return self.max_offline_brokers if self.allow_data_loss else None
+
 
 def obstacles(readiness: Mapping[str, Any], run: PresentRun, policy: ReadinessPolicy) -> list[str]:
-    """Return the message that stops the run, in a list; empty if nothing stops it.
-
-    readiness  the result of `kafka_readiness_info`, or the parts of it to check: `permissions`, `quorum`, `partitions`. A part that was not read
-               is None: after a missing permission nothing else is read, and after an unstable quorum no partitions are read
-    """
-    permissions = readiness.get("permissions")
-    if permissions is not None and any(row["required"] for row in permissions["missing"]):
-        return [permission_obstacle(permissions, run.cluster, policy.stages)]
-    unread = [name for name in ("permissions", "quorum", "partitions") if name in readiness and readiness[name] is None]
-    quorum = readiness.get("quorum")
-    if quorum is not None and quorum["verdict"] != STABLE:
-        return [quorum_obstacle(quorum, policy.window)]
-    if unread:
-        return [f"Not read from {run.cluster}: {', '.join(unread)}. Run again"]
-    partitions = readiness.get("partitions")
-    message = limit_obstacle(partitions, run, policy) if partitions is not None and policy.allow_data_loss else ""
-    return [message] if message else []
+    """Return the message that stops the run, in a list; empty if nothing stops it. `readiness`: as `first_obstacle` takes it."""
+    obstacle = first_obstacle(readiness, policy.most_partitions, policy.most_offline_brokers)
+    return [] if obstacle is None else [_message(obstacle, readiness, run, policy)]
 
 
-def permission_obstacle(permissions: Mapping[str, Any], cluster: str, stages: Collection[str]) -> str:
+def _message(obstacle: Obstacle, readiness: Mapping[str, Any], run: PresentRun, policy: ReadinessPolicy) -> str:
+    match obstacle.kind:
+        case Kind.MISSING_PERMISSIONS:
+            return permission_obstacle(missing_permissions(readiness), run.cluster, policy.stages)
+        case Kind.UNSTABLE_QUORUM:
+            return quorum_obstacle(readiness["quorum"], policy.window)
+        case Kind.EXCEEDED_LIMITS:
+            return limit_obstacle(obstacle.exceeded, offline_brokers(readiness["partitions"]), run)
+        case Kind.WRONG_LOST_BROKERS:
+            return lost_broker_obstacle(readiness["lost_broker_objections"], run.cluster)
+        case Kind.UNREAD:
+            return f"Not read from {run.cluster}: {', '.join(obstacle.unread)}. Run again"
+
+
+def permission_obstacle(missing: Collection[Mapping[str, Any]], cluster: str, stages: Collection[str]) -> str:
     """Return which permissions are missing, and the commands that grant them: two lines for each after the first one."""
-    missing = [row for row in permissions["missing"] if row["required"]]
     all_topics = acls.REASSIGN not in stages and any(row["stage"] == acls.COLLECT and row["name"] == "*" for row in missing)
     naming = (
         ", or name the partitions to recover (kafka_recovery_partitions), which needs permissions on their topics alone"
@@ -111,19 +125,11 @@ def _quorum_step(quorum: Mapping[str, Any]) -> str:
     return f"find out which controller forces elections (network, long pauses, controller.quorum.fetch.timeout.ms), then run again. {cause}"
 
 
-def limit_obstacle(partitions: Mapping[str, Any], run: PresentRun, policy: ReadinessPolicy) -> str:
-    """Return which limits the run exceeds, and the command that raises them; empty if it exceeds none.
+def limit_obstacle(exceeded: Collection[ExceededLimit], offline: Collection[int], run: PresentRun) -> str:
+    """Return which limits the run exceeds, and the command that raises them. `offline`: ids of the brokers that are not unfenced.
 
-    Every partition without a leader counts, unless there is a plan already. The module that elects checks again when it knows which are held.
+    The module that elects checks again when it knows which partitions are held.
     """
-    offline = [row["broker_id"] for row in partitions["brokers"] if row["broker_state"] != UNFENCED]
-    exceeded = [
-        limit
-        for limit in exceeded_limits(partitions["count"], len(offline), policy.max_partitions, policy.max_offline_brokers)
-        if limit.option != PARTITIONS or not policy.planned
-    ]
-    if not exceeded:
-        return ""
     lines = [_excess(limit, run.cluster, offline) for limit in exceeded]
     return "\n".join([*lines, _raised_command(run, {f"kafka_recovery_{limit.option}": str(limit.needed) for limit in exceeded})])
 
@@ -150,6 +156,12 @@ def _raised_command(run: PresentRun, raised: Mapping[str, str]) -> str:
     plans = {"kafka_recovery_plan_dir": run.plan_dir} if run.playbook == "apply" else {}
     variables = {"kafka_recovery_allow_data_loss": "true", **plans, **raised}
     return run.commands.line(run.playbook, run.cluster, variables, run.partitions, run.partitions_file or None)
+
+
+def lost_broker_obstacle(objections: Collection[str], cluster: str) -> str:
+    """Return why the list of lost brokers is wrong: a line for each objection of `kafka_lost_broker_info` after the first line."""
+    head = f"kafka_recovery_lost_brokers of {cluster} is wrong, so nothing is elected or moved. Name every broker that is lost for good, and no other:"
+    return "\n".join([head, *objections])
 
 
 def quorum_notes(quorum: Mapping[str, Any]) -> list[str]:

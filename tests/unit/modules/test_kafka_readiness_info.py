@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,18 +40,36 @@ def slow_broker() -> Any:
         yield broker
 
 
-def check(broker: Broker, **options: Any) -> dict[str, Any]:
-    return run_module("kafka_readiness_info", {"bootstrap_servers": [broker.server], "window": 0, **options})
+@dataclass(frozen=True)
+class Checks:
+    """A module that checks readiness, and its option for the time limit of these checks."""
+
+    module: str
+    limit: str
+    files: bool = False
+
+    def run(self, broker: Broker, workdir: Path, seconds: Any) -> dict[str, Any]:
+        files = {"cluster": "east", "run_id": "1", "workdir": str(workdir)} if self.files else {}
+        return run_module(self.module, {"bootstrap_servers": [broker.server], "window": 0, self.limit: seconds, **files})
 
 
-def test_all_requests_share_one_time_limit(slow_broker: Broker) -> None:
-    enough = check(slow_broker, duration=60)
+both_modules = pytest.mark.parametrize(
+    "checks",
+    [Checks("kafka_readiness_info", "duration"), Checks("kafka_recovery_evidence_info", "readiness_duration", files=True)],
+    ids=lambda checks: checks.module,
+)
+
+
+@both_modules
+def test_all_requests_share_one_time_limit(slow_broker: Broker, tmp_path: Path, checks: Checks) -> None:
+    enough = checks.run(slow_broker, tmp_path, 60)
     assert DESCRIBE_CLUSTER in {request.api_key for request in slow_broker.requests}, enough
     slow_broker.requests.clear()
-    assert check(slow_broker, duration=ANSWER_SECONDS * 1.5)["failed"]
+    assert checks.run(slow_broker, tmp_path, ANSWER_SECONDS * 1.5)["failed"]
     assert {request.api_key for request in slow_broker.requests} <= {API_VERSIONS, METADATA}
 
 
-@pytest.mark.parametrize("duration", [0, -1, "nan"])
-def test_a_time_limit_that_is_not_positive_is_refused(slow_broker: Broker, duration: Any) -> None:
-    assert "duration is" in check(slow_broker, duration=duration)["msg"] and slow_broker.requests == []
+@both_modules
+@pytest.mark.parametrize("seconds", [0, -1, "nan"])
+def test_a_time_limit_that_is_not_positive_is_refused(slow_broker: Broker, tmp_path: Path, checks: Checks, seconds: Any) -> None:
+    assert f"{checks.limit} is" in checks.run(slow_broker, tmp_path, seconds)["msg"] and slow_broker.requests == []

@@ -62,8 +62,8 @@ def test_playbooks_and_variables_are_there(script: str) -> None:
     assert (ROOT / "playbooks" / f"{playbook}.yml").is_file()
     documented = [
         name
-        for role in ("common", "propose")
-        for name in yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+        for role, entry in (("common", "name"), ("propose", "main"))
+        for name in yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"][entry]["options"]
     ]
     assert set(re.findall(r"-e (kafka_\w+)", script)) <= set(documented)
     applies = playbook == "apply_merged"

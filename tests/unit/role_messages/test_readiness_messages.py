@@ -69,10 +69,19 @@ def test_a_missing_permission_takes_two_lines_after_the_first(name: str, stages:
     assert [line.strip() for line in rows] == ["grant it", f"(READ on topic {name}: reads logs)"] * 2
 
 
-@pytest.mark.parametrize("part", ["permissions", "quorum", "partitions"])
+@pytest.mark.parametrize("part", ["permissions", "quorum", "partitions", "evidence"])
 def test_a_part_that_was_not_read_stops_the_run(part: str) -> None:
     (message,) = readiness.obstacles({**ready(0), part: None}, RUN, ReadinessPolicy())
     assert message == f"Not read from east: {part}. Run again"
+
+
+def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> None:
+    objections = ["broker 1 is not fenced", "broker 2 is offline, too"]
+    for found in ({"lost_broker_objections": objections}, {**ready(0), "lost_broker_objections": objections, "evidence": None}):
+        (message,) = readiness.obstacles(found, RUN, ReadinessPolicy())
+        head, *rows = message.splitlines()
+        assert head.startswith("kafka_recovery_lost_brokers of east is wrong") and "Name every broker that is lost for good" in head
+        assert rows == objections
 
 
 def test_a_quorum_without_a_verdict_stops_the_run() -> None:

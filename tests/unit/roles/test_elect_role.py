@@ -22,7 +22,7 @@ ALL = [strategy.value for strategy in Strategy]
 def elected(tmp_path: Path, needed: dict[str, Any], **variables: Any) -> str:
     """The output of the role's task if the module fails without the options `needed`."""
     collections = collection_of(tmp_path / "collections", "kafka_designated_election", SUMMARY, **needed)
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/elect/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/elect/tasks/elect.yml")}
     given = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", **variables}
     done = role_play(tmp_path, ["common", "elect"], given, [task], collections=collections)
     return "" if done.returncode == 0 else done.stdout + done.stderr

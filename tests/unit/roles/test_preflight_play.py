@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -90,3 +91,13 @@ def test_a_batch_does_not_start_after_failures_of_others(tmp_path: Path) -> None
         assert "elects north" in done.stdout, "the rest of the batch goes on"
         assert ("elects west" in done.stdout) == ("elects south" in done.stdout) == bool(limit)
         assert ("south, west and all later batches do not start" in done.stdout + done.stderr) == (not limit)
+
+
+@pytest.mark.parametrize("given", [None, "tonight"])
+def test_all_batches_of_a_run_have_one_name(tmp_path: Path, given: str | None) -> None:
+    shown = {"ansible.builtin.debug": {"msg": "run {{ kafka_recovery_options.run_id }}"}}
+    own = {"kafka_recovery_run_id": given} if given else {}
+    done = played(tmp_path, {"east": own, "west": own}, [CHECK, shown], serial=1)
+    names = re.findall(r'"run (\S+)"', done.stdout)
+    assert len(names) == 2 and len(set(names)) == 1, done.stdout
+    assert names[0] == given or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ", names[0])

@@ -43,17 +43,6 @@ def refusal(role: str, file: str, task: str, **variables: Any) -> list[str]:
     return said(role, text, **{**found.get("vars", {}), **variables})
 
 
-def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> None:
-    head, *rows = refusal(
-        "preflight",
-        "lost_brokers.yml",
-        "Check that the lost brokers are lost",
-        kafka_recovery_lost={"objections": ["broker 1", "broker 2"]},
-    )
-    assert "kafka_recovery_lost_brokers of east" in head and "Name every broker that is lost for good" in head
-    assert rows == ["broker 1", "broker 2"]
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

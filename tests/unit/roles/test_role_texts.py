@@ -43,7 +43,7 @@ def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Pat
     collections = collection_of(
         tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None}, assess_impact=False
     )
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
     assert done.returncode == 2, done.stdout + done.stderr
     for text in ("2 elected, 1 stale", "given up: 7 records", "stale (topic_recreated), 1 partition: gone-3. the topic was deleted"):
@@ -74,7 +74,7 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
     }
     answer = {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}
     collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None})
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], options, collections=collections)
     assert done.returncode == (2 if outcome and not options else 0), done.stdout + done.stderr
     assert outcome is None or f"{outcome} ({code}), 1 partition: orders-7. why" in done.stdout, done.stdout
@@ -114,7 +114,7 @@ def test_the_impact_is_shown_with_the_results_and_fails_no_recovery(
     }
     answer = {"still_offline": {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}, "impact": impact}
     collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", answer, assess_impact=wanted)
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
     done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(line in done.stdout for line in ("2 elected", *lines)), done.stdout
@@ -149,6 +149,7 @@ ELECTION: dict[str, Any] = {
     "results_path": "/w/results/1/east.json",
 }
 COUNTS = dict.fromkeys(["offline", "replicas_answered", "replicas_silent", "same", "prefix", "forked", "unknown"], 0)
+EVIDENCE: dict[str, Any] = {"backend": "compat", "counts": COUNTS, "path": "/w/landing/1/east.jsonl", "table": "", "preview": []}
 PROPOSED: dict[str, Any] = {
     "changed": True, "branch": "b", "commit": "3f1c", "protected_branch": "main", "merged": False, "signed": True, "remote_messages": [],
 }  # fmt: skip
@@ -163,7 +164,7 @@ GIVEN: dict[str, Any] = {
     "kafka_recovery_partitions": [{"topic": "orders", "partition": 7}],
     "kafka_recovery_git_repository": "git@example.com:plans.git",
     "kafka_recovery_readiness": READINESS,
-    "kafka_recovery_evidence": {"backend": "compat", "counts": COUNTS, "path": "/w/landing/1/east.jsonl", "table": "", "preview": []},
+    "kafka_recovery_evidence": EVIDENCE,
     "kafka_recovery_planned": {"plans": [PLAN], "summary": {"held_by_reason": {}}},
     "kafka_recovery_proposed": PROPOSED,
     "kafka_recovery_approvals": {"plans": [], "branch": "main", "commit": "3f1c"},
@@ -231,6 +232,31 @@ def test_an_obstacle_stops_the_run(tmp_path: Path, changed: dict[str, Any], mess
     done = role_play(tmp_path, ["common", "preflight"], variables, [task], collections=collections)
     assert done.returncode == (2 if message else 0), done.stdout + done.stderr
     assert (message or "4 partitions have no live leader") in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, None),
+        ({"quorum": {"verdict": "churning", "reasons": ["why"], "pre_vote_supported": True}, "partitions": None}, "(churning)"),
+        ({"partitions": {"count": 10_001, "brokers": []}}, "-e kafka_recovery_max_partitions=10001"),
+        ({"lost_broker_objections": ["broker 3 is not fenced"]}, "broker 3 is not fenced"),
+        ({"evidence": None}, "Not read from east: evidence"),
+    ],
+    ids=["ready", "quorum", "limit", "lost brokers", "not collected"],
+)
+def test_an_obstacle_stops_the_run_before_a_plan(tmp_path: Path, changed: dict[str, Any], message: str | None) -> None:
+    found = {**READINESS, "lost_broker_objections": [], "evidence": None if changed else EVIDENCE, **changed}
+    collections = collection_of(tmp_path / "collections", "kafka_recovery_evidence_info", found)
+    tasks = [
+        {"ansible.builtin.include_tasks": str(ROOT / f"roles/{name}.yml")}
+        for name in ("preflight/tasks/evidence", "snapshot/tasks/checked")
+    ]
+    variables = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", "kafka_recovery_allow_data_loss": True}
+    done = role_play(tmp_path, ["common", "preflight", "snapshot"], variables, tasks, collections=collections)
+    assert done.returncode == (2 if message else 0), done.stdout + done.stderr
+    for text in [message] if message else ["4 partitions have no live leader", "Backend compat"]:
+        assert text in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize(("verdict", "code"), [("stable", 0), ("no_leader", 2)])

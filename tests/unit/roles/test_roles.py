@@ -38,7 +38,7 @@ def load(path: Path) -> Any:
 def test_defaults_are_documented(role: str) -> None:
     defaults_file = ROOT / "roles" / role / "defaults/main.yml"
     defaults = load(defaults_file) if defaults_file.exists() else {}
-    options = load(ROOT / "roles" / role / "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    options = load(ROOT / "roles" / role / "meta/argument_specs.yml")["argument_specs"]["name" if role == SHARED else "main"]["options"]
     documented = {name: option["default"] for name, option in options.items() if "default" in option}
     assert documented == {name: value for name, value in defaults.items() if name not in DERIVED}
 

@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import RATES, SetRate
-from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_readiness_info
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.readiness_checks import check_readiness, make_workdir
 
 RATE = SetRate(1, min(RATES), None, ("1000",))
 
@@ -33,7 +33,7 @@ def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", check_mode
     options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, "elect": False, **params}
     module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=check_mode, ansible=SimpleNamespace(warn=warnings.append))
     cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list)
-    rows = kafka_readiness_info.readiness_info(module, cluster)["throttles"]
+    rows = check_readiness(module, cluster, limit=0)["throttles"]
     return None if rows is None else [row["state"] for row in rows]
 
 
@@ -91,7 +91,7 @@ def test_check_mode_makes_no_workdir(tmp_path: Path) -> None:
 
     def prove(check_mode: bool, path: Path = workdir) -> None:
         module: Any = SimpleNamespace(params={"workdir": str(path)}, workdir=path, check_mode=check_mode)
-        kafka_readiness_info.make_workdir(module)
+        make_workdir(module)
 
     prove(check_mode=True)
     assert not list(tmp_path.iterdir())

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import table
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
-from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_replica_log_info import table
 
 
 def test_the_table_has_a_line_for_each_replica() -> None:

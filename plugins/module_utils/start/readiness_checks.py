@@ -1,0 +1,78 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a recovery of a cluster may start: its workdir, throttles, permissions, the metadata quorum, and what has no live leader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writable, private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file, quorum_stability, readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import run
+
+
+class ReadinessTask(Protocol):
+    """The parts of a module that checks readiness (`KafkaModule`). Its params have the options of `kafka_readiness_info`, except `limit`."""
+
+    @property
+    def params(self) -> dict[str, Any]: ...
+    @property
+    def workdir(self) -> Path: ...
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def check_mode(self) -> bool: ...
+    @property
+    def ansible(self) -> AnsibleModule: ...
+
+
+def make_workdir(module: ReadinessTask) -> None:
+    """Create the workdir and check that it is writable. In check mode only check. FileError if it cannot be created or written."""
+    if module.params["workdir"]:
+        prove = check_writable if module.check_mode else private_directory
+        prove(module.workdir)
+
+
+def check_readiness(module: ReadinessTask, cluster: NativeCluster, limit: int) -> dict[str, Any]:
+    """Return `permissions`, `quorum`, `partitions` and `throttles` as `kafka_readiness_info` does.
+
+    limit  how many partitions without a live leader are returned at most, 0 for all
+    Raises ClusterError if no broker answers, RecoveryError if the cluster has none of the requested partitions.
+    """
+    params = module.params
+    wanted = requested(params["partitions"], params["partitions_file"])
+    throttles = None
+    if params["workdir"] and params["cluster"]:
+        throttles = run.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
+        elects = params["elect"] and not module.check_mode
+        if warning := run.left_over_warning(throttles or (), params["cluster"], elects):
+            module.ansible.warn(warning)
+    commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
+    permissions = readiness.permissions(cluster, params, wanted, commands)
+    if commands:
+        commands.write()
+    watched = partitions = None
+    if not any(row["required"] for row in permissions["missing"]):
+        watched = readiness.watched(cluster, module.connection, params["window"])
+        if params["workdir"] and params["cluster"] and not module.check_mode:
+            quorum_file.write(module.workdir, params["cluster"], watched)
+        for risk in watched["risks"]:
+            module.ansible.warn(f"metadata quorum: {risk}")
+    if watched is not None and watched["verdict"] == quorum_stability.STABLE:
+        partitions = readiness.partitions(cluster, wanted, limit=limit, unknown=readiness.SOME)
+        if partitions.warning:
+            module.ansible.warn(partitions.warning)
+    return {
+        "permissions": permissions,
+        "quorum": watched,
+        "partitions": partitions.rows if partitions else None,
+        "throttles": throttles,
+    }
