@@ -22,10 +22,9 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
-
-DEFAULT_ASYNC_DIR = "~/.ansible_async"
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import same_options
 
+DEFAULT_ASYNC_DIR = "~/.ansible_async"
 # The fact in which the role plan records the options of each cluster.
 RECORDED = "kafka_recovery_wanted"
 

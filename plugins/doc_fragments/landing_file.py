@@ -34,7 +34,7 @@ options:
     type: dict
     default: {}
   preview:
-    description: Number of partitions to show in RV(preview), RV(table) and RV(unknown).
+    description: Number of partitions to show in the results C(preview), C(table) and C(unknown).
     type: int
     default: 10
 """
