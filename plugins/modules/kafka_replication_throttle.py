@@ -13,7 +13,7 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Limits the bytes per second that brokers send and fetch for replicas that are not in sync, which are those that return after an outage and those that
-    any tool adds. Replicas in sync are never throttled.
+    any tool adds. Replicas in sync are throttled only if their partitions are named.
   - Sets C(leader.replication.throttled.rate) and C(follower.replication.throttled.rate) on live brokers only, and on the topics
     C(leader.replication.throttled.replicas) and C(follower.replication.throttled.replicas), partition by partition.
   - Writes the new and the previous values to a journal in the workdir first. O(state=absent) removes exactly the new values, also those of a killed run,
