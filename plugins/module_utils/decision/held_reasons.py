@@ -193,11 +193,11 @@ def _comparison(decision: Decision) -> Iterator[str]:
 def _retention_gap(decision: Decision, _cluster: ClusterHeader) -> str:
     best, gaps = decision.ranked[0], [row.other for row in decision.gaps]
     where = ", ".join(_gap(best, other) for other in gaps)
-    tell = "" if decision.evidence.history else " (the plan tells it with kafka_controller_bootstrap_servers)"
+    hint = "" if decision.evidence.history else " (the plan states it with kafka_controller_bootstrap_servers)"
     lost = " and ".join(f"broker {log.broker_id} deletes its log (offsets {log.log_start_offset or 0} to {log.end - 1})" for log in gaps)
     return (
         f"{where}: what came before was deleted, by retention or DeleteRecords. So no comparison shows whether they are of one history, and none "
-        f"will. Find out which of these brokers left the ISR last{tell}: the log of the other is old, and retention would have deleted it. "
+        f"will. Find out which of these brokers left the ISR last{hint}: the log of the other is old, and retention would have deleted it. "
         f"{_aggressive(decision, f'elects broker {best.broker_id}, and {lost}')}. To elect another one, designate it by hand"
     )
 
