@@ -25,6 +25,9 @@ MINIMUMS = {
     "max_plan_age": 0.0,
     "first_answer_seconds": 0.0,
     "max_evidence_rows": 1,
+    "max_partition_bytes": 1,
+    "max_bytes": 1,
+    "bytes_per_second": 1,
 }
 EXCLUSIVE_MINIMUMS = {"duration": 0.0, "readiness_duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 

@@ -291,11 +291,15 @@ def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
 
 
 def fetch(
-    offsets: Mapping[TopicPartition, int], partition_max_bytes: int, epochs: Mapping[TopicPartition, int] | None = None
+    offsets: Mapping[TopicPartition, int],
+    partition_max_bytes: int,
+    epochs: Mapping[TopicPartition, int] | None = None,
+    max_bytes: int | None = None,
 ) -> FetchRequest:
     """Build a request for the batch at an offset of each partition. Followers answer, too, up to their log end; it uses no fetch session.
 
-    `epochs`: leader epochs of the records before these offsets. The broker compares them with its own log (KIP-320).
+    epochs     leader epochs of the records before these offsets. The broker compares them with its own log (KIP-320)
+    max_bytes  of the whole answer, None for as many as all partitions may have. The first partition that has records there gets one batch at least
     """
     rows: dict[str, list[tuple[int, ...]]] = {}
     for key, offset in offsets.items():
@@ -308,7 +312,7 @@ def fetch(
         replica_id=FUTURE_LOCAL_REPLICA,
         max_wait_ms=0,
         min_bytes=0,
-        max_bytes=max(1, len(offsets)) * partition_max_bytes,
+        max_bytes=max(1, len(offsets)) * partition_max_bytes if max_bytes is None else max_bytes,
         isolation_level=0,
         session_id=0,
         session_epoch=-1,

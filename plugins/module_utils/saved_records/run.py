@@ -1,0 +1,90 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of module kafka_replica_records: the tails of a plan, saved or only counted, and the result of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import RecordClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
+
+
+class SaveTask(Protocol):
+    """The parts of a module that saves records (`KafkaModule`). Its params have the options of `kafka_replica_records`."""
+
+    @property
+    def params(self) -> dict[str, Any]: ...
+    @property
+    def workdir(self) -> Path: ...
+    @property
+    def check_mode(self) -> bool: ...
+    @property
+    def ansible(self) -> AnsibleModule: ...
+
+
+def save_records(module: SaveTask, cluster: RecordClient, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Save the tails of a plan, and return the result of `kafka_replica_records` without `changed`.
+
+    Raises RecoveryError for a bare plan or one of another cluster, SavedRecordsError for damaged files of an earlier run, FileError if nothing more can be
+    written, ClusterError if the cluster does not answer.
+    """
+    params = module.params
+    tails = list(tails_of_plan(plan))
+    if plan["cluster_id"] != cluster.cluster_id:
+        raise RecoveryError(
+            f"{params['plan']} is of the cluster {plan['cluster_id']}, and {cluster.cluster_id} answers: correct plan or bootstrap_servers"
+        )
+    folder = folder_of(module.workdir, params["run_id"], params["cluster"])
+    saved = Saved()
+    if not module.check_mode:
+        configs = cluster.topic_configs({tail.topic for tail in tails})
+        if problem := configs.problem():
+            module.ansible.warn(problem)
+        header = {"cluster": params["cluster"], "cluster_id": cluster.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
+        limits = Limits(params["max_partition_bytes"], params["max_bytes"], params["bytes_per_second"])
+        saved = TailSaver(cluster, folder, header, limits, configs.compacted).save(tails)
+    counts = {
+        "replicas": len(tails),
+        "saved": len(saved.complete),
+        "saved_before": len(saved.before),
+        "not_saved": len(saved.refused),
+        "offsets": sum(tail.end - (tail.start or 0) for tail in tails),
+        "bytes": saved.size,
+        "batches": saved.batches,
+        "bytes_at_most": _bytes_at_most(cluster, tails),
+    }
+    return {
+        "path": str(folder),
+        "counts": counts,
+        "not_saved": list(_rows(saved.refused)),
+        "unreachable_brokers": cluster.unreachable_rows(),
+    }
+
+
+def _rows(refused: Mapping[Tail, str]) -> Iterable[dict[str, Any]]:
+    for tail, reason in refused.items():
+        yield {
+            "topic": tail.topic,
+            "partition": tail.partition,
+            "broker_id": tail.broker_id,
+            "start_offset": tail.start,
+            "end_offset": tail.end,
+            "reason": reason,
+        }
+
+
+def _bytes_at_most(cluster: RecordClient, tails: Collection[Tail]) -> int | None:
+    """Return the bytes of all logs of which these tails are the ends, None if a broker does not report the size of one."""
+    sizes = cluster.log_dirs({tail.broker_id for tail in tails}, {tail.key for tail in tails}) if tails else {}
+    found = [sizes[tail.broker_id].sizes.get(tail.key) if tail.broker_id in sizes else None for tail in tails]
+    return None if None in found else sum(size for size in found if size is not None)

@@ -1,0 +1,235 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads tails of logs from their replicas, checks them, and saves them part by part.
+
+All brokers are read side by side, each with one request at a time. A tail whose records are not what the plan says, or cannot be read, is not saved, and
+the reason is kept; the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+
+# Of one answer, and of one partition in it. Answers of all brokers of a round are in memory at once.
+ROUND_BYTES, ANSWER_BYTES, PIECE_BYTES = 32 << 20, 8 << 20, 1 << 20
+TAILS_PER_REQUEST = 200
+BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
+OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+
+
+class RecordSource(Protocol):
+    """The parts of a cluster that saving needs (`RecordClient`)."""
+
+    unreachable: dict[Any, str]
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+    def unfenced(self) -> set[int]: ...
+    def records(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], partition_bytes: int, answer_bytes: int
+    ) -> dict[int, dict[TopicPartition, FetchedRecords]]: ...
+    def log_starts(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, int]]: ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of bytes, None for no limit: of one partition, of the whole run, and of each second."""
+
+    partition_bytes: int | None = None
+    run_bytes: int | None = None
+    bytes_per_second: int | None = None
+
+
+@dataclass
+class _Reading:
+    """A tail that is being read: the next offset, and the bytes and last batch so far."""
+
+    tail: Tail
+    next_offset: int
+    size: int = 0
+    last: StoredBatch | None = None
+
+
+@dataclass
+class Saved:
+    """What was saved: tails that are complete, those of them that a run before had saved, bytes and batches of this run, and why others are not."""
+
+    complete: list[Tail] = field(default_factory=list)
+    before: list[Tail] = field(default_factory=list)
+    refused: dict[Tail, str] = field(default_factory=dict)
+    size: int = 0
+    batches: int = 0
+
+
+class TailSaver:
+    """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may have holes.
+
+    `pause` gets seconds to wait, so that `limits.bytes_per_second` is kept.
+    """
+
+    def __init__(
+        self,
+        cluster: RecordSource,
+        folder: Path,
+        header: Mapping[str, Any],
+        limits: Limits,
+        compacted: Collection[str] = (),
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cluster, self._folder, self._header, self._limits = cluster, folder, header, limits
+        self._compacted, self._pause = compacted, pause
+        self.saved = Saved()
+
+    def save(self, tails: Iterable[Tail]) -> Saved:
+        """Save all of `tails` that no run before has saved. Raises FileError if nothing more can be written, SavedRecordsError for damaged parts.
+
+        Before anything is read each partition must still be without a live leader in the leader epoch of the plan.
+        """
+        waiting = self._unfinished(self._current(list(tails)))
+        began = time.monotonic()
+        while waiting:
+            with store.open_part(self._folder, self._header) as part:
+                while waiting and part.size < store.PART_BYTES:
+                    self._round(waiting, part)
+                    self._keep_rate(began)
+        return self.saved
+
+    def _current(self, tails: Sequence[Tail]) -> list[Tail]:
+        """Return the tails whose partitions are as the plan has them."""
+        states, unfenced = self._cluster.partitions({tail.key for tail in tails}), self._cluster.unfenced() if tails else set()
+        current = []
+        for tail in tails:
+            state = states.get(tail.key)
+            if state is None or state.topic_id != tail.topic_id:
+                self._refuse(tail, "the topic of the plan does not exist any more: plan again")
+            elif has_live_leader(state, unfenced):
+                self._refuse(tail, f"the partition has a leader, broker {state.leader}: nothing needs to be elected")
+            elif state.leader_epoch != tail.leader_epoch:
+                self._refuse(tail, f"its leader epoch is {state.leader_epoch}, and {tail.leader_epoch} in the plan: plan again")
+            else:
+                current.append(tail)
+        return current
+
+    def _unfinished(self, tails: Sequence[Tail]) -> dict[int, list[_Reading]]:
+        """Return what is left to read of each broker, in the order of the plan."""
+        pieces: dict[tuple[TopicPartition, int], list[store.Piece]] = {}
+        for piece in store.read_pieces(self._folder, self._header["cluster_id"]):
+            pieces.setdefault(((piece.topic, piece.partition), piece.broker_id), []).append(piece)
+        starts = self._log_starts([tail for tail in tails if tail.start is None])
+        waiting: dict[int, list[_Reading]] = {}
+        for tail in tails:
+            start = starts.get((tail.key, tail.broker_id)) if tail.start is None else tail.start
+            if start is None:
+                self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
+                continue
+            end = store.saved_end(tail, start, pieces.get((tail.key, tail.broker_id), ()))
+            if end >= tail.end:
+                self.saved.before.append(tail)
+                self.saved.complete.append(tail)
+            else:
+                waiting.setdefault(tail.broker_id, []).append(_Reading(tail, end))
+        return waiting
+
+    def _log_starts(self, tails: Sequence[Tail]) -> dict[tuple[TopicPartition, int], int]:
+        work: dict[int, dict[TopicPartition, int]] = {}
+        for tail in tails:
+            work.setdefault(tail.broker_id, {})[tail.key] = tail.end - 1
+        found = self._cluster.log_starts(work) if work else {}
+        return {(key, broker): start for broker, starts in found.items() for key, start in starts.items()}
+
+    def _round(self, waiting: dict[int, list[_Reading]], part: store.PartWriter) -> None:
+        """Send one request to each broker, and write what they answer. Removes from `waiting` what is complete or refused."""
+        brokers = list(waiting)[:BROKERS_PER_ROUND]
+        share = min(ANSWER_BYTES, ROUND_BYTES // len(brokers))
+        work = {broker: {one.tail.key: one.next_offset for one in waiting[broker][:TAILS_PER_REQUEST]} for broker in brokers}
+        answers = self._cluster.records(work, min(PIECE_BYTES, share), share)
+        for broker in brokers:
+            readings = waiting.pop(broker)
+            first = readings[0]
+            left = []
+            for reading in readings:
+                if reading.tail.key not in work[broker] or self._read(reading, answers.get(broker), reading is first, part):
+                    left.append(reading)
+            if left:
+                waiting[broker] = left  # behind the other brokers
+
+    def _read(
+        self, reading: _Reading, answer: Mapping[TopicPartition, FetchedRecords] | None, is_first: bool, part: store.PartWriter
+    ) -> bool:
+        """Write what an answer has of a tail. Return whether more of it is to be read. `is_first`: whether an empty answer means that its log ends."""
+        tail = reading.tail
+        fetched = None if answer is None else answer.get(tail.key)
+        if fetched is None:
+            return self._refuse(tail, self._why_silent(tail))
+        if fetched.error is not None:
+            return self._refuse(tail, f"the broker answers {fetched.error}")
+        try:
+            batches = list(stored_batches(fetched.records))
+            self._check(reading, batches, is_first)
+        except BatchError as error:
+            return self._refuse(tail, str(error))
+        if not batches:
+            return True
+        size = sum(batch.size for batch in batches)
+        if (limit := self._reached(reading.size + size, size)) is not None:
+            return self._refuse(tail, limit)
+        part.add(tail, reading.next_offset, memoryview(fetched.records)[:size], batches)
+        reading.size, reading.last, reading.next_offset = reading.size + size, batches[-1], batches[-1].last_offset + 1
+        self.saved.size += size
+        self.saved.batches += len(batches)
+        if reading.next_offset < tail.end:
+            return True
+        self.saved.complete.append(tail)
+        return False
+
+    def _check(self, reading: _Reading, batches: Sequence[StoredBatch], is_first: bool) -> None:
+        """Raise BatchError if these are not the next batches of the tail."""
+        tail, offset = reading.tail, reading.next_offset
+        if not batches:
+            if is_first:
+                raise BatchError(f"its log ends at offset {offset}, and at {tail.end} in the plan: plan again")
+            return
+        if batches[0].last_offset < offset or (reading.last is not None and batches[0].epoch < reading.last.epoch):
+            raise BatchError(f"the broker answers with the batch at offset {batches[0].base_offset}, which cannot be at offset {offset}")
+        if batches[-1].last_offset >= tail.end:
+            raise BatchError(f"its log has offset {batches[-1].last_offset}, and ends at {tail.end} in the plan: plan again")
+        for batch in batches:
+            if batch.base_offset > offset and tail.topic not in self._compacted:
+                raise BatchError(
+                    f"offsets {offset} to {batch.base_offset - 1} are missing, which only compaction explains, and the topic has none"
+                )
+            offset = batch.last_offset + 1
+
+    def _reached(self, of_partition: int, more: int) -> str | None:
+        """Return why so many bytes are too many, None if they are not. `more`: bytes that would be written now."""
+        limits = self._limits
+        if limits.partition_bytes is not None and of_partition > limits.partition_bytes:
+            return f"it has more than {limits.partition_bytes} bytes: raise max_partition_bytes"
+        if limits.run_bytes is not None and self.saved.size + more > limits.run_bytes:
+            return f"all tails have more than {limits.run_bytes} bytes: raise max_bytes"
+        return None
+
+    def _keep_rate(self, began: float) -> None:
+        if self._limits.bytes_per_second:
+            self._pause(max(0.0, began + self.saved.size / self._limits.bytes_per_second - time.monotonic()))
+
+    def _refuse(self, tail: Tail, reason: str) -> bool:
+        self.saved.refused[tail] = reason
+        return False
+
+    def _why_silent(self, tail: Tail) -> str:
+        return f"broker {tail.broker_id} does not answer: {self._cluster.unreachable.get(tail.broker_id, 'no answer for this partition')}"

@@ -1,0 +1,195 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder of saved records of one run and cluster: numbered parts, each a file of raw batches and a sealed index.
+
+`<workdir>/saved/<run_id>/<cluster>/<number>.batches` has the batches as Kafka stores them, `<number>.jsonl` says whose they are. The index is written
+after the batches are durable, so batches without an index count as not saved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    check_inside,
+    opened_regular,
+    private_directory,
+    refuse_link,
+    replacing,
+    safe_name,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, EPOCH, OFFSET, ContentError, Name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+
+BATCHES, INDEX = ".batches", ".jsonl"
+# A part is closed after as many bytes. What a killed run loses of its work is one part.
+PART_BYTES = 64 << 20
+_CHUNK = 1 << 20
+_PIECE: dict[str, Any] = {
+    "kind": Name(),
+    "topic": str,
+    "partition": int,
+    "topic_id": Name(),
+    "broker_id": BROKER,
+    "leader_epoch": EPOCH,
+    "start_offset": OFFSET,
+    "end_offset": OFFSET,
+    "position": OFFSET,
+    "bytes": OFFSET,
+    "batches": [list],
+}
+_END: dict[str, Any] = {"kind": Name(), "bytes": OFFSET, "sha256": Name()}
+
+
+class SavedRecordsError(RecoveryError):
+    """A folder of saved records cannot be used. The text names the file and says what is wrong with it."""
+
+
+class Piece(NamedTuple):
+    """Batches of one replica that stand together in a part, from offset `start` to `end` (the offset after the last one).
+
+    `part`: the file of batches; they begin at byte `position` and take `size` bytes.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str
+    broker_id: int
+    start: int
+    end: int
+    part: Path
+    position: int
+    size: int
+    batches: tuple[StoredBatch, ...]
+
+
+def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
+    """Return the folder of a run's saved records. Raises FileError for a name that cannot be a file name."""
+    return workdir / "saved" / safe_name("run_id", run_id) / safe_name("cluster", cluster)
+
+
+def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piece]:
+    """Return the pieces of every part of a folder, none if there is no folder.
+
+    whole  whether the digest of each file of batches is checked, too. Else only its length is
+
+    Raises SavedRecordsError for a part that was changed, cut off, or is of another cluster; FileError if others may write in the folder.
+    """
+    check_inside(folder.parents[2], folder / "any")
+    indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
+    return [piece for index in indexes for piece in _read_part(index, cluster_id, whole)]
+
+
+def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
+    try:
+        header = landing_format.check(index)
+        if header["cluster_id"] != cluster_id:
+            raise SavedRecordsError(f"{index} has records of the cluster {header['cluster_id']}, not of {cluster_id}")
+        part = index.with_suffix(BATCHES)
+        with opened_regular(index, follow=False) as lines:
+            rows = [strict_json.parse(line) for line in lines][1:-1]
+        if not rows:
+            raise ContentError("it has no rows")
+        *pieces, end = rows
+        strict_json.check(end, _END)
+        _check_batches(part, end["bytes"], end["sha256"] if whole else None)
+        for row in pieces:
+            strict_json.check(row, _PIECE)
+            yield Piece(
+                row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
+                row["position"], row["bytes"], tuple(StoredBatch(*batch) for batch in row["batches"]),
+            )  # fmt: skip
+    except (ContentError, OSError, TypeError, landing_format.SnapshotError) as error:
+        raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
+
+
+def _check_batches(part: Path, size: int, digest: str | None) -> None:
+    with opened_regular(part, follow=False) as stream:
+        if os.fstat(stream.fileno()).st_size != size:
+            raise ContentError(f"{part.name} has another length than its index says")
+        if digest is None:
+            return
+        found = hashlib.sha256()
+        while chunk := stream.read(_CHUNK):
+            found.update(chunk)
+        if found.hexdigest() != digest:
+            raise ContentError(f"{part.name} has changed since it was written")
+
+
+def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
+    """Return the offset up to which the records of a tail are saved without a gap, `start` if none are."""
+    end = start
+    own = (
+        piece
+        for piece in pieces
+        if (piece.topic, piece.partition, piece.topic_id, piece.broker_id) == (*tail.key, tail.topic_id, tail.broker_id)
+    )
+    for piece in sorted(own, key=lambda piece: piece.start):
+        if piece.start <= end:
+            end = max(end, piece.end)
+    return end
+
+
+class PartWriter:
+    """Writes one part. `size`: bytes so far."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._digest = stream, hashlib.sha256()
+        self.size = 0
+        self.rows: list[dict[str, Any]] = []
+
+    def add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
+        """Write batches of a tail. `start`: the offset from which on they have every record that the log has."""
+        self._stream.write(data)
+        self._digest.update(data)
+        self.rows.append({
+            "kind": "piece", "topic": tail.topic, "partition": tail.partition, "topic_id": tail.topic_id, "broker_id": tail.broker_id,
+            "leader_epoch": tail.leader_epoch, "start_offset": start, "end_offset": batches[-1].last_offset + 1, "position": self.size,
+            "bytes": len(data), "batches": [list(batch) for batch in batches],
+        })  # fmt: skip
+        self.size += len(data)
+
+    def end(self) -> dict[str, Any]:
+        """Return the last row of the index."""
+        return {"kind": "end", "bytes": self.size, "sha256": self._digest.hexdigest()}
+
+
+@contextmanager
+def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
+    """Yield a writer of the next part. Batches and index are durable when the context ends without an error; without a piece nothing is written.
+
+    `header`: the fields of landing_format.HEADER_FIELDS without `collected_at`. Raises FileError if the disk is full or another run writes this part.
+    """
+    private_directory(folder)
+    number = 1 + max((int(path.stem) for path in folder.glob(f"*{INDEX}") if path.stem.isdecimal()), default=0)
+    part = folder / f"{number:06}{BATCHES}"
+    refuse_link(part)
+    with replacing(part) as stream:
+        writer = PartWriter(stream)
+        yield writer
+    if writer.rows:
+        landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, writer.end()])
+        _make_durable(folder)
+    else:
+        part.unlink()
+
+
+def _make_durable(folder: Path) -> None:
+    """Wait until the names of the files in a folder, and its own name, are on the disk."""
+    for path in (folder, *folder.parents[:3]):
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What survivors lose when the designated leaders of a plan are elected: each survivor truncates its log to the new leader's. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+
+class Tail(NamedTuple):
+    """The records of one replica, on broker `broker_id`, from offset `start` to its log end `end` (the offset after its last record).
+
+    `start` is None if the plan does not know where its log leaves the leader's: then all of the log counts. `topic_id`, `leader_epoch`: as in the plan.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str
+    leader_epoch: int
+    broker_id: int
+    start: int | None
+    end: int
+
+    @property
+    def key(self) -> TopicPartition:
+        """Return the topic and the number of the partition."""
+        return self.topic, self.partition
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} on broker {self.broker_id}"
+
+
+def tails_of_plan(plan: Mapping[str, Any], without: Collection[TopicPartition] = ()) -> Iterator[Tail]:
+    """Yield the tails that the elections of a checked plan file destroy, in its order. `without`: partitions that are left out.
+
+    Raises RecoveryError for a bare KIP-1275 file: it does not say what survivors hold.
+    """
+    if "plan_id" not in plan:
+        raise RecoveryError("a bare KIP-1275 file does not say what each survivor holds: save with a plan of kafka_recovery_plan")
+    for entry in plan["partitions"]:
+        guards = entry["guards"]
+        ends = {survivor["broker_id"]: survivor["log_end_offset"] for survivor in guards["survivors"]}
+        for row in entry["truncated"]:
+            tail = Tail(
+                entry["topic"],
+                entry["partition"],
+                guards["topic_id"],
+                guards["leader_epoch"],
+                row["broker_id"],
+                row["offset"],
+                ends[row["broker_id"]],
+            )
+            if tail.key not in without and (tail.start is None or tail.start < tail.end):
+                yield tail

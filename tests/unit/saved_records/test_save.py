@@ -1,0 +1,231 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tails are saved whole or not at all, whatever brokers answer, and a run goes on where a killed one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.record_batches import batch, log
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
+
+HEADER = {"cluster": "east", "cluster_id": "id", "run_id": "1", "backend": "compat"}
+KEY = ("t", 0)
+
+
+@dataclass
+class Brokers:
+    """Brokers that answer with what `logs` has, a few batches at a time. `killed_after`: number of rounds after which the run is killed."""
+
+    logs: dict[tuple[TopicPartition, int], bytes]
+    leader: int = -1
+    leader_epoch: int = 5
+    errors: dict[int, str] = field(default_factory=dict)
+    silent: Collection[int] = ()
+    killed_after: int | None = None
+    starts: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
+    rounds: int = 0
+    unreachable: dict[Any, str] = field(default_factory=dict)
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        assert keys is not None
+        return {
+            key: PartitionState(*key, "id-of-t", self.leader, self.leader_epoch, (1, 2, 3), (), (), (), ())
+            for key in keys
+            if key[0] != "deleted"
+        }
+
+    def unfenced(self) -> set[int]:
+        return {2, 3}
+
+    def log_starts(self, _work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, int]]:
+        return self.starts
+
+    def records(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], partition_bytes: int, answer_bytes: int
+    ) -> dict[int, dict[TopicPartition, FetchedRecords]]:
+        self.rounds += 1
+        if self.killed_after is not None and self.rounds > self.killed_after:
+            raise KeyboardInterrupt
+        self.unreachable |= dict.fromkeys(self.silent, "it hangs")
+        return {
+            node: {key: self._answer(node, key, offset, number == 0) for number, (key, offset) in enumerate(offsets.items())}
+            for node, offsets in work.items()
+            if node not in self.silent
+        }
+
+    def _answer(self, node: int, key: TopicPartition, offset: int, is_first: bool) -> FetchedRecords:
+        if node in self.errors:
+            return FetchedRecords(self.errors[node], b"")
+        content = self.logs[key, node]
+        at = sum(one.size for one in stored_batches(content) if one.last_offset < offset)
+        sizes = [one.size for one in stored_batches(content[at:])]
+        # One batch and a part of the next one. Others than the first one get nothing every second time.
+        return FetchedRecords(None, content[at : at + sum(sizes[:1]) + 20] if is_first or self.rounds % 2 else b"")
+
+
+def tail(start: int | None, end: int, broker: int = 2, key: TopicPartition = KEY) -> Tail:
+    return Tail(*key, "id-of-t", 5, broker, start, end)
+
+
+def save(folder: Path, brokers: Brokers, *tails: Tail, limits: Limits | None = None, compacted: Collection[str] = ()) -> Saved:
+    return TailSaver(brokers, folder / "saved" / "1" / "east", HEADER, limits or Limits(), compacted).save(tails)
+
+
+def saved_bytes(folder: Path, one: Tail) -> bytes:
+    pieces = store.read_pieces(folder / "saved" / "1" / "east", "id", whole=True)
+    own = sorted((piece.start, piece) for piece in pieces if (piece.broker_id, piece.topic, piece.partition) == (one.broker_id, *one.key))
+    return b"".join(piece.part.read_bytes()[piece.position : piece.position + piece.size] for _start, piece in own)
+
+
+@given(st.data(), st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=5))
+def test_every_tail_is_saved_byte_for_byte(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, sizes: list[list[int]]) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    logs = {(("t", number), 2 + number % 2): log(*each) for number, each in enumerate(sizes)}
+    tails = []
+    for (key, broker), content in logs.items():
+        starts = [one.base_offset for one in stored_batches(content)]
+        tails.append(tail(data.draw(st.sampled_from(starts)), list(stored_batches(content))[-1].last_offset + 1, broker, key))
+    killed_after = data.draw(st.none() | st.integers(0, 4))
+    with suppress(KeyboardInterrupt):
+        save(folder, Brokers(logs, killed_after=killed_after), *tails)
+    found = save(folder, Brokers(logs), *tails)
+    assert {*found.complete} == {*tails} and not found.refused
+    for one in tails:
+        assert one.start is not None
+        content = logs[one.key, one.broker_id]
+        assert saved_bytes(folder, one) == content[sum(each.size for each in stored_batches(content) if each.last_offset < one.start) :]
+    assert save(folder, Brokers({}), *tails).before == tails
+
+
+@pytest.mark.parametrize(
+    ("content", "one", "reason"),
+    [
+        (log(5, 5), tail(0, 8), "its log has offset 9, and ends at 8 in the plan: plan again"),
+        (batch(0, 5) + batch(7, 3), tail(0, 10), "offsets 5 to 6 are missing, which only compaction explains, and the topic has none"),
+        (log(3, start=4), tail(0, 7), "offsets 0 to 3 are missing, which only compaction explains, and the topic has none"),
+        (log(5)[:-1] + b"?", tail(0, 5), "the crc of the batch at offset 0 is wrong: its bytes have changed since they were written"),
+    ],
+)
+def test_records_that_are_not_as_the_plan_says_are_not_saved(tmp_path: Path, content: bytes, one: Tail, reason: str) -> None:
+    brokers = Brokers({(KEY, 2): content})
+    brokers._answer = lambda *_: FetchedRecords(None, content)  # type: ignore[method-assign]  # a broker that sends what it likes
+    found = save(tmp_path, brokers, one)
+    assert found.refused == {one: reason} and not found.complete
+
+
+def test_a_log_that_is_shorter_than_in_the_plan_is_not_saved(tmp_path: Path) -> None:
+    found = save(tmp_path, Brokers({(KEY, 2): log(5, 5)}), tail(0, 12))
+    assert found.refused == {tail(0, 12): "its log ends at offset 10, and at 12 in the plan: plan again"} and not found.complete
+
+
+def test_a_run_goes_on_behind_the_last_part_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "PART_BYTES", 1)
+    logs = {(KEY, 2): log(5, 5, 5, 5)}
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path, Brokers(logs, killed_after=2), tail(0, 20))
+    rest = Brokers(logs)
+    assert save(tmp_path, rest, tail(0, 20)).complete == [tail(0, 20)]
+    assert rest.rounds == 2
+    assert saved_bytes(tmp_path, tail(0, 20)) == logs[KEY, 2]
+
+
+def test_compaction_explains_missing_offsets(tmp_path: Path) -> None:
+    content = batch(0, 5) + batch(7, 3)
+    assert save(tmp_path, Brokers({(KEY, 2): content}), tail(0, 10), compacted={"t"}).complete == [tail(0, 10)]
+    assert saved_bytes(tmp_path, tail(0, 10)) == content
+
+
+def test_what_cannot_be_read_says_why_and_the_others_go_on(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5), (KEY, 3): log(5)}
+    found = save(tmp_path, Brokers(logs, silent={3}), tail(0, 5), tail(0, 5, broker=3))
+    assert (found.complete, found.refused) == ([tail(0, 5)], {tail(0, 5, broker=3): "broker 3 does not answer: it hangs"})
+    found = save(tmp_path, Brokers(logs, errors={3: "KAFKA_STORAGE_ERROR"}), tail(0, 5, broker=3))
+    assert found.refused == {tail(0, 5, broker=3): "the broker answers KAFKA_STORAGE_ERROR"}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "reason"),
+    [
+        (Brokers({}, leader=3), "the partition has a leader, broker 3: nothing needs to be elected"),
+        (Brokers({}, leader_epoch=6), "its leader epoch is 6, and 5 in the plan: plan again"),
+    ],
+)
+def test_a_partition_that_has_changed_is_not_read(tmp_path: Path, brokers: Brokers, reason: str) -> None:
+    assert save(tmp_path, brokers, tail(0, 5)).refused == {tail(0, 5): reason}
+    assert brokers.rounds == 0
+
+
+def test_a_deleted_topic_is_not_read(tmp_path: Path) -> None:
+    one = tail(0, 5, key=("deleted", 0))
+    assert save(tmp_path, Brokers({}), one).refused == {one: "the topic of the plan does not exist any more: plan again"}
+
+
+def test_without_a_common_offset_the_whole_log_is_saved(tmp_path: Path) -> None:
+    content = log(3, 4, start=10)
+    brokers = Brokers({(KEY, 2): content}, starts={2: {KEY: 10}})
+    assert save(tmp_path, brokers, tail(None, 17)).complete == [tail(None, 17)]
+    assert saved_bytes(tmp_path, tail(None, 17)) == content
+    unknown = save(tmp_path / "other", Brokers({(KEY, 2): content}), tail(None, 17))
+    assert "where its log begins could not be read" in unknown.refused[tail(None, 17)]
+
+
+def test_limits_hold_back_what_is_beyond_them(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5), (("t", 1), 2): log(5)}
+    tails = tail(0, 5), tail(0, 5, key=("t", 1))
+    size = len(log(5))
+    found = save(tmp_path / "run", Brokers(logs), *tails, limits=Limits(run_bytes=size))
+    assert (found.complete, found.refused) == ([tails[0]], {tails[1]: f"all tails have more than {size} bytes: raise max_bytes"})
+    found = save(tmp_path / "one", Brokers(logs), *tails, limits=Limits(partition_bytes=size - 1))
+    assert {*found.refused.values()} == {f"it has more than {size - 1} bytes: raise max_partition_bytes"} and not found.complete
+
+
+def test_the_rate_is_kept(tmp_path: Path) -> None:
+    waited: list[float] = []
+    saver = TailSaver(
+        Brokers({(KEY, 2): log(5, 5)}), tmp_path / "saved" / "1" / "east", HEADER, Limits(bytes_per_second=1), pause=waited.append
+    )
+    saver.save([tail(0, 10)])
+    assert len(log(5)) - 1 < waited[0] <= len(log(5)) and len(log(5, 5)) - 1 < waited[1] <= len(log(5, 5))
+
+
+def test_saved_records_of_another_cluster_are_refused(tmp_path: Path) -> None:
+    save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
+    with pytest.raises(store.SavedRecordsError, match="has records of the cluster id, not of other"):
+        store.read_pieces(tmp_path / "saved" / "1" / "east", "other")
+
+
+def test_a_part_whose_batches_have_changed_is_refused(tmp_path: Path) -> None:
+    save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
+    part = tmp_path / "saved" / "1" / "east" / "000001.batches"
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    with pytest.raises(store.SavedRecordsError, match="has changed since it was written"):
+        store.read_pieces(part.parent, "id", whole=True)
+
+
+def test_tails_are_the_truncated_ends_of_a_plan() -> None:
+    survivors = [{"broker_id": 2, "log_end_offset": 120}, {"broker_id": 3, "log_end_offset": 180}, {"broker_id": 4, "log_end_offset": 7}]
+    truncated = [{"broker_id": 3, "offset": 100, "records": 80}, {"broker_id": 4, "offset": None, "records": None}]
+    entry = {
+        "topic": "t", "partition": 0, "guards": {"topic_id": "id-of-t", "leader_epoch": 5, "survivors": survivors}, "truncated": truncated,
+    }  # fmt: skip
+    plan = {"plan_id": "p", "partitions": [entry]}
+    assert list(tails_of_plan(plan)) == [tail(100, 180, 3), tail(None, 7, 4)]
+    assert list(tails_of_plan(plan, {KEY})) == []
+    with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
+        list(tails_of_plan({"partitions": []}))
