@@ -91,3 +91,9 @@ def test_plays_on_clusters_run_here_and_know_the_connection(playbook: Path) -> N
 @pytest.mark.parametrize("tasks", sorted((ROOT / "roles").glob("*/tasks/*.yml")), ids=lambda path: f"{path.parts[-3]}-{path.stem}")
 def test_task_files_stay_short(tasks: Path) -> None:
     assert len(tasks.read_text().splitlines()) < 100
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "roles").glob("*/*/*.yml")), ids=lambda path: "-".join(path.parts[-3:]))
+def test_roles_read_options_as_modules_read_them(file: Path) -> None:
+    """Ansible's filter bool reads `y` as false, a module reads it as true. A play without options.yml is not told to write `true`."""
+    assert "| bool" not in file.read_text()
