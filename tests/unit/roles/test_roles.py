@@ -26,8 +26,6 @@ ELECTION_MODULES = {f"streamops.kafka_recovery.kafka_{kind}_election" for kind i
 DERIVED = {
     "ansible_pipelining",
     "ansible_python_interpreter",
-    "kafka_recovery_allowed_rankings",
-    "kafka_recovery_allowed_strategies",
     "kafka_recovery_connection",
 }
 
