@@ -12,7 +12,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ class ActionModule(NormalAction):  # type: ignore[misc]
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result, or that of its start, with the name of the file. Fails if the role plan has recorded different options."""
-        if (problem := same_options.difference(_recorded_options(task_vars or {}))) is not None:
+        if (problem := same_options.difference(same_options.recorded(RECORDED, task_vars or {}))) is not None:
             raise AnsibleActionFail(problem)
         options = self._task.args
         if not self._task.async_val or not {"workdir", "run_id"} <= options.keys():
@@ -52,13 +51,6 @@ def _make_private(folder: str) -> None:
         private_directory(Path(folder).expanduser())
     except RecoveryError as error:
         raise AnsibleActionFail(str(error)) from error
-
-
-def _recorded_options(task_vars: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan options of each cluster of the batch. Empty outside of the role plan."""
-    variables = task_vars.get("hostvars") or {}
-    recorded = {cluster: variables[cluster].get(RECORDED) for cluster in task_vars.get("ansible_play_batch") or ()}
-    return {cluster: options for cluster, options in recorded.items() if options is not None}
 
 
 def _playbook_process() -> dict[str, Any]:

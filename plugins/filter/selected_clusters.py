@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: selected_clusters
-short_description: Return the clusters of a play without those that are left alone
+short_description: Return the clusters of a play without those that it must skip
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
@@ -26,7 +26,10 @@ options:
     description: Variables by inventory host name. Empty if a playbook is only checked (C(--syntax-check)), where Ansible has none.
     type: dict
     required: true
-positional: groups, hostvars
+  only_if:
+    description: Name of a variable. A cluster is left out, too, if it does not have this variable, or if the variable is off.
+    type: str
+positional: groups, hostvars, only_if
 """
 
 EXAMPLES = r"""
@@ -38,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The group, and a pattern that leaves out each cluster that is left alone. A pattern for C(hosts) of a play.
+  description: The group, and a pattern that leaves out each cluster that the play must skip. A pattern for C(hosts) of a play.
   type: list
   elements: str
 """
@@ -53,12 +56,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.filter.option_bool imp
 LEAVE_ALONE = "kafka_recovery_leave_alone"
 
 
-def selected_clusters(group: str, groups: Mapping[str, Sequence[str]], hostvars: Mapping[str, Any]) -> list[str]:
+def selected_clusters(
+    group: str, groups: Mapping[str, Sequence[str]], hostvars: Mapping[str, Any], only_if: str | None = None
+) -> list[str]:
     """Return host patterns, as RETURN documents them. AnsibleFilterError if the variable of a cluster is not a boolean.
 
-    A cluster whose variables cannot be read is not left out: the play fails with it, unless --limit excludes it.
+    A cluster whose variables cannot be read is not left out: the play fails with it, unless --limit excludes it. With `only_if` it is.
     """
-    return [group, *(f"!{cluster}" for cluster in groups.get(group, ()) if option_bool(_variables(cluster, hostvars).get(LEAVE_ALONE)))]
+    # The group stands first even if all of its clusters are left out: Ansible plays all hosts if there is no pattern.
+    return [group, *(f"!{cluster}" for cluster in groups.get(group, ()) if _skipped(_variables(cluster, hostvars), only_if))]
+
+
+def _skipped(variables: Mapping[str, Any], only_if: str | None) -> bool:
+    return option_bool(variables.get(LEAVE_ALONE)) or (only_if is not None and not option_bool(variables.get(only_if)))
 
 
 def _variables(cluster: str, hostvars: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -99,6 +99,11 @@ class Played:
         lines = re.findall(r"(?m)^(\S+)\s+: (ok=.*)$", self.stdout)
         return {host: {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", counters)} for host, counters in lines}
 
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that it showed, by name, in their order. Skipped ones, too."""
+        return re.findall(r"(?m)^TASK \[(.*)\] \*+$", self.stdout)
+
     def __str__(self) -> str:
         return f"exit code {self.returncode}\n{self.stdout}\n{self.stderr}"
 

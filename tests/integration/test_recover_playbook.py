@@ -13,6 +13,8 @@ from integration.support import Operator, outcomes
 
 # Topics of the shared cluster that the tests of strategies never elect anything in, or nothing but this file's.
 WITHOUT_LEAVE = ["lagging.none", "identical.none"]
+# Of a recovery of one cluster that succeeds, that of localhost included.
+TASKS = 12
 
 
 def named(east: Operator, topics: list[str]) -> list[dict[str, Any]]:
@@ -93,6 +95,8 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     options: dict[str, Any] = {"partitions": named(east, topics), "allow_data_loss": True, "strategy": "aggressive"}
     aggressive = east.play("recover", "aggressive", **options)
     assert aggressive.returncode == 0 and "fatal:" not in aggressive.said and "ERROR" not in aggressive.stderr, aggressive
+    assert len(aggressive.tasks) == len(set(aggressive.tasks)) == TASKS, aggressive
+    assert aggressive.recap["east"]["skipped"] == 0, aggressive
     expected = {"identical.playbook": {"already_online"}, "forked.playbook": {"elected"}}
     results = east.read("results", "aggressive")
     assert outcomes(results["partitions"]) == expected

@@ -10,47 +10,39 @@ an exception and never a hang. All methods may be called from several threads.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import (
     HEDGE_AFTER,
-    FollowerClient,
-    UnsupportedRequestError,
     fenced_with_address,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.partition_client import PartitionClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replica_log_client import ReplicaLogClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     READ,
-    SECOND_READ,
+    REQUEST_LIMIT,
     TURNS,
     WRITE,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, quorum, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    PartitionState,
-    StatedReplicas,
     TopicPartition,
     chunks,
     has_live_leader,
-    keys_of,
-    only,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
-
-GREATEST, LONGEST_ERROR = 2**63 - 1, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
@@ -63,21 +55,14 @@ if CLIENT_IMPORT_ERROR is None:
         reassignments,
     )
 
-    # The most that a row takes: numbers on the wire have at most 64 bits.
-    LOG_END_BYTES = size_of(core.LogEnd(LONGEST_ERROR, GREATEST, GREATEST, GREATEST))
-    BATCH_BYTES = size_of(core.FetchedBatch(LONGEST_ERROR, GREATEST, GREATEST, LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST)))
-
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
 
 FENCED_MS = 3000  # for an answer of a fenced broker: most of these are lost
-REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, used for all messages
 LOADING_SECONDS = 5.0  # in which a newly elected coordinator loads its groups, unless there are very many
-# Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
-FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 
-class Cluster(FollowerClient):
+class Cluster(PartitionClient, ReplicaLogClient):
     """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer its last request. `in_doubt`: partitions with a request for
@@ -203,122 +188,6 @@ class Cluster(FollowerClient):
         nodes = self._refresh_nodes()
         return {node.broker_id for node in nodes} if self._lists_fenced else None
 
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
-        """Return the state of these partitions (None: of all), read in pages. Partitions that the cluster does not have are absent.
-
-        Other partitions of the same topics may be in the result. ClusterError if there are too many, or if the pages do not end.
-        """
-        if keys is not None and not keys:
-            return {}
-        found = self._described(keys, self._ask_by)
-        self._memory.hold_partitions(len(found))
-        return {state.key: state for state in found}
-
-    def _ask_by(self, make: Callable[[], Any]) -> tuple[int, Any]:
-        """Send a request as `_ask` does. Return the answer, after the id of its broker."""
-        return self._answered_by(make, self._in_turn(self._current()), HEDGE_AFTER, READ)
-
-    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
-        """Return the replicas of these partitions as another broker states them than the one that described `states`.
-
-        Partitions are absent if no other broker that follows the active controller answers.
-        """
-        found: dict[TopicPartition, StatedReplicas] = {}
-        for describer in {state.described_by for state in states}:
-            keys = [state.key for state in states if state.described_by == describer]
-            others = self._apart_from(describer)
-            # Without other brokers, or if they do not answer, no second one states these replicas.
-            with suppress(ClusterError):
-                found |= self._stated_by(others, keys) if others else {}
-        return found
-
-    def _stated_by(self, nodes: Sequence[int], keys: Collection[TopicPartition]) -> dict[TopicPartition, StatedReplicas]:
-        answered: set[int] = set()
-
-        def ask(make: Callable[[], Any]) -> tuple[int, Any]:
-            node, answer = self._answered_by(make, nodes, HEDGE_AFTER, SECOND_READ)
-            answered.add(node)
-            return node, answer
-
-        described = {state.key: state for state in self._described(keys, ask)}
-        return {
-            key: StatedReplicas(state.described_by, state.replicas)
-            if (state := described.get(key))
-            else StatedReplicas(min(answered), None)
-            for key in keys
-        }
-
-    def _apart_from(self, describer: int | None) -> list[int]:
-        """Return the brokers that follow the active controller, except this one, in the order in which they get requests.
-
-        A broker that states wrong replicas may also state wrong addresses of other brokers. So those that bootstrap_servers names come first, and a
-        broker with the address of `describer` counts as the same one.
-        """
-        addresses = {node.broker_id: f"{node.host}:{node.port}" for node in self._nodes}
-        same = None if describer is None else addresses.get(describer)
-        others = [node for node in self._current() if node != describer and addresses.get(node) != same]
-        named = {node for node in others if addresses.get(node) in self._connection.bootstrap_servers}
-        return sorted(others, key=lambda node: (node in self.unreachable, node not in named, node in self._brief, node))
-
-    def _described(
-        self, keys: Collection[TopicPartition] | None, ask: Callable[[Callable[[], Any]], tuple[int, Any]]
-    ) -> list[PartitionState]:
-        try:
-            return self._pages(keys, ask)
-        except UnsupportedRequestError:
-            node, answer = ask(lambda: core.metadata(None if keys is None else {topic for topic, _partition in keys}))
-            return core.read_metadata(answer, node)
-
-    def _pages(self, keys: Collection[TopicPartition] | None, ask: Callable[[Callable[[], Any]], tuple[int, Any]]) -> list[PartitionState]:
-        # The broker goes through topics by name: from the first requested partition up to the last one, no further.
-        start, stop = (min(keys), max(keys)) if keys else (None, None)
-        names = sorted({topic for topic, _partition in keys or ()})
-        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else core.PARTITIONS_PER_PAGE
-        found: list[PartitionState] = []
-        deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
-        ids = 0
-        while True:
-            node, page = ask(partial(core.describe_topic_partitions, names, start, limit))
-            states = core.read_topic_partitions(page, node)
-            found += states
-            ids += sum(len(state.replicas) + len(state.isr) + len(state.offline_replicas) for state in states)
-            ids += sum(len(state.eligible_leader_replicas) + len(state.last_known_elr) for state in states)
-            if ids > REPLICA_IDS:
-                raise ClusterError(
-                    f"{len(found)} partitions have {ids} replicas in their lists; name some with partitions or partitions_file"
-                )
-            if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
-                break
-            if len(states) < limit:
-                self._brief.add(node)  # another broker may have larger pages
-            following = page.next_cursor.topic_name, page.next_cursor.partition_index
-            self._check_page(start, following, found, deadline)
-            start = following
-            names = [name for name in names if name >= start[0]]
-        if keys and min(keys)[0] not in {state.topic for state in found}:
-            # The topic has no partition from there on: one row of it distinguishes a missing partition from a missing topic.
-            node, page = ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1))
-            found += core.read_topic_partitions(page, node)
-        return found
-
-    def _check_page(
-        self, start: TopicPartition | None, following: TopicPartition, found: Sequence[PartitionState], deadline: float
-    ) -> None:
-        """Raise ClusterError if the pages repeat, are too many, or take too long."""
-        count = len(found)
-        if start is not None and following <= start:
-            raise ClusterError(
-                f"a broker answers the page of partitions after {start[0]}-{start[1]} with a cursor at {following[0]}-{following[1]}, "
-                "which is not after it; check the brokers' logs"
-            )
-        if count > PARTITIONS:
-            raise ClusterError(f"the cluster describes more than {PARTITIONS} partitions; name some with partitions or partitions_file")
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"the brokers described {count} partitions in {SLOW_PAGES * self._connection.request_timeout:g} s and have more; "
-                "raise request_timeout, or name partitions with partitions or partitions_file"
-            )
-
     def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Permissions:
         """Return the permissions of this client; see `permissions.probe`."""
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import permissions
@@ -347,59 +216,6 @@ class Cluster(FollowerClient):
     def feature_level(self, feature: str) -> int | None:
         """Return the finalized level of a feature; see `core.read_feature_level`."""
         return core.read_feature_level(self._ask(core.api_versions), feature)
-
-    # --- logs of replicas ----------------------------------------------------------------------------------------
-
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        """Return log end offset and leader epoch of each broker's replicas. Brokers and partitions without an answer are absent."""
-        return self._offsets(work, core.DEBUGGING_REPLICA)
-
-    def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        """Return the high watermarks of the partitions that each broker leads, in the form of `log_ends`."""
-        return self._offsets(work, core.CONSUMER)
-
-    def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        requests = {node: [core.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
-        wanted = keys_of(work.values())
-        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_log_ends(answer)), row_bytes=LOG_END_BYTES)
-        found = {node: _merged(rows) for node, rows in answers.items()}
-        return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
-
-    def batches(
-        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
-    ) -> dict[int, dict[TopicPartition, core.FetchedBatch]]:
-        """Return the batch that contains (or follows) an offset in the log of each broker's replica, with high watermark and log start.
-
-        Brokers and partitions without an answer are absent. After an empty answer the request is repeated with more room. `retry_empty`
-        false: not so, because the offset is the log end.
-        """
-        found: dict[int, dict[TopicPartition, core.FetchedBatch]] = {node: {} for node in work}
-        left = {node: dict(offsets) for node, offsets in work.items()}
-        wanted = keys_of(work.values())
-        for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
-            requests = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
-            answered = self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer)), row_bytes=BATCH_BYTES)
-            for node, answers in answered.items():
-                found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
-            left = {
-                node: {key: offsets[key] for key, row in found[node].items() if row.batch is None and row.error is None and key in offsets}
-                for node, offsets in left.items()
-            }
-        return found
-
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, core.EpochEndAnswer]]:
-        """Return where the requested leader epoch, or the greatest one below it, ends in the log of each broker's replica (KIP-320).
-
-        Brokers and partitions without an answer are absent.
-        """
-        size = FETCH_ROUNDS[0][0]
-        requests = {
-            node: [core.fetch_epoch_ends({key: epochs[key] for key in chunk}, size) for chunk in chunks(epochs, REQUEST_LIMIT)]
-            for node, epochs in work.items()
-        }
-        wanted = keys_of(work.values())
-        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_epoch_ends(answer)))
-        return {node: {key: end for key, end in _merged(rows).items() if key in work[node]} for node, rows in answers.items()}
 
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[consumer_groups.Committed]:
         """Return the offsets that groups committed on these partitions, sorted. They may be incomplete.
@@ -433,12 +249,6 @@ class Cluster(FollowerClient):
         without = sum(1 for state in self.partitions_of(topic).values() if not has_live_leader(state, unfenced))
         return [f"{without} partitions of {topic} have no leader"] if without else []
 
-    def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
-        """Return the state of a topic's first PARTITIONS_PER_PAGE partitions; empty if the topic does not exist."""
-        # A range: the partitions in it that exist come back in one page.
-        states = self.partitions({(topic, 0), (topic, core.PARTITIONS_PER_PAGE - 1)})
-        return {key: state for key, state in states.items() if key[0] == topic}
-
     # --- changes -------------------------------------------------------------------------------------------------
 
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
@@ -468,14 +278,3 @@ class Cluster(FollowerClient):
         return unanswered_requests.note_timeouts(
             dict.fromkeys(keys, refused) if refused else core.read_election(answer), self.elections_in_doubt
         )
-
-
-def _fetches(offsets: Mapping[TopicPartition, int], size: int, per_request: int) -> Iterator[Any]:
-    return (core.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
-
-
-def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
-    merged: dict[Any, Any] = {}
-    for part in parts:
-        merged |= part
-    return merged

@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
+    CLIENT_IMPORT_ERROR,
+    REQUEST_LIMIT,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (

@@ -12,10 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.bounded_requests import BoundedRequests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replica_log_client import FETCH_ROUNDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
+    CLIENT_IMPORT_ERROR,
+    REQUEST_LIMIT,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import (

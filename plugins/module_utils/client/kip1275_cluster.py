@@ -11,10 +11,13 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
+    CLIENT_IMPORT_ERROR,
+    REQUEST_LIMIT,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +17,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.current_results import as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first, given_up, without_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
@@ -61,7 +55,7 @@ ELECT: Mapping[str, designated_election.Elect] = {
 
 
 class Recovery:
-    """The partitions to elect in one cluster, their elections and results. `warnings`: sentences for the operator.
+    """The partitions to elect in one cluster, their elections and `results`. `warnings`: sentences for the operator.
 
     name                  of the cluster in the inventory
     duration              seconds for elections, and for collecting the evidence again
@@ -88,26 +82,24 @@ class Recovery:
         decide_again: bool = False,
     ) -> None:
         self._cluster = cluster
-        self._header: dict[str, Any] = {
+        self._workdir = workdir
+        self._duration, self._first_answer_seconds = duration, first_answer_seconds
+        self._attempts, self._max_evidence_rows = attempts, max_evidence_rows
+        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
+        header = {
             "cluster": name,
             "cluster_id": cluster.cluster_id,
             "run_id": run_id,
             "plan_id": None,
             "backend": cluster.backend,
             "data_loss_allowed": data_loss_allowed,
-            "other_offline_partitions": None,
         }
-        self._workdir = workdir
-        self._duration, self._first_answer_seconds = duration, first_answer_seconds
-        self._attempts, self._max_evidence_rows = attempts, max_evidence_rows
-        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
-        self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
+        self.results = RecoveryResults(work_file(workdir, "results", name, run_id, make=not check_mode), header)
         self._decide_again = decide_again
         self._plan = PlanEntries()
         self._limits = blast_radius.BlastRadiusLimits()
         self._entries: list[Entry] = []
         self._connection: Connection | None = None
-        self._results: list[Result] = []
         self._repaired: list[str] = []
         self.warnings: list[str] = []
 
@@ -117,9 +109,9 @@ class Recovery:
         Raises RecoveryError for a plan of another cluster, PlanError for a plan that cannot be used. A bare KIP-1275 file has designations.
         """
         self._plan = plan_entries(plan, source, self._cluster.cluster_id)
-        self._header["plan_id"] = self._plan.plan_id
+        self.results.header["plan_id"] = self._plan.plan_id
         self._entries = list(self._plan.entries)
-        self._results = list(self._plan.results)
+        self.results.rows = list(self._plan.results)
 
     def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str, connection: Connection) -> None:
         """Set entries from rows, as `manual_designation.designations` reads them, and collect their evidence as that of a plan is collected.
@@ -135,7 +127,7 @@ class Recovery:
 
         sources = self._sources(connection, Budget(self._duration))
         self._entries, failed, warnings = collect(sources, designations(rows, source))
-        self._results += failed
+        self.results.rows += failed
         self.warnings += warnings
 
     def collect_again(self, connection: Connection) -> None:
@@ -154,9 +146,9 @@ class Recovery:
 
     def _give_up(self, error: RecoveryError) -> None:
         """Let all entries of the plan that have no result fail: nothing is elected on evidence that could not be read."""
-        done = {(result.topic, result.partition) for result in self._results}
+        done = self.results.keys()
         left = {entry.key: entry for entry in self._entries if not entry.designated_by_hand and entry.key not in done}
-        self._results += [Result.of(entry, Outcome.FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
+        self.results.rows += [Result.of(entry, Outcome.FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
         self._entries = [entry for entry in self._entries if entry.key not in left]
 
     def _collect_again(self, connection: Connection, left: Left) -> None:
@@ -179,12 +171,12 @@ class Recovery:
         return live
 
     def _sources(self, connection: Connection, budget: Budget) -> Sources:
-        return Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget, self._max_evidence_rows)
+        return Sources(self._cluster, connection, self._workdir, self.results.header["cluster"], budget, self._max_evidence_rows)
 
     def hold_all(self) -> None:
         """Set the result of all entries to HELD, because data loss is not allowed."""
         reason = "data loss is not allowed; set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
-        self._results += [Result.of(entry, Outcome.HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
+        self.results.rows += [Result.of(entry, Outcome.HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
         self.warnings += order_warnings(self._cluster, self._left_behind(), self._journal_path)
 
     def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:
@@ -198,27 +190,29 @@ class Recovery:
 
     def _excess(self, entries: Sequence[Entry], left: Left) -> list[str]:
         """Return a sentence for each limit that these elections exceed, together with those that this run has done."""
-        done = sum(1 for result in self._results if result.outcome == Outcome.ELECTED)
+        done = self.results.elected()
 
         def predicted() -> int:
             forecast = designated_election.predict(self._cluster, entries, left)
             return done + sum(1 for result in forecast if result.outcome == Outcome.ELECTED)
 
         replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
-        return blast_radius.find_violations(self._cluster, self._header["cluster"], replicas, done + len(entries), predicted, self._limits)
+        return blast_radius.find_violations(
+            self._cluster, self.results.header["cluster"], replicas, done + len(entries), predicted, self._limits
+        )
 
     def predict(self) -> None:
         """Set the results that `elect` would have, from the same guards, and warn of partitions that may change. Elects nothing."""
         left = self._left_behind()
         forecast = designated_election.predict(self._cluster, self._entries, left)
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
-        doubtful = may_change(others, self._results if self._decide_again else ())
+        doubtful = may_change(others, self.results.rows if self._decide_again else ())
         if doubtful and self._offsets_came_within_reach(forecast):
             then = "be decided otherwise" if self._decide_again else "become stale"
             self.warnings.append(
                 f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
             )
-        self._results += forecast
+        self.results.rows += forecast
         self.warnings += order_warnings(self._cluster, left, self._journal_path)
 
     def elect(self) -> None:
@@ -228,16 +222,16 @@ class Recovery:
         Raises RecoveryError if another run has the journal open or it cannot be used, ClusterError if the cluster does not answer before the first
         election. Errors of an election are in its result.
         """
-        with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
+        with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             deadline = time.monotonic() + self._duration
             internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
             first = self._run(journal, internal, deadline)
-            self._results += first
+            self.results.rows += first
             began = time.monotonic()
             self._use_offsets(journal, first)
             deadline += time.monotonic() - began
-            self._results += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
+            self.results.rows += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
             try:
                 if journal.left_behind():
                     repair(self._cluster, journal)
@@ -251,7 +245,7 @@ class Recovery:
 
     def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
         """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""
-        own = {(result.topic, result.partition) for result in self._results}
+        own = self.results.keys()
         if others := [key for key in restored if key not in own]:
             self.warnings.append(
                 f"{len(others)} partitions outside of this plan ({some_names(others)}) got their replica order back, which an election of an earlier run "
@@ -267,7 +261,7 @@ class Recovery:
         if any(result.topic == GROUP_TOPIC and result.outcome in ONLINE for result in results):
             return True
         held = {
-            (result.topic, result.partition) for result in self._results if result.topic == GROUP_TOPIC and result.outcome not in ONLINE
+            (result.topic, result.partition) for result in self.results.rows if result.topic == GROUP_TOPIC and result.outcome not in ONLINE
         }
         if not held:
             return False
@@ -291,13 +285,13 @@ class Recovery:
         held = without_offsets(self._entries)
         left_out = {(result.topic, result.partition) for result in held}
         self._entries = [entry for entry in self._entries if entry.key not in left_out]
-        self._results += held
+        self.results.rows += held
 
     def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
         """Decide about the partitions again that are not elected yet, and about those that the plan holds although offsets may prove more."""
         internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS and not entry.designated_by_hand]
-        held = undecided(self._results)
+        held = undecided(self.results.rows)
         wanted = {*(entry.key for entry in others), *held}
         if not wanted:
             return
@@ -318,7 +312,7 @@ class Recovery:
                 f"once {GROUP_TOPIC} had a leader, {len(otherwise)} partitions ({some_names(otherwise)}) were decided otherwise than in the plan; "
                 "decided_again in the results says why"
             )
-        self._results = [result for result in self._results if (result.topic, result.partition) not in decided] + results
+        self.results.replace(decided, results)
 
     def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
         """Elect these entries, and try failed ones again until `deadline` (seconds of the monotonic clock)."""
@@ -335,89 +329,36 @@ class Recovery:
 
         A cluster with any of these is not recovered. The number stays None, with a warning, if the cluster does not answer.
         """
-        own = {(result.topic, result.partition) for result in self._results}
         try:
             alive = self._cluster.unfenced()
             states = self._cluster.partitions()
         except RecoveryError as error:
-            self.warnings.append(f"which partitions of {self._header['cluster']} have no leader now is not known: {error}")
+            self.warnings.append(f"which partitions of {self.results.header['cluster']} have no leader now is not known: {error}")
             return
-        self._results = [
-            as_it_is_now(result, state, alive) if (state := states.get((result.topic, result.partition))) else result
-            for result in self._results
-        ]
-        others = [state for key, state in states.items() if key not in own and not has_live_leader(state, alive)]
-        self._header["other_offline_partitions"] = len(others)
+        self.results.correct(states, alive)
 
     def settle(self, refine: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
         """Replace all results by those that `refine` returns for them, which have more exact reasons."""
-        self._results = list(refine(self._results))
+        self.results.rows = list(refine(self.results.rows))
 
     def not_elected(self, dry_run: bool = False) -> Iterator[tuple[list[str], TopicPartition]]:
-        """Yield the partitions without a leader, each with the codes that `next_steps.first_with_step` takes: reason code, then outcome.
-
-        After a dry run they include those that a run would elect, as "planned", if these are all that the plan designates.
-        """
-        elected = sum(1 for result in self._results if result.outcome == Outcome.ELECTED)
-        for result in self._results:
-            if result.outcome in WITHOUT_LEADER:
-                yield [result.reason_code or "", result.outcome], (result.topic, result.partition)
-            elif dry_run and result.outcome == Outcome.ELECTED and elected == len(self._entries):
-                yield ["planned"], (result.topic, result.partition)
+        """Return the partitions without a leader, as `RecoveryResults.not_elected` does."""
+        return self.results.not_elected(len(self._entries), dry_run)
 
     def _left_behind(self) -> Left:
         with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
             return left_behind(self._cluster, journal)
 
-    def write_results(self) -> str:
-        """Write the results file, with one partition on each line, and return its path. Raises FileError if it cannot be written."""
-        head = {**self._header, "finished_at": utc_now(), "summary": self._summary()}
-        ordered = sorted(self._results, key=lambda result: in_recovery_order((result.topic, result.partition)))
-        # Not indented all through: that takes ten times as long, which counts while partitions are without a leader.
-        lines = [json.dumps(head, indent=1).removesuffix("\n}"), ',\n "partitions": [']
-        lines += [",".join(f"\n  {json.dumps(vars(result))}" for result in ordered), "\n ]\n}\n"]
-        write_private(self._results_path, "".join(lines).encode())
-        return str(self._results_path)
-
-    def _summary(self) -> dict[str, int]:
-        return {outcome: sum(1 for result in self._results if result.outcome == outcome) for outcome in Outcome}
-
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
-        """Return the result of `kafka_designated_election`: `changed` if a leader was elected, counts, and rows of results, worst first.
-
-        `failed` and `msg` are set if the run was interrupted, or if a partition has no leader although data loss is allowed. `preview`: maximum
-        of rows of each list. `with_diff`: whether to return `diff`.
-        """
-        worst = each_kind_first(self._results)
-        summary = self._summary()
-        report: dict[str, Any] = {
-            "changed": summary[Outcome.ELECTED] > 0,
+        """Return the result of `kafka_designated_election`; see `RecoveryResults.report`. `with_diff`: whether to return `diff`."""
+        report = {
+            **self.results.report(preview),
             "backend": self._cluster.backend,
-            "summary": summary,
-            "results": [asdict(result) for result in worst[:preview]],
-            "without_leader": without_leader(worst, WITHOUT_LEADER),
-            "given_up": given_up(self._results, preview),
-            "other_offline_partitions": self._header["other_offline_partitions"],
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-        stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
-        if stopped:
-            online = sum(summary[outcome] for outcome in ONLINE)
-            report["failed"] = True
-            report["msg"] = (
-                f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[Outcome.ELECTED]} elected), "
-                f"{stopped} were not reached; replica orders are put back, run again to go on"
-            )
-        elif self._header["data_loss_allowed"] and any(summary[outcome] for outcome in WITHOUT_LEADER):
-            first = worst[0]
-            counts = ", ".join(f"{summary[outcome]} {outcome}" for outcome in WITHOUT_LEADER if summary[outcome])
-            report["failed"] = True
-            report["msg"] = (
-                f"{counts} of {len(self._results)} partitions have no leader, first {first.topic}-{first.partition}: {first.reason}"
-            )
         if with_diff:
             from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 
-            report["diff"] = election_diff(self._entries, self._results)
+            report["diff"] = election_diff(self._entries, self.results.rows)
         return report

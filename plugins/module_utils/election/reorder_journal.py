@@ -68,7 +68,8 @@ def _entry(line: bytes) -> dict[str, Any]:
     for index, row in enumerate(entry.get("orders", ())):
         original = row["original"]
         if not can_be_partition(row["topic"], row["partition"]):
-            raise ContentError(f"orders[{index}]: {row['topic']} partition {row['partition']} cannot be a partition of Kafka")
+            topic, partition = map(strict_json.shortened, (row["topic"], row["partition"]))
+            raise ContentError(f"orders[{index}]: {topic} partition {partition} cannot be a partition of Kafka")
         if len({*original}) != len(original) or sorted(original) != sorted(row["changed"]):
             raise ContentError(f"orders[{index}]: original and changed are not the same replicas, each once")
     checked: dict[str, Any] = entry

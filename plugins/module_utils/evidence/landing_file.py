@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kafka_task import KafkaTask
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
@@ -46,19 +43,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class EvidenceTask(Protocol):
-    """The parts of a module that collects evidence (`KafkaModule`). Its params have the options of `kafka_replica_log_info`."""
+class EvidenceTask(KafkaTask, Protocol):
+    """The parts of a module that collects evidence. Its params have the options of `kafka_replica_log_info`."""
 
     @property
-    def params(self) -> dict[str, Any]: ...
-    @property
-    def workdir(self) -> Path: ...
-    @property
-    def connection(self) -> Connection: ...
-    @property
     def budget(self) -> Budget: ...
-    @property
-    def ansible(self) -> AnsibleModule: ...
 
 
 def collect_landing_file(module: EvidenceTask, cluster: NativeCluster) -> dict[str, Any]:

@@ -142,7 +142,8 @@ def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
     strict_json.check(results, _RESULTS)
     for row in results["partitions"]:
         if not can_be_partition(row["topic"], row["partition"]):
-            raise ContentError(f"{strict_json.shortened(row['topic'])} partition {row['partition']} cannot be a partition of Kafka")
+            topic, partition = map(strict_json.shortened, (row["topic"], row["partition"]))
+            raise ContentError(f"{topic} partition {partition} cannot be a partition of Kafka")
     return dict(results)
 
 

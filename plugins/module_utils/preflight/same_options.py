@@ -11,6 +11,16 @@ from typing import Any
 PREFIX = "kafka_recovery_"
 
 
+def recorded(fact: str, task_vars: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the options that the clusters of this batch have recorded in a fact, by cluster. Empty outside of the role that records them.
+
+    task_vars  the variables that Ansible passes to an action plugin
+    """
+    variables = task_vars.get("hostvars") or {}
+    options = {cluster: variables[cluster].get(fact) for cluster in task_vars.get("ansible_play_batch") or ()}
+    return {cluster: own for cluster, own in options.items() if own is not None}
+
+
 def difference(wanted: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return which options are not the same for all clusters, and how to run them. None if all are the same.
 

@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kafka_task import KafkaTask
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writable, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
@@ -19,32 +16,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import run
 
 
-class ReadinessTask(Protocol):
-    """The parts of a module that checks readiness (`KafkaModule`). Its params have the options of `kafka_readiness_info`, except `limit`."""
-
-    @property
-    def params(self) -> dict[str, Any]: ...
-    @property
-    def workdir(self) -> Path: ...
-    @property
-    def connection(self) -> Connection: ...
-    @property
-    def check_mode(self) -> bool: ...
-    @property
-    def ansible(self) -> AnsibleModule: ...
-
-
-def make_workdir(module: ReadinessTask) -> None:
+def make_workdir(module: KafkaTask) -> None:
     """Create the workdir and check that it is writable. In check mode only check. FileError if it cannot be created or written."""
     if module.params["workdir"]:
         prove = check_writable if module.check_mode else private_directory
         prove(module.workdir)
 
 
-def check_readiness(module: ReadinessTask, cluster: NativeCluster, limit: int) -> dict[str, Any]:
+def check_readiness(module: KafkaTask, cluster: NativeCluster, limit: int) -> dict[str, Any]:
     """Return `permissions`, `quorum`, `partitions` and `throttles` as `kafka_readiness_info` does.
 
-    limit  how many partitions without a live leader are returned at most, 0 for all
+    module  has the options of `kafka_readiness_info`, except `limit`
+    limit   how many partitions without a live leader are returned at most, 0 for all
     Raises ClusterError if no broker answers, RecoveryError if the cluster has none of the requested partitions.
     """
     params = module.params

@@ -16,6 +16,7 @@ import pytest
 from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartitionsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as clusters
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import partition_client, replica_log_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -37,8 +38,8 @@ PAGES_TO_GIVE_UP = 20  # by a client that goes on for ever
 def test_no_row_about_a_log_takes_more_than_is_counted_for_it() -> None:
     longest = max((name for code in range(-1, core.CODES) if (name := core.error_name(code))), key=len)
     batch = LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST, True, True)
-    assert size_of(core.LogEnd(longest, GREATEST, GREATEST, GREATEST)) <= clusters.LOG_END_BYTES
-    assert size_of(core.FetchedBatch(longest, GREATEST, GREATEST, batch)) <= clusters.BATCH_BYTES
+    assert size_of(core.LogEnd(longest, GREATEST, GREATEST, GREATEST)) <= replica_log_client.LOG_END_BYTES
+    assert size_of(core.FetchedBatch(longest, GREATEST, GREATEST, batch)) <= replica_log_client.BATCH_BYTES
 
 
 class Paging(Cluster):
@@ -90,13 +91,13 @@ def test_a_change_waits_for_some_hanging_brokers_and_not_for_all_of_them() -> No
 
 
 def test_there_are_no_more_partitions_than_a_cluster_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clusters, "PARTITIONS", 9)
+    monkeypatch.setattr(partition_client, "PARTITIONS", 9)
     with pytest.raises(ClusterError, match="more than 9 partitions"):
         Paging(lambda page: ("a", page)).partitions()
 
 
 def test_lists_of_replicas_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clusters, "REPLICA_IDS", 9, raising=False)
+    monkeypatch.setattr(partition_client, "REPLICA_IDS", 9, raising=False)
     with pytest.raises(ClusterError, match="5 partitions have 10 replicas in their lists"):
         Paging(lambda page: ("a", page)).partitions()
 

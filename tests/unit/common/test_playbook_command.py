@@ -16,7 +16,6 @@ from ansible.parsing.splitter import parse_kv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.filter.playbook_command import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
     COLLECTION,
     MOST_NAMED,
@@ -92,11 +91,6 @@ def test_without_a_machine_a_word_that_no_screen_keeps_is_left_to_fill_in(word: 
         "ansible-playbook -i INVENTORY -i /etc/hosts.yml --limit LIMIT -e kafka_recovery_workdir=VALUE -e kafka_recovery_plan_dir=VALUE "
         "streamops.kafka_recovery.plan"
     )
-    assert (
-        FilterModule()
-        .filters()["playbook_command"]("plan", [word], word)
-        .endswith(" -i INVENTORY --limit LIMIT streamops.kafka_recovery.plan")
-    )
 
 
 @pytest.mark.parametrize(("folder", "word"), [("commands", "/a\0b"), ("commands", "/\ud800"), ("it's", "/it's")])
@@ -164,15 +158,10 @@ def test_the_program_is_the_one_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert running_program() == "ansible-playbook"
 
 
-def test_the_filter_makes_the_same_line() -> None:
-    line = FilterModule().filters()["playbook_command"]("plan", ["/etc/hosts.yml"], "east", {"a": "b c"}, "/var/w")
-    assert line.endswith(" -i /etc/hosts.yml --limit east -e kafka_recovery_workdir=/var/w -e '{a: b c}' streamops.kafka_recovery.plan")
-
-
 @pytest.mark.parametrize("odd", ["it's", 'a "b"', "a\\b", "a\nb", "ü", "\ud800"])
 def test_without_a_script_a_word_that_a_screen_changes_is_left_for_the_reader(odd: str) -> None:
-    playbook_command = FilterModule().filters()["playbook_command"]
-    line = playbook_command("apply", [f"/{odd}/hosts.yml", "/etc/hosts.yml"], f"east:{odd}", {"a": odd, "b": "c"}, f"/var/{odd}")
+    playbooks = Playbooks([f"/{odd}/hosts.yml", "/etc/hosts.yml"], Path(f"/var/{odd}"))
+    line = playbooks.line("apply", f"east:{odd}", {"a": odd, "b": "c"})
     words = shlex.split(line)
     assert all(map(is_quotable, words))
     assert words[1:] == [
@@ -196,9 +185,9 @@ def test_what_no_script_can_hold_is_left_for_the_reader(tmp_path: Path) -> None:
         ([], [], "-e kafka_recovery_partitions_file=/w/results/1/east.json "),
     ],
 )
-def test_the_filter_names_partitions_or_the_file_that_does(partitions: list[tuple[str, int]], run_options: list[str], named: str) -> None:
-    rows = [{"topic": topic, "partition": partition, "leader": -1} for topic, partition in partitions]
-    line = FilterModule().filters()["playbook_command"](
-        "plan", ["/hosts"], "east", run_options=run_options, partitions=rows, partitions_file="/w/results/1/east.json"
-    )
+def test_without_a_machine_a_command_names_partitions_or_the_file_that_does(
+    partitions: list[tuple[str, int]], run_options: list[str], named: str
+) -> None:
+    playbooks = Playbooks(["/hosts"], run_options=run_options)
+    line = playbooks.line("plan", "east", None, partitions, "/w/results/1/east.json")
     assert line.endswith(f" -i /hosts --limit east {named}streamops.kafka_recovery.plan")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import REASONS
@@ -31,6 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.out
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import step_lines
 
 PLAN = "/var/lib/kafka-recovery/plans/1/east.json"
 FEW = [("orders", 3), ("orders", 4)]
@@ -157,6 +157,6 @@ def test_a_command_has_a_line_of_its_own() -> None:
         {"partitions": 2, "step": "wait", "command": "ansible-playbook a"},
         {"cluster": "east", "partitions": 1, "step": "look", "command": None},
     ]
-    assert FilterModule().filters()["step_lines"](steps) == [
+    assert step_lines(steps) == [
         "Next, for 2 partitions: wait", "ansible-playbook a", "Next, for 1 partition in cluster east: look",
     ]  # fmt: skip

@@ -23,8 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     check_strategies,
     plan_entries,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.run import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError, load
-from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_designated_election import designated_election
 
 BARE: dict[str, Any] = {"partitions": [{"topic": "orders", "partition": 0, "designatedLeader": 2}]}
 SAFE = ["none", "balanced", "kip966_balanced"]

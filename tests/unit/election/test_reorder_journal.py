@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -155,6 +156,14 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
     path.write_text(path.read_text() + line)
     with pytest.raises(RecoveryError, match=r"line 2: not an entry of a journal \("), Journal(path, "abc"):
         pass
+
+
+def test_a_number_of_thousands_of_digits_is_not_quoted_whole(path: Path) -> None:
+    row = {"topic": "t", "partition": 10**4000, "topic_id": "id", "original": [1, 2], "changed": [2, 1]}
+    path.write_text(json.dumps({"kind": "intent", "id": "1", "cluster_id": "abc", "orders": [row]}) + "\n")
+    with pytest.raises(RecoveryError, match="cannot be a partition of Kafka") as error, Journal(path, "abc"):
+        pytest.fail("opened")
+    assert len(str(error.value)) < len(str(path)) + 300
 
 
 def test_a_symbolic_link_is_refused(path: Path, tmp_path: Path) -> None:

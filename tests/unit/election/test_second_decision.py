@@ -77,7 +77,7 @@ def test_the_branch_that_a_group_has_read_is_elected_once_offsets_can_be_read(tm
     assert "readers" in again["explanation"], "what proves it"
     (warning,) = recovery.warnings
     assert "t-0" in warning and "decided_again" in warning
-    (written,) = (row for row in json.loads(Path(recovery.write_results()).read_text())["partitions"] if row["topic"] == "t")
+    (written,) = (row for row in json.loads(Path(recovery.results.write()).read_text())["partitions"] if row["topic"] == "t")
     assert written["decided_again"] == again
 
 

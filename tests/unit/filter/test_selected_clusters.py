@@ -29,6 +29,19 @@ def test_a_cluster_that_is_left_alone_is_excluded(west: dict[str, Any], patterns
     assert selected_clusters("kafka_clusters", GROUPS, {"east": {}, "west": west}) == patterns
 
 
+@pytest.mark.parametrize(
+    ("west", "patterns"),
+    [
+        ({}, ["kafka_clusters", "!east", "!west"]),
+        ({"wanted": False}, ["kafka_clusters", "!east", "!west"]),
+        ({"wanted": "y"}, ["kafka_clusters", "!east"]),
+        ({"wanted": True, "kafka_recovery_leave_alone": True}, ["kafka_clusters", "!east", "!west"]),
+    ],
+)
+def test_a_play_that_is_wanted_for_some_clusters_has_only_those(west: dict[str, Any], patterns: list[str]) -> None:
+    assert selected_clusters("kafka_clusters", GROUPS, {"east": {"wanted": "no"}, "west": west}, "wanted") == patterns
+
+
 def test_a_group_that_does_not_exist_is_left_to_the_check_of_the_inventory() -> None:
     assert selected_clusters("kafka_clusters", {}, {}) == ["kafka_clusters"]
     assert selected_clusters("kafka_clusters", GROUPS, {}) == ["kafka_clusters"], "a check of the syntax has no variables"
@@ -56,3 +69,4 @@ class Locked(Mapping[str, Any]):
 
 def test_a_cluster_outside_of_the_limit_may_have_a_locked_vault() -> None:
     assert selected_clusters("kafka_clusters", GROUPS, Locked()) == ["kafka_clusters", "!west"]
+    assert selected_clusters("kafka_clusters", GROUPS, Locked(), "wanted") == ["kafka_clusters", "!east", "!west"]

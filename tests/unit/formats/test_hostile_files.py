@@ -133,7 +133,7 @@ def apply(path: Path, content: bytes, workdir: Path) -> None:
         assert controller.written == 0
         return
     work.elect()
-    results = json.loads(Path(work.write_results()).read_text())
+    results = json.loads(Path(work.results.write()).read_text())
     json.dumps(work.report(20, with_diff=True))
     assert all(str(row["reason"]).isprintable() for row in results["partitions"])
     assert_reported(plan, controller)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.same_options import difference
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.same_options import difference, recorded
 
 OPTIONS: dict[str, Any] = {"workdir": "/w", "strategy": "balanced", "spark_conf": {"spark.secret": "hush"}}
 
@@ -38,3 +38,9 @@ def test_no_value_is_shown(other: dict[str, Any], turned: bool) -> None:
 def test_several_options_are_named_in_one_message() -> None:
     text = str(difference({"east": OPTIONS, "west": {**OPTIONS, "strategy": "none", "workdir": "/x"}}))
     assert "kafka_recovery_workdir, kafka_recovery_strategy are not the same" in text
+
+
+def test_clusters_of_the_batch_have_their_recorded_options() -> None:
+    hosts = {"east": {"wanted": OPTIONS}, "west": {}, "later": {"wanted": OPTIONS}}
+    assert recorded("wanted", {"hostvars": hosts, "ansible_play_batch": ["east", "west"]}) == {"east": OPTIONS}
+    assert recorded("wanted", {}) == {}

@@ -12,7 +12,6 @@ import pytest
 from role_plays import ROOT, collection_of, role_play
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PROVING
 
 pytestmark = pytest.mark.slow
 SUMMARY: dict[str, Any] = {"summary": {"elected": 1}, "changed": True}
@@ -33,15 +32,16 @@ def elected(tmp_path: Path, needed: dict[str, Any], **variables: Any) -> str:
     [
         ({}, ALL),
         ({"kafka_recovery_plan_dir": "/reviewed"}, ALL),
-        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, [strategy.value for strategy in PROVING]),
+        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, None),
         ({"kafka_recovery_approved_plan": "/w/merged/1/east.json", "kafka_recovery_allowed_strategies": ALL}, ALL),
         ({"kafka_recovery_allowed_strategies": ["balanced"]}, ["balanced"]),
     ],
     ids=["own", "named", "merged", "merged, and allowed", "limited"],
 )
 def test_a_merged_plan_may_not_choose_aggressive_unless_the_inventory_allows_it(
-    tmp_path: Path, variables: dict[str, Any], allowed: list[str]
+    tmp_path: Path, variables: dict[str, Any], allowed: list[str] | None
 ) -> None:
+    """Without the option (None) the module allows a plan outside of the folder `plans` only the strategies that prove the leader."""
     assert elected(tmp_path, {"allowed_strategies": allowed}, **variables) == ""
 
 
@@ -49,11 +49,11 @@ def test_a_merged_plan_may_not_choose_aggressive_unless_the_inventory_allows_it(
     ("variables", "allowed"),
     [
         ({"kafka_recovery_plan_dir": "/reviewed"}, ["last_written_epoch", "kip1275"]),
-        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, ["last_written_epoch"]),
+        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, None),
     ],
     ids=["named", "merged"],
 )
-def test_a_merged_plan_may_not_choose_the_ranking_kip1275(tmp_path: Path, variables: dict[str, Any], allowed: list[str]) -> None:
+def test_a_merged_plan_may_not_choose_the_ranking_kip1275(tmp_path: Path, variables: dict[str, Any], allowed: list[str] | None) -> None:
     assert elected(tmp_path, {"allowed_rankings": allowed}, **variables) == ""
 
 

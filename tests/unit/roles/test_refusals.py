@@ -71,16 +71,6 @@ def test_an_empty_list_of_lost_brokers_is_not_left_out_of_the_plan(given: Any, e
     assert value(passed, ansible_play_batch=clusters, hostvars=hostvars) == expected
 
 
-def test_clusters_that_want_different_placements_take_two_lines() -> None:
-    wants = [{"workdir": "/w", "run_id": "1", "replication_factor": factor} for factor in (3, 2, 3, 3)]
-    names = ["east", "west", "north", "south"]
-    hostvars = {name: {"kafka_recovery_wanted_redundancy": want} for name, want in zip(names, wants, strict=True)}
-    task = "Check that all clusters have the same plan options"
-    first, second = refusal("restore_redundancy", "plan.yml", task, ansible_play_batch=names, hostvars=hostvars)
-    assert "kafka_recovery_replication_factor is not the same" in first and "workdir" not in first
-    assert "--limit east,north,south," in second
-
-
 @pytest.mark.parametrize(
     ("role", "file", "task", "variable"),
     [

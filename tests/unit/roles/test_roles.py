@@ -17,6 +17,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 
 SHARED = "common"
 SELECTED = "{{ 'kafka_clusters' | streamops.kafka_recovery.selected_clusters(groups, hostvars | default({})) }}"
+# Of the play that moves replicas, after the elections of all batches.
+WANTED = SELECTED.replace("default({}))", "default({}), 'kafka_recovery_redundancy_wanted')")
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 ELECTION_MODULES = {f"streamops.kafka_recovery.kafka_{kind}_election" for kind in ("designated", "leader")}
@@ -24,8 +26,6 @@ ELECTION_MODULES = {f"streamops.kafka_recovery.kafka_{kind}_election" for kind i
 DERIVED = {
     "ansible_pipelining",
     "ansible_python_interpreter",
-    "kafka_recovery_allowed_rankings",
-    "kafka_recovery_allowed_strategies",
     "kafka_recovery_connection",
 }
 
@@ -80,7 +80,7 @@ def test_plays_on_clusters_run_here_and_know_the_connection(playbook: Path) -> N
     plays = [play for play in load(playbook) if play["hosts"] != "localhost"]
     assert plays
     for play in plays:
-        assert play["hosts"] in ("kafka_clusters", SELECTED)
+        assert play["hosts"] in ("kafka_clusters", SELECTED, WANTED)
         assert play["connection"] == "local"
         assert play["gather_facts"] is False
         assert play["module_defaults"] == {"group/streamops.kafka_recovery.kafka": "{{ kafka_recovery_connection }}"}
@@ -89,3 +89,9 @@ def test_plays_on_clusters_run_here_and_know_the_connection(playbook: Path) -> N
 @pytest.mark.parametrize("tasks", sorted((ROOT / "roles").glob("*/tasks/*.yml")), ids=lambda path: f"{path.parts[-3]}-{path.stem}")
 def test_task_files_stay_short(tasks: Path) -> None:
     assert len(tasks.read_text().splitlines()) < 100
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "roles").glob("*/*/*.yml")), ids=lambda path: "-".join(path.parts[-3:]))
+def test_roles_read_options_as_modules_read_them(file: Path) -> None:
+    """Ansible's filter bool reads `y` as false, a module reads it as true. A play without options.yml is not told to write `true`."""
+    assert "| bool" not in file.read_text()

@@ -40,6 +40,7 @@ __all__ = ("CLIENT_IMPORT_ERROR", "READ", "SECOND_READ", "WRITE", "Answers", "Cl
 Answers = dict[Any, list[Any]]
 READ, SECOND_READ, WRITE = "read", "second read", "write"  # purposes of requests, each of which remembers the node that answered last
 OUT_OF_TIME = "no time was left for a request to it; raise duration"
+REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, used for all messages
 TURNS = 5  # nodes that are tried within a deadline: one of so many answers, and more requests would repeat the same work
 CUT_OFF = "it gave no answer within its share of duration"
 

@@ -43,7 +43,7 @@ def rows(*partitions: Situation) -> list[dict[str, Any]]:
 
 
 def results(workdir: Path, cluster: str = "east", run_id: str = RUN, outcome: str = "elected", **changes: Any) -> Path:
-    """A results file as `Recovery.write_results` writes it."""
+    """A results file as `RecoveryResults.write` writes it."""
     decision = {"leader": 2, "designated_leader": 2, "evidence": "prefix", "reason_code": None, "reason": None}
     partitions = [
         {"topic": "orders", "partition": 0, "outcome": outcome, **decision},
