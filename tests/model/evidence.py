@@ -10,7 +10,7 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     DISK_FAILED,
     FENCED,
     UNFENCED,

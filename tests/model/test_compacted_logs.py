@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, SAME
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PREFIX, SAME
 from model import compaction
 from model.answers import BALANCED
 from model.compaction import Keys, cleanings, loses, loses_a_key

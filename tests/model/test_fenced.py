@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.evidence import evidence

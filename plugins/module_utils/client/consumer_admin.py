@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import (
     UNENDED,
     EpochEnd,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, brokers_of, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     COMING_BACK,
     HEALTHY_SNAPSHOT,
     IMPOSSIBLE_ANSWER,

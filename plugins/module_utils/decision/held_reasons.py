@@ -15,7 +15,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Decision,
     Word,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, UNFENCED, ClusterHeader, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    COMING_BACK,
+    UNFENCED,
+    ClusterHeader,
+    Log,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import CANNOT_COMPLETE, end_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about

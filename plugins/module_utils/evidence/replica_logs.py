@@ -13,7 +13,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER, STALE_METADATA
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    DISK_FAILED,
+    NO_ANSWER,
+    STALE_METADATA,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog

@@ -16,7 +16,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import CONSUMER_GROUP
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import outcomes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import RECOVERY

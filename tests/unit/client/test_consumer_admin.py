@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group

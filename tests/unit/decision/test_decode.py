@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     read_brokers,
     read_header,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     IMPOSSIBLE_ANSWER,
     Broker,
     ClusterHeader,

@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     PREFIX,
     ClusterHeader,
     Pair,

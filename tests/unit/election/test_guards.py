@@ -13,7 +13,7 @@ import pytest
 from collected_evidence import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal

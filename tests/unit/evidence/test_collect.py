@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
