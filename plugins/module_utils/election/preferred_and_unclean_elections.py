@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """KIP-460's leader elections, preferred and unclean: hold partitions that must not lose records, elect in batches, and verify the leaders.
 
-`kip460_outcomes.outlook` computes what would change; check mode, diff and the real run all use it.
+`preferred_and_unclean_outcomes.outlook` computes what would change; check mode, diff and the real run all use it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     OUTCOMES,
     UNCLEAN,
     VERDICTS,
