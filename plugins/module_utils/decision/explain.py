@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     starts_text,
     tails_text,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (

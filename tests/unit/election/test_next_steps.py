@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import (
     AGGRESSIVE,
     APPLIED,

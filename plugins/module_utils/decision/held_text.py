@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the operator can do about a held partition, the cheapest step first. Pure."""
+"""Sentences about why a partition is held and what the operator can do, the cheapest step first. Pure."""
 
 from __future__ import annotations
 
