@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     proof_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.returns import elected_by_return, waited_for
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import disk_failed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 
 # The most proofs of one offset that an explanation names.
 MOST_NAMES = 5

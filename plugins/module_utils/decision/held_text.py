@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Log,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import CANNOT_COMPLETE, end_reassignment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import CANNOT_COMPLETE, end_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 
 IF_NAMED = "if kafka_recovery_partitions (or kafka_recovery_partitions_file) names it when the plan is made"

@@ -12,7 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     STORAGE_ERROR,
     Log,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import (
     CANNOT_COMPLETE,
     because,
     elects,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
