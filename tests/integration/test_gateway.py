@@ -19,7 +19,7 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, error_codes, kip1275, topic_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from rig import Damage, KafkaCluster
 from rig.gateway_rules import ELECTION, LOG_INFO, Fault
@@ -46,7 +46,7 @@ def directly(cluster: KafkaCluster, request: Any, broker: int = AHEAD) -> Any:
 
 def topic_id(cluster: KafkaCluster, topic: str) -> str:
     answer = directly(cluster, MetadataRequest[12](topics=[MetadataRequest.MetadataRequestTopic(topic_id=None, name=topic)]))
-    return core.topic_id(answer.topics[0].topic_id)
+    return topic_rows.topic_id(answer.topics[0].topic_id)
 
 
 def log_info(cluster: KafkaCluster, partitions: Mapping[str, Sequence[int]], broker: int = AHEAD, api_key: int = 93) -> kip1275.LogInfoPage:
@@ -69,14 +69,14 @@ def test_every_version_of_api_versions_offers_both_messages_and_what_the_broker_
     for version in range(5):
         requests = [ApiVersionsRequest[version](client_software_name="test", client_software_version="1") for _ in range(3)]
         real = directly(cluster, requests[0])
-        native = {**core.read_versions(real), 93: (0, 0), 43: (0, 3)}
+        native = {**api_versions.read_versions(real), 93: (0, 0), 43: (0, 3)}
         answer = through(cluster, requests[1])
-        assert core.read_versions(answer) == native
+        assert api_versions.read_versions(answer) == native
         if version >= 3:
             told = [(row.name, row.max_version_level) for row in real.finalized_features]
             assert [(row.name, row.max_version_level) for row in answer.finalized_features] == told != []
         with cluster.gateways.told([AHEAD], log_info=False, elections=False):
-            assert core.read_versions(through(cluster, requests[2])) == core.read_versions(real)
+            assert api_versions.read_versions(through(cluster, requests[2])) == api_versions.read_versions(real)
 
 
 def test_answers_to_unknown_versions_and_to_everything_else_are_passed_on_as_they_are(damage: Damage) -> None:
@@ -153,7 +153,7 @@ def test_elections_keep_the_controllers_rules(damage: Damage) -> None:
     for leaders in ([AHEAD], [], [AHEAD, AHEAD, AHEAD], None):
         topics = [kind.TopicPartitions(topic=TOPIC, partitions=[0, 1], designated_leaders=leaders)]
         answer = through(cluster, kind(election_type=kip1275.DESIGNATED, topic_partitions=topics, timeout_ms=10_000), 3)
-        assert core.error_name(answer.error_code) == "INVALID_REQUEST"
+        assert error_codes.error_name(answer.error_code) == "INVALID_REQUEST"
     many = elect(cluster, {("nobody.knows", partition): AHEAD for partition in range(1003)})
     assert [partition for (_topic, partition), error in many.items() if error == "REQUEST_LIMIT_REACHED"] == [1000, 1001, 1002]
     assert cluster.describe(TOPIC) == before

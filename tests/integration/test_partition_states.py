@@ -16,10 +16,10 @@ TOPICS = damaged.of("none")
 # What kafka-python raises for a request that a broker does not offer.
 WITHOUT_PAGES = """
 from kafka import errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 def too_old(*args):
     raise errors.IncompatibleBrokerVersion("DescribeTopicPartitions")
-core.describe_topic_partitions = too_old
+partition_states.describe_topic_partitions = too_old
 """
 OFFLINE = {topic for topic in TOPICS if not topic.startswith("already_online")}
 

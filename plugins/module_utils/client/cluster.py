@@ -57,15 +57,25 @@ if CLIENT_IMPORT_ERROR is None:
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
+        api_versions,
+        broker_nodes,
         configs,
         consumer_groups,
-        core,
+        error_codes,
+        leader_elections,
+        partition_states,
         reassignments,
+        replica_log_fetch,
+    )
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import (
+        EpochEndAnswer,
+        FetchedBatch,
+        LogEnd,
     )
 
     # The most that a row takes: numbers on the wire have at most 64 bits.
-    LOG_END_BYTES = size_of(core.LogEnd(LONGEST_ERROR, GREATEST, GREATEST, GREATEST))
-    BATCH_BYTES = size_of(core.FetchedBatch(LONGEST_ERROR, GREATEST, GREATEST, LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST)))
+    LOG_END_BYTES = size_of(LogEnd(LONGEST_ERROR, GREATEST, GREATEST, GREATEST))
+    BATCH_BYTES = size_of(FetchedBatch(LONGEST_ERROR, GREATEST, GREATEST, LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST)))
 
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
@@ -99,7 +109,7 @@ class Cluster(FollowerClient):
 
     def _opened(self) -> None:
         try:
-            answer = self._ask_any(lambda: core.metadata(()), list(self._named()), 0.0)[1]
+            answer = self._ask_any(lambda: partition_states.metadata(()), list(self._named()), 0.0)[1]
         except errors.KafkaError as error:
             raise ClusterError(connection_diagnosis.explain(self._connection, error)) from error
         self._nodes = self._take_brokers(answer)
@@ -111,15 +121,15 @@ class Cluster(FollowerClient):
 
     def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[brokers.Node]:
         asked = self._current() if nodes is None else nodes
-        alive = self._ask_of(asked, lambda: core.metadata(()))
+        alive = self._ask_of(asked, lambda: partition_states.metadata(()))
         first = self._last_nodes.get(READ)
-        answer = self._ask_of(asked, core.describe_cluster)
+        answer = self._ask_of(asked, broker_nodes.describe_cluster)
         self._lists_fenced = answer.API_VERSION >= 2
         # Other threads see the brokers of before, or all of these: Metadata alone leaves out the fenced ones.
         found = self._read_brokers(alive)
         if self._lists_fenced:
             found = self._read_brokers(answer)
-            alive = core.with_brokers(alive, fenced_with_address(found))
+            alive = broker_nodes.with_brokers(alive, fenced_with_address(found))
         self._manager.cluster.update_metadata(alive)
         self._describer = first if first == self._last_nodes.get(READ) else None
         self._nodes = found
@@ -170,7 +180,7 @@ class Cluster(FollowerClient):
     def _that_answer(self, fenced: Collection[int]) -> set[int]:
         """Return which of these fenced brokers answer a request. One that hangs is asked once."""
         asked = {*fenced} - self._mute
-        answers = self._ask_each({broker: [core.api_versions()] for broker in asked})
+        answers = self._ask_each({broker: [api_versions.api_versions()] for broker in asked})
         found = {broker for broker in asked if answers.get(broker)}
         self._mute |= asked - found
         # A lost broker is expected not to answer.
@@ -266,20 +276,20 @@ class Cluster(FollowerClient):
         try:
             return self._pages(keys, ask)
         except UnsupportedRequestError:
-            node, answer = ask(lambda: core.metadata(None if keys is None else {topic for topic, _partition in keys}))
-            return core.read_metadata(answer, node)
+            node, answer = ask(lambda: partition_states.metadata(None if keys is None else {topic for topic, _partition in keys}))
+            return partition_states.read_metadata(answer, node)
 
     def _pages(self, keys: Collection[TopicPartition] | None, ask: Callable[[Callable[[], Any]], tuple[int, Any]]) -> list[PartitionState]:
         # The broker goes through topics by name: from the first requested partition up to the last one, no further.
         start, stop = (min(keys), max(keys)) if keys else (None, None)
         names = sorted({topic for topic, _partition in keys or ()})
-        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else core.PARTITIONS_PER_PAGE
+        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else partition_states.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
         deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
         ids = 0
         while True:
-            node, page = ask(partial(core.describe_topic_partitions, names, start, limit))
-            states = core.read_topic_partitions(page, node)
+            node, page = ask(partial(partition_states.describe_topic_partitions, names, start, limit))
+            states = partition_states.read_topic_partitions(page, node)
             found += states
             ids += sum(len(state.replicas) + len(state.isr) + len(state.offline_replicas) for state in states)
             ids += sum(len(state.eligible_leader_replicas) + len(state.last_known_elr) for state in states)
@@ -297,8 +307,8 @@ class Cluster(FollowerClient):
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
             # The topic has no partition from there on: one row of it distinguishes a missing partition from a missing topic.
-            node, page = ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1))
-            found += core.read_topic_partitions(page, node)
+            node, page = ask(lambda: partition_states.describe_topic_partitions([min(keys)[0]], None, 1))
+            found += partition_states.read_topic_partitions(page, node)
         return found
 
     def _check_page(
@@ -329,7 +339,7 @@ class Cluster(FollowerClient):
     def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
         answer = self._ask(lambda: reassignments.list_reassignments(self._timeout_ms))
-        refused = core.error_name(answer.error_code)
+        refused = error_codes.error_name(answer.error_code)
         if refused:
             raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster", refused)
         return reassignments.read_reassignments(answer)
@@ -345,40 +355,43 @@ class Cluster(FollowerClient):
         return topic_configs.merge((configs.read_topics(self._ask(make)) for make in requests), topics)
 
     def feature_level(self, feature: str) -> int | None:
-        """Return the finalized level of a feature; see `core.read_feature_level`."""
-        return core.read_feature_level(self._ask(core.api_versions), feature)
+        """Return the finalized level of a feature; see `api_versions.read_feature_level`."""
+        return api_versions.read_feature_level(self._ask(api_versions.api_versions), feature)
 
     # --- logs of replicas ----------------------------------------------------------------------------------------
 
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
         """Return log end offset and leader epoch of each broker's replicas. Brokers and partitions without an answer are absent."""
-        return self._offsets(work, core.DEBUGGING_REPLICA)
+        return self._offsets(work, replica_log_fetch.DEBUGGING_REPLICA)
 
-    def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+    def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
         """Return the high watermarks of the partitions that each broker leads, in the form of `log_ends`."""
-        return self._offsets(work, core.CONSUMER)
+        return self._offsets(work, replica_log_fetch.CONSUMER)
 
-    def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        requests = {node: [core.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
+    def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, LogEnd]]:
+        requests = {
+            node: [replica_log_fetch.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)]
+            for node, keys in work.items()
+        }
         wanted = keys_of(work.values())
-        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_log_ends(answer)), row_bytes=LOG_END_BYTES)
+        answers = self._ask_each(requests, lambda answer: only(wanted, replica_log_fetch.read_log_ends(answer)), row_bytes=LOG_END_BYTES)
         found = {node: _merged(rows) for node, rows in answers.items()}
         return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
 
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
-    ) -> dict[int, dict[TopicPartition, core.FetchedBatch]]:
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
         """Return the batch that contains (or follows) an offset in the log of each broker's replica, with high watermark and log start.
 
         Brokers and partitions without an answer are absent. After an empty answer the request is repeated with more room. `retry_empty`
         false: not so, because the offset is the log end.
         """
-        found: dict[int, dict[TopicPartition, core.FetchedBatch]] = {node: {} for node in work}
+        found: dict[int, dict[TopicPartition, FetchedBatch]] = {node: {} for node in work}
         left = {node: dict(offsets) for node, offsets in work.items()}
         wanted = keys_of(work.values())
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
             requests = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
-            answered = self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer)), row_bytes=BATCH_BYTES)
+            answered = self._ask_each(requests, lambda answer: only(wanted, replica_log_fetch.read_batches(answer)), row_bytes=BATCH_BYTES)
             for node, answers in answered.items():
                 found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
             left = {
@@ -387,18 +400,18 @@ class Cluster(FollowerClient):
             }
         return found
 
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, core.EpochEndAnswer]]:
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEndAnswer]]:
         """Return where the requested leader epoch, or the greatest one below it, ends in the log of each broker's replica (KIP-320).
 
         Brokers and partitions without an answer are absent.
         """
         size = FETCH_ROUNDS[0][0]
         requests = {
-            node: [core.fetch_epoch_ends({key: epochs[key] for key in chunk}, size) for chunk in chunks(epochs, REQUEST_LIMIT)]
+            node: [replica_log_fetch.fetch_epoch_ends({key: epochs[key] for key in chunk}, size) for chunk in chunks(epochs, REQUEST_LIMIT)]
             for node, epochs in work.items()
         }
         wanted = keys_of(work.values())
-        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_epoch_ends(answer)))
+        answers = self._ask_each(requests, lambda answer: only(wanted, replica_log_fetch.read_epoch_ends(answer)))
         return {node: {key: end for key, end in _merged(rows).items() if key in work[node]} for node, rows in answers.items()}
 
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[consumer_groups.Committed]:
@@ -436,7 +449,7 @@ class Cluster(FollowerClient):
     def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
         """Return the state of a topic's first PARTITIONS_PER_PAGE partitions; empty if the topic does not exist."""
         # A range: the partitions in it that exist come back in one page.
-        states = self.partitions({(topic, 0), (topic, core.PARTITIONS_PER_PAGE - 1)})
+        states = self.partitions({(topic, 0), (topic, partition_states.PARTITIONS_PER_PAGE - 1)})
         return {key: state for key, state in states.items() if key[0] == topic}
 
     # --- changes -------------------------------------------------------------------------------------------------
@@ -450,7 +463,7 @@ class Cluster(FollowerClient):
             lambda: reassignments.reassign(orders, self._timeout_ms, allow_replication_factor_change=False), orders, self.in_doubt
         ) as make:
             answer = self._send_write(make)
-        refused = core.refusal(answer.error_code, answer.error_message)
+        refused = error_codes.refusal(answer.error_code, answer.error_message)
         answers = reassignments.read_refusals(answer)
         if refused:
             answers = dict.fromkeys(orders, refused)
@@ -462,16 +475,18 @@ class Cluster(FollowerClient):
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders (KIP-460): `preferred` or `unclean`. Return Kafka's refusal (None: elected) by partition."""
-        with unanswered_requests.noted(lambda: core.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
+        with unanswered_requests.noted(
+            lambda: leader_elections.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt
+        ) as make:
             answer = self._send_write(make)
-        refused = core.refusal(answer.error_code, None)
+        refused = error_codes.refusal(answer.error_code, None)
         return unanswered_requests.note_timeouts(
-            dict.fromkeys(keys, refused) if refused else core.read_election(answer), self.elections_in_doubt
+            dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer), self.elections_in_doubt
         )
 
 
 def _fetches(offsets: Mapping[TopicPartition, int], size: int, per_request: int) -> Iterator[Any]:
-    return (core.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
+    return (replica_log_fetch.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
 
 
 def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:

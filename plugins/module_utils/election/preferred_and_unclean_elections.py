@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
@@ -225,7 +225,7 @@ def _error(refused: Refusal | None) -> str | None:
 
 def _may_pass(error: str | None) -> bool:
     """Return whether another attempt may succeed: the cluster gave no verdict, and Kafka's clients would try again."""
-    return error is None or (error not in VERDICTS and core.is_retriable(error))
+    return error is None or (error not in VERDICTS and error_codes.is_retriable(error))
 
 
 def _line(result: ElectionResult, leader: int | None) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, replica_log_fetch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -78,13 +78,13 @@ def keys(count: int) -> list[TopicPartition]:
 
 def test_every_replica_is_told_with_its_brokers_epoch(cluster: Callable[..., Cluster]) -> None:
     assert cluster(_1=whole).log_ends({1: keys(2)}) == {
-        1: {("t", 0): core.LogEnd(None, 100, 4, EPOCH), ("t", 1): core.LogEnd(None, 101, 4, EPOCH)}
+        1: {("t", 0): replica_log_fetch.LogEnd(None, 100, 4, EPOCH), ("t", 1): replica_log_fetch.LogEnd(None, 101, 4, EPOCH)}
     }
 
 
 def test_brokers_get_no_request_about_a_topic_that_none_of_them_has_described(cluster: Callable[..., Cluster]) -> None:
     found = cluster(_1=whole, _2=whole).log_ends({1: [("deleted", 0), ("t", 0)], 2: [("deleted", 1)]})
-    assert found == {1: {("t", 0): core.LogEnd(None, 100, 4, EPOCH)}, 2: {}}
+    assert found == {1: {("t", 0): replica_log_fetch.LogEnd(None, 100, 4, EPOCH)}, 2: {}}
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 3000])

@@ -18,7 +18,7 @@ from elected_entries import ENTRIES, entry
 from fake_controller import Controller, Killed
 from full_disk import no_room
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders

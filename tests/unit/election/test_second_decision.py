@@ -17,7 +17,7 @@ from fake_controller import Controller, Killed
 from offline_group_offsets import OFFSETS, Committing, outcomes, planned_without_offsets
 from partition_situations import FENCED, Log, Situation, broker_rows, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide

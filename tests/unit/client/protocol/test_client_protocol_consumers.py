@@ -10,7 +10,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderE
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 from kafka.record.memory_records import MemoryRecords
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumers, core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumers, error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumers import CanaryResult
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import read_batch
@@ -66,4 +66,4 @@ def test_canaries_come_back_with_offsets_or_errors() -> None:
     told = [topic.PartitionProduceResponse(index=number, error_code=error, base_offset=7) for number, error in ((0, 0), (1, 19))]
     answer = ProduceResponse(responses=[topic(name="t", partition_responses=told)], throttle_time_ms=0)
     again = ProduceResponse.decode(bytes(answer.encode(version=9)), version=9)
-    assert consumers.read_canaries(again) == {("t", 0): CanaryResult(None, 7), ("t", 1): CanaryResult(core.error_name(19), 7)}
+    assert consumers.read_canaries(again) == {("t", 0): CanaryResult(None, 7), ("t", 1): CanaryResult(error_codes.error_name(19), 7)}

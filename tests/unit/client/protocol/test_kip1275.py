@@ -21,7 +21,7 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 from kafka.protocol.parser import KafkaProtocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, topic_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275 import (
     LogInfoPage,
     MessageError,
@@ -204,7 +204,7 @@ numbers = st.integers(0, 2**31 - 1)
 @given(st.dictionaries(topic_ids, st.lists(int32s, max_size=300), max_size=4))
 def test_every_request_for_log_info_comes_back(partitions: dict[str, list[int]]) -> None:
     again = LogInfoRequest.decode(bytes(kip1275.get_replica_log_info(partitions, 93).encode(version=0)), version=0)
-    assert {core.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions} == partitions
+    assert {topic_rows.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions} == partitions
 
 
 infos = st.tuples(int16s.filter(lambda code: code != 0), int64s, int32s) | st.tuples(st.just(0), st.integers(0, 2**63 - 1), int32s)
