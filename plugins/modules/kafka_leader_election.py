@@ -24,8 +24,9 @@ description:
 options:
   election_type:
     description:
-      - V(preferred) is for partitions without a leader, or with another one than the first of their replica list.
-      - V(unclean) is only for partitions without a leader. O(max_partitions), O(max_offline_brokers) and O(lost_brokers) limit these elections alone.
+      - V(preferred) is for partitions without a leader, or with another one than the first of their replica list. By default all of them are elected.
+      - V(unclean) is only for partitions without a leader, by default for all of them. O(max_partitions), O(max_offline_brokers) and O(lost_brokers)
+        limit these elections alone.
     type: str
     choices: [preferred, unclean]
     required: true
