@@ -43,7 +43,7 @@ def test_a_recovery_is_reported_with_its_own_counts_and_times_twice_the_same(eas
         assert (own["outcome"], own["leader"], own["evidence"]) == (row["outcome"], row["leader"], row["evidence"])
         if row["outcome"] == "held":
             held = plan[row["topic"], row["partition"]]
-            assert (own["word"], own["detail"]) == (held["reason_code"], held["explanation"])
+            assert (own["reason_code"], own["detail"]) == (held["reason_code"], held["explanation"])
             assert own["lower_bound"] == held["loss"]["lower_bound"] and "--limit east" in own["command"]
     page = Path(result["html_path"]).read_text()
     assert "4 of 8 partitions still have no leader; 4 were elected." in page
