@@ -247,7 +247,7 @@ def post(port: int, body: bytes, headers: Mapping[str, str]) -> int:
         return error.code
 
 
-def test_a_watch_outlives_every_broker_that_it_was_told_of(west: Operator) -> None:
+def test_a_watch_outlives_every_bootstrap_server(west: Operator) -> None:
     cluster, topic = west.cluster, "everywhere"
     cluster.create_topics([NewTopic(topic, [[2, 3]])])
     first, *others = cluster.bootstrap_servers.split(",")

@@ -75,7 +75,9 @@ def check_forgeries(east: Operator, forge: Forge, key: Path, repository: dict[st
     assert "recoveries/r3/results/east.json" not in forge.names(), "it was not applied"
 
 
-def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:
+def test_a_recovery_is_proposed_merged_with_a_signature_and_applied_once_and_its_results_are_committed(
+    east: Operator, forge: Forge
+) -> None:
     named = [{"topic": "gitops", "partition": partition} for _, partition in east.keys(["gitops"])]
     before, log = east.states("gitops"), RequestLog(east.cluster)
     key, planners = plan_key(east.workdir)

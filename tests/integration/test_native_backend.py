@@ -240,7 +240,7 @@ def test_a_plan_is_applied_with_the_backend_that_made_it(damage: Damage, planned
     assert damage.cluster.gateways.served() == []
 
 
-def test_a_broker_that_has_registered_anew_makes_the_plan_stale(damage: Damage, planned: Callable[[str], Operator]) -> None:
+def test_a_broker_that_has_registered_again_makes_the_plan_stale(damage: Damage, planned: Callable[[str], Operator]) -> None:
     somebody, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
     with gateways.told([BEHIND], broker_epoch=gateways.broker_epoch(BEHIND) + 1000):

@@ -11,7 +11,7 @@ from rig import Damage, KafkaCluster, Roles
 from rig.fleet import host_vars
 
 
-def test_the_other_cluster_is_recovered_and_the_exit_code_tells(west: Operator) -> None:
+def test_the_other_cluster_is_recovered_and_the_exit_code_is_not_0(west: Operator) -> None:
     damage = Damage(west.cluster, Roles(returning=None))
     damage.add("lagging", 4, "survived")
     damage.inflict()

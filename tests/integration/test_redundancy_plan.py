@@ -92,7 +92,7 @@ def measured(before: Lists, new: Lists, sizes: Mapping[TopicPartition, int]) -> 
     )
 
 
-def test_the_layout_tells_what_the_cluster_is(hurt: KafkaCluster, layout: list[dict[str, Any]]) -> None:
+def test_the_layout_describes_the_cluster(hurt: KafkaCluster, layout: list[dict[str, Any]]) -> None:
     brokers = {row["broker_id"]: row for row in layout if row["kind"] == "broker"}
     assert {one: row["rack"] for one, row in brokers.items() if one != LOST} == {one: RACKS[one] for one in LIVE}
     assert {one for one, row in brokers.items() if row["broker_state"] == "unfenced"} == set(LIVE)

@@ -191,7 +191,7 @@ def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fo
     assert log.written() == {}
 
 
-def test_a_plan_of_named_partitions_takes_their_topic_alone_and_what_would_help_is_told(fortress: Fortress, operator: Operator) -> None:
+def test_a_plan_of_named_partitions_needs_their_topic_alone_and_lists_useful_permissions(fortress: Fortress, operator: Operator) -> None:
     fortress.grant([DESCRIBE, Acl("READ", "TOPIC", "invoices")])
     hidden = operator.play("plan", "1")
     assert hidden.returncode != 0, hidden

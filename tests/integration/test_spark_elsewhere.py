@@ -89,7 +89,7 @@ def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str,
     assert len(list((workdir / "plans" / RUN).glob("*.json"))) == 2
 
 
-def test_a_server_that_cannot_see_the_workdir_is_told(workdir: Path, spark_remote: str) -> None:
+def test_a_server_that_cannot_see_the_workdir_is_an_error(workdir: Path, spark_remote: str) -> None:
     """As from another host: the landing files are gone from where Spark looks for them once the module has checked them."""
     landing = workdir / "landing" / RUN
     before = f"""
@@ -129,7 +129,7 @@ def something_else() -> Iterator[int]:
             speaker.join()
 
 
-def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(workdir: Path, spark_remote: str) -> None:
+def test_a_server_with_another_protocol_or_token_is_an_error(workdir: Path, spark_remote: str) -> None:
     quick = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import connect_client\nconnect_client.CONNECT_SECONDS = 1.0"
     with something_else() as port:
         said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_remote=f"sc://localhost:{port}"), before=quick))
@@ -142,7 +142,7 @@ def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(work
     assert planned(workdir, spark_remote=by_address) == planned(workdir, spark_remote=spark_remote)
 
 
-def test_workers_without_the_right_python_are_told(workdir: Path) -> None:
+def test_workers_without_the_right_python_are_an_error(workdir: Path) -> None:
     """As workers on another host: the module believes that it is run by another Python."""
     modules = workdir / "modules"
     modules.mkdir()
@@ -160,7 +160,7 @@ def test_workers_without_the_right_python_are_told(workdir: Path) -> None:
     assert not list((workdir / "plans" / RUN).iterdir())
 
 
-def test_no_room_for_sparks_own_files_is_told(workdir: Path) -> None:
+def test_no_room_for_sparks_own_files_is_an_error(workdir: Path) -> None:
     (workdir / "file").touch()
     nowhere = {"spark.local.dir": str(workdir / "file" / "below")}
     said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_conf=nowhere)))

@@ -73,7 +73,7 @@ def test_asking_gathering_and_planning_write_nothing(east: Operator) -> None:
     assert east.states("quiet") == before
 
 
-def test_partitions_with_a_live_leader_are_left_alone_whoever_is_designated(prepared: Callable[[str], Operator]) -> None:
+def test_partitions_with_a_live_leader_stay_unchanged_whichever_broker_is_designated(prepared: Callable[[str], Operator]) -> None:
     operator = prepared("online")
     operator.apply("1")
     before, log = operator.states("online"), RequestLog(operator.cluster)

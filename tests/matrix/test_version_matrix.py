@@ -72,7 +72,7 @@ def test_a_clean_leader_that_was_waited_for_loses_nothing(course: Course) -> Non
     assert course.kept[RETURNING].kept == PARTITIONS * UNREAD
 
 
-def test_a_lost_broker_that_is_back_leads_what_nobody_else_held(course: Course) -> None:
+def test_a_lost_broker_that_is_back_leads_what_no_other_broker_held(course: Course) -> None:
     assert {course.healed[key].leader for key in course.of(DEAD)} == {LOST}
     assert course.kept_healed[DEAD].lost == 0
 

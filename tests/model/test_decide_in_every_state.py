@@ -95,12 +95,12 @@ def test_that_holds_whatever_else_happens(variant: str) -> None:
 
 
 @pytest.mark.parametrize("rule", [log_end_offset, last_written_epoch])
-def test_the_comparison_tells_rules_apart(searches: list[Search], rule: Rule) -> None:
+def test_the_comparison_distinguishes_rules(searches: list[Search], rule: Rule) -> None:
     assert all(disagreements(search.by_logs.values(), rule) for search in searches)
 
 
 @pytest.mark.parametrize("rule", [ours, isr_history_trusting_disks, last_to_leave])
-def test_the_comparison_of_histories_tells_rules_apart(ways: list[Answer], rule: Rule) -> None:
+def test_the_comparison_of_histories_distinguishes_rules(ways: list[Answer], rule: Rule) -> None:
     assert disagreements(ways, rule)
 
 

@@ -121,7 +121,7 @@ def test_configs_of_topics_take_a_bounded_part_of_the_memory(monkeypatch: pytest
         Told().topic_configs_of(topics, ["x" * 1000])
 
 
-def test_each_broker_is_told_by_itself_and_any_broker_of_topics() -> None:
+def test_configs_of_a_broker_go_to_that_broker_and_those_of_topics_to_any() -> None:
     cluster = Told(gone=UNKNOWN)
     topics = [ConfigOperation(Resource(TOPIC, name), "list", APPEND, "0:1") for name in ("t", "gone")]
     told = cluster.alter_configs([rate(1), *topics, rate(2), ConfigOperation(Resource(BROKER, "1"), "other", DELETE)])
@@ -140,7 +140,7 @@ def test_brokers_that_are_silent_or_fenced_are_absent() -> None:
     assert cluster.asked == [(1, ["1"])], "nobody else passes it on"
 
 
-def test_many_topics_are_told_in_requests_that_the_controller_can_write_at_once() -> None:
+def test_changes_of_many_topics_are_split_into_requests_that_the_controller_can_write_at_once() -> None:
     cluster = Told()
     changes = [ConfigOperation(Resource(TOPIC, f"t{number}"), "list", APPEND, "0:1") for number in range(2 * TOPICS_PER_CHANGE + 1)]
     assert len(cluster.alter_configs(changes)) == len(changes)
@@ -170,7 +170,7 @@ class Active:
         return answered(request, {})
 
 
-def test_the_active_controller_is_told_in_place_of_brokers_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_active_controller_gets_the_configs_of_brokers_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_admin, "Controllers", Active)
     monkeypatch.setattr(Active, "told", [])
     told = Told("localhost:2").alter_configs([rate(1), rate(3), rate(4)])

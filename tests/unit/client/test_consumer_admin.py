@@ -237,14 +237,14 @@ def test_what_is_not_answered_or_refused_is_said_of_that_partition_alone(cluster
     assert found[TWO].log_end_offset is None
 
 
-def test_what_groups_of_all_coordinators_committed_is_told(cluster: Brokers) -> None:
+def test_offsets_that_groups_of_all_coordinators_committed_are_returned(cluster: Brokers) -> None:
     found = cluster.group_offsets({ONE})
     assert found.offsets == [("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)]
     assert found.groups == {"of 1": Group("Stable", "classic"), "of 2": Group("Stable", "classic")}
     assert found.blind == []
 
 
-def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_are_not_listed_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
@@ -259,7 +259,7 @@ def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monke
     ]
 
 
-def test_groups_that_are_not_told_may_prove_more_of_offline_partitions(cluster: Brokers) -> None:
+def test_groups_that_are_not_listed_may_prove_more_of_offline_partitions(cluster: Brokers) -> None:
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
@@ -387,20 +387,20 @@ def test_one_that_ends_or_begins_while_we_look_does_not_hang(cluster: Brokers) -
     assert transacting(cluster, {}, {ONE: OPEN_NOW}) == []
 
 
-def test_records_of_an_open_transaction_that_the_log_does_not_have_are_told(cluster: Brokers) -> None:
+def test_missing_records_of_an_open_transaction_are_reported(cluster: Brokers) -> None:
     cluster.transactions = {1: [ONGOING]}
     assert transacting(cluster, {}) == [(ONE, analysis.RECORDS_LOST)]
     assert transacting(cluster, {}, {ONE: OPEN_NOW}) == [(ONE, analysis.OPEN)], "its first record came a moment later"
 
 
-def test_coordinators_that_do_not_tell_keep_everything_in_doubt(cluster: Brokers) -> None:
+def test_coordinators_that_do_not_answer_leave_all_transactions_in_doubt(cluster: Brokers) -> None:
     cluster.leaderless = {("__transaction_state", 0)}
     assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
     cluster.leaderless, cluster.listing_error = set(), LOADING
     assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
 
 
-def test_leaders_that_do_not_tell_of_producers_are_named(cluster: Brokers) -> None:
+def test_leaders_that_do_not_describe_producers_are_named(cluster: Brokers) -> None:
     cluster.silent, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
     found = cluster.active_transactions({ONE: 1, TWO: 2})
     assert found.unanswered == {ONE: "NOT_LEADER_OR_FOLLOWER", TWO: NO_ANSWER}

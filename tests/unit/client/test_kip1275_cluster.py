@@ -76,7 +76,7 @@ def keys(count: int) -> list[TopicPartition]:
     return [("t", partition) for partition in range(count)]
 
 
-def test_every_replica_is_told_with_its_brokers_epoch(cluster: Callable[..., Cluster]) -> None:
+def test_every_replica_has_the_epoch_of_its_broker(cluster: Callable[..., Cluster]) -> None:
     assert cluster(_1=whole).log_ends({1: keys(2)}) == {
         1: {("t", 0): replica_log_fetch.LogEnd(None, 100, 4, EPOCH), ("t", 1): replica_log_fetch.LogEnd(None, 101, 4, EPOCH)}
     }
@@ -151,7 +151,7 @@ def test_an_answer_that_is_none_stops_everything(cluster: Callable[..., Cluster]
     assert "get_replica_log_info_api_key" in str(error.value)
 
 
-def test_a_broker_that_was_unreadable_is_told_from_one_that_fell_silent(cluster: Callable[..., Cluster]) -> None:
+def test_an_unreadable_broker_is_distinguished_from_a_silent_one(cluster: Callable[..., Cluster]) -> None:
     one = cluster(_1=whole)
     one.failures[1] = kip1275.MessageError("12 bytes are no GetReplicaLogInfoResponse v0")
     with pytest.raises(ClusterError, match="its answer cannot be read: 12 bytes are no GetReplicaLogInfoResponse v0"):

@@ -95,5 +95,5 @@ def test_operations_of_later_releases_are_no_obstacle() -> None:
     assert operations({8, 30}) == {"DESCRIBE"}
 
 
-def test_a_broker_that_does_not_tell_is_no_broker_that_forbids() -> None:
+def test_a_broker_that_does_not_report_permissions_does_not_deny_them() -> None:
     assert operations(None) is None

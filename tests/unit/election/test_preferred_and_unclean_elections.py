@@ -140,7 +140,7 @@ def test_an_election_that_timed_out_on_its_way_to_the_controller_may_be_made() -
     assert unclean(Slow()) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
 
 
-def test_what_kafka_calls_elected_and_nobody_sees_fails() -> None:
+def test_an_election_that_kafka_confirms_and_no_broker_shows_fails() -> None:
     cluster = Elections({("t", 0): None, ("t", 1): None})
     assert unclean(cluster, duration=0.0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
 
@@ -207,7 +207,7 @@ def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
     assert cluster.asked == []
 
 
-def test_all_that_a_preferred_election_is_for_are_those_that_another_broker_leads_or_nobody() -> None:
+def test_a_preferred_election_is_for_partitions_with_another_leader_or_none() -> None:
     cluster = Elections()
     assert list(LeaderElection(cluster, PREFERRED, None).results) == OFFLINE
     cluster.states[ONLINE] = replace(cluster.states[ONLINE], leader=1)

@@ -167,7 +167,7 @@ def test_a_history_that_does_not_end_as_the_brokers_say_is_doubted() -> None:
     assert replay(START)["doubt"] == "the metadata log does not have this partition"
 
 
-def test_collecting_tells_what_it_cost_and_why_it_ended() -> None:
+def test_the_result_of_reading_has_its_cost_and_why_it_ended() -> None:
     log = [batch(0, START), batch(2, STORY)]
     rows, cost = isr_history.read_isr_history(Active(log, end=7), [STATE], [2, 3], 60)
     assert (rows[0]["doubt"], isrs(rows[0])[0]) == (None, [1, 2, 3])

@@ -106,7 +106,7 @@ def test_low_timeouts_are_named_with_their_nodes_and_unknown_ones_with_the_reaso
     ]
 
 
-def test_a_voter_that_is_a_broker_tells_its_timeouts_as_a_broker() -> None:
+def test_a_voter_that_is_a_broker_reports_its_timeouts_as_a_broker() -> None:
     told = assess(quorum_of(replica(1), replica(2)), around(brokers={1: {FETCH: 100}, 2: dict(DEFAULT_TIMEOUTS)}))
     assert [line for line in told["unknown"] if "timeout" in line] == [] and f"{FETCH} is 100 on 1" in told["risks"][0]
 

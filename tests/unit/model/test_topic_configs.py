@@ -35,7 +35,7 @@ def test_values_are_read_or_not_known(values: dict[str, str | None], config: Top
     assert parse(values) == config
 
 
-def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
+def test_a_refusal_is_reported_and_a_deleted_topic_is_not_one() -> None:
     configs = merge(
         [TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"}), TopicConfigs({}, {"d": DENIED, "c": DENIED})],
         {"a", "b", "c", "d"},
@@ -47,7 +47,7 @@ def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
         configs.require_complete()
 
 
-def test_where_nothing_was_refused_nothing_is_told() -> None:
+def test_without_a_refusal_there_is_no_report() -> None:
     configs = merge([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})], ["a", "b"])
     assert configs.problem() is None
     assert configs.require_complete() is configs

@@ -62,7 +62,7 @@ def test_groups_that_were_not_asked_about_and_doubled_rows_are_dropped() -> None
     assert consumer_groups.Reader({("t", 0)}, ["asked"])(answer) == [("asked", ("t", 0), 5, 4)]
 
 
-def test_groups_are_told_with_what_the_broker_knows() -> None:
+def test_groups_are_returned_with_what_the_broker_knows() -> None:
     kind = ListGroupsResponse.ListedGroup
     for version, known in ((5, Group("Stable", "classic")), (4, Group("Stable", "")), (3, Group())):
         listed = [kind(group_id="billing", protocol_type="consumer", group_state="Stable", group_type="classic")]
@@ -71,7 +71,7 @@ def test_groups_are_told_with_what_the_broker_knows() -> None:
         assert consumer_groups.read_groups(again) == (None, {"billing": known})
 
 
-def test_groups_whose_offsets_are_not_told_are_named() -> None:
+def test_groups_whose_offsets_are_refused_are_named() -> None:
     group = OffsetFetchResponse.OffsetFetchResponseGroup
     topic = group.OffsetFetchResponseTopics
 

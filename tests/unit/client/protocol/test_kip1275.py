@@ -322,7 +322,7 @@ def test_numbers_that_mean_nothing_are_refused(answer: Any, said: str) -> None:
         kip1275.read_replica_log_info(answer)
 
 
-def test_a_partition_that_is_told_twice_is_refused_and_a_topic_that_is_not() -> None:
+def test_a_repeated_partition_is_refused_and_a_repeated_topic_is_not() -> None:
     answer = log_info({TOPIC_ID: {0: (0, 5, 3)}})
     answer.topic_partition_log_info_list += log_info({TOPIC_ID: {1: (0, 6, 3)}}).topic_partition_log_info_list
     assert len(kip1275.read_replica_log_info(answer).rows) == 2
@@ -358,7 +358,7 @@ def test_one_process_speaks_every_version_and_key_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0", b"\0" + ELECT_RESPONSE, b"\0" + LOG_INFO_RESPONSE[:-3], LOG_INFO_RESPONSE])
-def test_kafka_python_hands_the_refusal_to_whoever_waits(answer: bytes) -> None:
+def test_kafka_python_hands_the_refusal_to_the_caller(answer: bytes) -> None:
     """Its connections close themselves over a KafkaProtocolError alone; after any other the caller would wait for its time limit."""
     with pytest.raises(MessageError) as caught:
         exchange(kip1275.get_replica_log_info({TOPIC_ID: [0]}, 93), 0, answer)
