@@ -142,7 +142,7 @@ def test_links_to_nowhere_fail_the_build(small: Path) -> None:
 
 
 def test_links_of_pages_are_followed(tmp_path: Path) -> None:
-    """Whoever wrote the HTML."""
+    """Which tool wrote the HTML."""
     links = ["b.html#here", "#top", "b.html", "https://example.com/x#y", "mailto:a@example.com", "picture.png"]
     wrong = {
         "c.html": "no such file",

@@ -40,7 +40,7 @@ LAGGING = (
     *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline",
 )  # fmt: skip
 FORKED = ("proven", "kip.held")
-# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one that nobody can be elected for.
+# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one without an electable replica.
 ELECTIONS, NOBODY = "elections", "elections.nobody"
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
 NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"

@@ -20,7 +20,7 @@ from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, TopicPartit
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import FORCE, order
 
-# Nobody elects anything in these.
+# No run elects anything in these.
 TOPICS = damaged.of("none")
 NEXT = re.compile(r'^\s*"?Next, for (\d+) partitions?(?: in cluster \w+)?: .*')
 

@@ -171,7 +171,7 @@ def test_nothing_is_left_however_a_game_ends(end: str, tmp_path: Path) -> None:
 
 
 def hears_ctrl_c() -> None:
-    """What a shell starts in the background ignores SIGINT, and so does all that it starts. Nobody plays there."""
+    """What a shell starts in the background ignores SIGINT, and so does all that it starts. No player plays there."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -125,7 +125,7 @@ def story(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
 
     cluster.start_node(2)
     cluster.wait_unfenced([2])
-    cluster.wait_for_partitions(["two"], lambda found: found.leader >= 0, "led by somebody")
+    cluster.wait_for_partitions(["two"], lambda found: found.leader >= 0, "led by some replica")
     end = {found.topic: found for found in cluster.describe(*TOPICS)}
     cluster.wait_for_partitions(["one"], lambda found: len(found.isr) == 3, "replicated again")
     late = by_partition(west.apply("1", "5", controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))["results"])
@@ -293,7 +293,7 @@ def test_without_the_feature_the_isr_keeps_its_last_member_and_pages_are_as_smal
 
         cluster.start_node(1)
         cluster.wait_unfenced([1])
-        cluster.wait_for_partitions(["last"], lambda found: found.leader >= 0, "led by somebody")
+        cluster.wait_for_partitions(["last"], lambda found: found.leader >= 0, "led by some replica")
         (result,) = operator.apply("1")["results"]
         assert (result["outcome"], result["leader"], result["reason_code"]) == ("already_online", 1, "elected_from_isr")
 

@@ -31,7 +31,7 @@ Replicas = Mapping[TopicPartition, Sequence[int]]
 
 @pytest.fixture
 def operator(west: Operator) -> Iterator[Operator]:
-    """Somebody who works on a cluster without any throttle."""
+    """An operator who works on a cluster without any throttle."""
     clear(west.cluster)
     yield west
     west.cluster.heal()
@@ -237,7 +237,7 @@ def test_a_broker_that_dies_fails_its_moves_lets_others_pass_and_leaves_no_throt
     assert "broker 3 is fenced: start it, or name another one" in result["msg"]
     assert replicas(operator, "orders") == {("orders", 0): [1, 2], ("orders", 1): [2]}
     operator.cluster.heal()
-    # Nobody can tell a dead broker anything but the controllers: the next run does, now that it lives.
+    # Only the controllers change configs of a dead broker: the next run does, now that it lives.
     operator.ask("kafka_replication_throttle", cluster=operator.name, workdir=str(operator.workdir), state="absent")
     wait_for_throttles(operator.cluster)
 

@@ -24,7 +24,7 @@ from integration.support import Answer, failure, run_module
 from unit.partition_situations import RUN, broker_rows, land, random_situations
 
 VOLATILE = ("plan_id", "created_at", "sha256")
-# What a server has by itself: generated code, and planning anew between stages.
+# What a server has by itself: generated code, and planning again between stages.
 USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
 STANDALONE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import standalone\n"
 
@@ -154,9 +154,9 @@ def test_workers_without_the_right_python_are_an_error(workdir: Path) -> None:
     for program in (bare, python):
         program.chmod(0o700)
     missing = "is missing for the Python of Spark's workers"
-    for place, told in ((bare, f"PySpark {missing}"), (python, f"pyarrow {missing}"), (workdir / "no-python", "cannot run")):
+    for place, message in ((bare, f"PySpark {missing}"), (python, f"pyarrow {missing}"), (workdir / "no-python", "cannot run")):
         said = one_line(run_module("kafka_recovery_plan", options(workdir), before=f"import sys\nsys.executable = {str(place)!r}"))
-        assert told in said and "PYSPARK_PYTHON" in said
+        assert message in said and "PYSPARK_PYTHON" in said
     assert not list((workdir / "plans" / RUN).iterdir())
 
 

@@ -55,10 +55,10 @@ def test_check_mode_foretells_the_election_and_writes_nothing(prepared: Callable
 def test_without_leave_to_lose_data_nothing_is_written_and_the_results_say_why(prepared: Callable[[str], Operator]) -> None:
     operator = prepared("quiet")
     before, log = operator.states("quiet"), RequestLog(operator.cluster)
-    told = operator.apply("1", "held", allow_data_loss=False)
+    reported = operator.apply("1", "held", allow_data_loss=False)
     assert log.written() == {}
     assert operator.states("quiet") == before
-    assert not told["changed"]
+    assert not reported["changed"]
     results = operator.read("results", "held")
     assert outcomes(results["partitions"]) == {"quiet": {"held"}}
     assert all(row["reason_code"] == "data_loss_not_allowed" for row in results["partitions"])

@@ -40,7 +40,7 @@ def disagreements(answers: Iterable[Answer], rule: Rule) -> list[Answer]:
     return [answer for answer in answers if answer.places != rule(answer.survivors)]
 
 
-def told(search: Search) -> list[Answer]:
+def answers_of(search: Search) -> list[Answer]:
     return [answer for answers in search.by_history.values() for answer in answers]
 
 
@@ -64,7 +64,7 @@ def test_it_elects_and_holds_by_logs_as_the_model_does(searches: list[Search]) -
 
 
 def test_it_reads_the_isr_history_as_the_model_does(searches: list[Search], ways: list[Answer]) -> None:
-    for answers in (*map(told, searches), ways):
+    for answers in (*map(answers_of, searches), ways):
         assert disagreements(answers, isr_history) == []
     assert Counter(answer.word for answer in ways)[Word.FORKED_RESOLVED] > 500
 
@@ -85,7 +85,7 @@ def test_that_holds_whatever_else_happens(variant: str) -> None:
     assert (counted["lost by logs"], counted["lost by history"]) == (0, 0)
     assert counted["elected by logs"]
     assert disagreements(result.by_logs.values(), ours) == []
-    differing = disagreements(told(result), isr_history)
+    differing = disagreements(answers_of(result), isr_history)
     if bounds.min_isr_changes or not bounds.commit_needs_min_isr:
         # The metadata log is asked for the least min ISR only, and brokers before 3.7 are believed nothing: then it may hold what the rule elects.
         assert differing
@@ -106,5 +106,5 @@ def test_the_comparison_of_histories_distinguishes_rules(ways: list[Answer], rul
 
 def test_what_is_held_is_held_for_its_fork(searches: list[Search], ways: list[Answer]) -> None:
     logs = [answer for search in searches for answer in search.by_logs.values()]
-    held = {answer.reason for answer in (*logs, *(answer for search in searches for answer in told(search)), *ways) if answer.reason}
+    held = {answer.reason for answer in (*logs, *(answer for search in searches for answer in answers_of(search)), *ways) if answer.reason}
     assert held == {Word.FORKED, Word.FORKED_PROVEN, Word.BELOW_HIGH_WATERMARK}

@@ -30,7 +30,7 @@ def judged(lost: Lost, fenced: int) -> Counter[str]:
     for strategy in (Strategy.BALANCED, Strategy.AGGRESSIVE):
         decision = decide(known, Policy(strategy))
         assert fenced not in decision.choices
-        assert strategy == Strategy.BALANCED or decision.choices, "aggressive waits for nobody"
+        assert strategy == Strategy.BALANCED or decision.choices, "aggressive waits for no broker"
         for winner in decision.choices or (decision.best_first[0],):
             log = placed[winner].log
             gone = max(len(committed) - common(log, committed) for committed in lost.committed)

@@ -158,7 +158,7 @@ class Brokers(ConsumerAdmin):
         row = topic.PartitionResponse
         seen = self.producers[0] if len(self.producers) == 1 else self.producers.pop(0)
 
-        def told(key: TopicPartition) -> Any:
+        def reported(key: TopicPartition) -> Any:
             active = [
                 row.ProducerState(producer_id=p, producer_epoch=e, last_timestamp=t, current_txn_start_offset=s)
                 for p, e, t, s in seen.get(key, [])
@@ -167,7 +167,7 @@ class Brokers(ConsumerAdmin):
 
         return DescribeProducersResponse(
             topics=[
-                topic(name=asked.name, partitions=[told((asked.name, number)) for number in asked.partition_indexes])
+                topic(name=asked.name, partitions=[reported((asked.name, number)) for number in asked.partition_indexes])
                 for asked in request.topics
             ]
         )
@@ -185,7 +185,7 @@ class Brokers(ConsumerAdmin):
     def _DescribeTransactionsRequest(self, node: int, request: Any) -> Any:
         kind = DescribeTransactionsResponse.TransactionState
         by_id = {one.transactional_id: one for one in self.transactions[node]}
-        told = [
+        reported = [
             kind(
                 error_code=0, transactional_id=name, transaction_state=(one := by_id[name]).state, producer_id=one.producer_id,
                 producer_epoch=one.producer_epoch, transaction_timeout_ms=one.timeout, transaction_start_time_ms=one.started_at,
@@ -193,7 +193,7 @@ class Brokers(ConsumerAdmin):
             )
             for name in request.transactional_ids
         ]  # fmt: skip
-        return DescribeTransactionsResponse(transaction_states=told)
+        return DescribeTransactionsResponse(transaction_states=reported)
 
     def _ProduceRequest(self, _node: int, request: Any) -> Any:
         topic = ProduceResponse.TopicProduceResponse

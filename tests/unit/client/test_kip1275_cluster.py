@@ -53,8 +53,8 @@ class Cluster(NativeCluster):
         more, rows = self.brokers[node](asked)
         kind = kip1275.log_info_messages(93)[1]
         info = kind.TopicPartitionLogInfo
-        told = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
-        topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=told)]
+        reported = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
+        topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=reported)]
         return kind(throttle_time_ms=0, broker_epoch=EPOCH, has_more_data=more, topic_partition_log_info_list=topics)
 
 

@@ -1,12 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading the metadata log: whole batches up to the high watermark, a snapshot before them, and limits that are told."""
+"""Reading the metadata log: whole batches up to the high watermark, a snapshot before them, and limits that are reported."""
 
 from __future__ import annotations
 
 import pytest
-from metadata_logs import Active, Nobody, batch, feature, topic
+from metadata_logs import Active, NoController, batch, feature, topic
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import metadata_log_reader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord, MetadataLog
@@ -102,4 +102,4 @@ def test_a_piece_that_is_larger_than_the_one_asked_for_ends_the_reading(monkeypa
 
 def test_without_an_active_controller_there_is_nothing_to_read() -> None:
     with pytest.raises(ClusterError, match="none of them is the active controller"):
-        list(MetadataLog(Nobody(), 60))
+        list(MetadataLog(NoController(), 60))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names that the resolver takes its time for: nobody else waits for them."""
+"""Names that the resolver resolves slowly: no other request waits for them."""
 
 from __future__ import annotations
 

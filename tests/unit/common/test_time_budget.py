@@ -39,7 +39,7 @@ FOREVER = 3600.0
 
 
 class Clock:
-    """The time that `time.monotonic` returns from now on. It passes only where somebody waits."""
+    """The time that `time.monotonic` returns from now on. It passes only during waits."""
 
     def __init__(self) -> None:
         self.now = 1000.0

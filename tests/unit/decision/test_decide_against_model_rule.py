@@ -72,7 +72,7 @@ class Case(NamedTuple):
 
 
 def case(seed: int) -> Case:
-    """The partition with all that the model's rules know: not with a leader, nor with healthy snapshots, which elect nobody."""
+    """The partition with all that the model's rules know: not with a leader, nor with healthy snapshots, which elect no leader."""
     rng = random.Random(seed)
     [situation] = random_situations(rng, 1)
     # In most partitions nothing is waited for, so that their logs decide.

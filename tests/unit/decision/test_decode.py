@@ -270,7 +270,7 @@ def test_a_contradiction_is_a_defect(case: str) -> None:
     damaged = copy.deepcopy(SOUND)
     contradict(damaged)
     found = read(damaged)
-    assert any(defect in told for told in found.defects), found.defects
+    assert any(defect in reported for reported in found.defects), found.defects
     assert found.state is not None and not (found.pairs or found.proofs or found.history)
 
 

@@ -289,7 +289,7 @@ def test_a_reassignment_is_no_obstacle_where_the_election_names_the_leader() -> 
 
 
 def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:
-    """Broker 1 stands first: unfenced just before the election it would win, although nobody has seen its log."""
+    """Broker 1 stands first: unfenced just before the election it would win, although its log was not read."""
     assert needs_reorder(ENTRY, replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
 
 
@@ -316,7 +316,7 @@ def test_without_evidence_of_now_nothing_is_elected(found: PartitionEvidence | N
     result = refusal(replace(ENTRY, live_evidence=found), LIVE)
     assert result is not None and result.outcome == "stale"
     assert refusal(replace(ENTRY, live_evidence=found, evidence_word="named", designated_by_hand=True), LIVE) is None, (
-        "whoever named it has seen the doubts"
+        "the person who named it has seen the doubts"
     )
 
 

@@ -168,7 +168,7 @@ def test_only_our_own_order_is_put_back() -> None:
     left = {("orders", 0): (ORDER,)}
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
     assert to_restore(left, {("orders", 0): state((1, 2, 3))}) == {}, "it stands as it was"
-    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {}, "somebody else has set this order"
+    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {}, "another tool has set this order"
     assert to_restore(left, {("orders", 0): state((3, 1, 2), "new")}) == {}, "another topic of that name"
     assert to_restore(left, {}) == {}
 

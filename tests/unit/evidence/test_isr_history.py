@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from metadata_logs import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
+from metadata_logs import ORDERS, Active, NoController, batch, change, feature, min_isr, partition, removed, topic, value
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
@@ -180,7 +180,7 @@ def test_the_result_of_reading_has_its_cost_and_why_it_ended() -> None:
         == "the metadata log could not be read to its end: the active controller sends no records at offset 7 of 9"
     )
     assert rows[0]["offline_since"] is None
-    rows, cost = isr_history.read_isr_history(Nobody(), [STATE], [2, 3], 60)
+    rows, cost = isr_history.read_isr_history(NoController(), [STATE], [2, 3], 60)
     assert rows[0]["changes"] == []
     assert "none of them is the active controller" in rows[0]["doubt"]
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Topic configs: what is not told is not known, and whoever may go on without goes on."""
+"""Topic configs: what is not reported is not known, and a caller that does not need it continues."""
 
 from __future__ import annotations
 

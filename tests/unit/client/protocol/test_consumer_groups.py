@@ -80,12 +80,12 @@ def test_groups_whose_offsets_are_refused_are_named() -> None:
             partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
         )
 
-    told = [
+    reported = [
         group(group_id="read", topics=[topic(name="t", partitions=[row(0, 0)])], error_code=0),
         group(group_id="refused", topics=[], error_code=30),
         group(group_id="in part", topics=[topic(name="t", partitions=[row(0, 0), row(1, 29)])], error_code=0),
     ]
-    answer = OffsetFetchResponse(throttle_time_ms=0, groups=told)
+    answer = OffsetFetchResponse(throttle_time_ms=0, groups=reported)
     again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
     assert consumer_groups.read_refused_groups(again) == {
         "refused": "GROUP_AUTHORIZATION_FAILED",

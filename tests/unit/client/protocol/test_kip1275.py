@@ -127,14 +127,14 @@ def test_an_answer_to_get_replica_log_info_is_written_as_the_kip_gives_it() -> N
 def test_the_designated_election_is_written_as_the_kip_gives_it_with_leaders_matched_by_index() -> None:
     request = kip1275.elect_designated({("orders", 3): 2, ("b", 1): 3, ("orders", 0): 4}, 10_000)
     assert bytes(request.encode(version=3)) == ELECT_REQUEST
-    assert request._min_version == 3  # an older broker must never take it for the election of whoever is alive
+    assert request._min_version == 3  # an older broker must never take it for the election of any live replica
 
 
 def test_the_designated_election_is_read_as_the_kip_gives_it() -> None:
     request = kip1275.ElectDesignatedRequest.decode(ELECT_REQUEST, version=3)
     assert (request.election_type, request.timeout_ms) == (2, 10_000)
-    told = [(topic.topic, topic.partitions, topic.designated_leaders) for topic in request.topic_partitions]
-    assert told == [("orders", [3, 0], [2, 4]), ("b", [1], [3])]
+    reported = [(topic.topic, topic.partitions, topic.designated_leaders) for topic in request.topic_partitions]
+    assert reported == [("orders", [3, 0], [2, 4]), ("b", [1], [3])]
 
 
 def test_the_answer_to_an_election_is_that_of_v2_both_ways() -> None:
@@ -222,10 +222,10 @@ def log_info(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool = Fals
                 topic_id=uuid.UUID(bytes=base64.urlsafe_b64decode(topic + "==")),
                 partition_log_info=[
                     kind.PartitionLogInfo(partition=number, partition_leader_epoch=leader_epoch, log_end_offset=end, error_code=code)
-                    for number, (code, end, leader_epoch) in told.items()
+                    for number, (code, end, leader_epoch) in reported.items()
                 ],
             )
-            for topic, told in rows.items()
+            for topic, reported in rows.items()
         ],
     )
 
@@ -234,12 +234,12 @@ def log_info(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool = Fals
 def test_every_log_info_comes_back(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool, epoch: int, throttle: int) -> None:
     wire = bytes(log_info(rows, more, epoch, throttle).encode(version=0))
     page = kip1275.read_replica_log_info(LogInfoResponse[0].decode(wire))
-    told = {
+    reported = {
         (topic, number): (kip1275.error_name(code), end, leader_epoch)
         for topic, partitions in rows.items()
         for number, (code, end, leader_epoch) in partitions.items()
     }
-    assert page == LogInfoPage(epoch, more, throttle, {key: ReplicaLogInfo(*row) for key, row in told.items()})
+    assert page == LogInfoPage(epoch, more, throttle, {key: ReplicaLogInfo(*row) for key, row in reported.items()})
 
 
 @given(st.dictionaries(st.tuples(st.text(max_size=200), numbers), int32s, max_size=50), numbers)

@@ -56,7 +56,7 @@ MORE = {"path": "/b", "topics": {"u": [(5, False)]}, "total": 1000, "usable": 30
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_sizes_of_all_directories_but_of_no_replica_that_is_on_its_way_between_them(version: int) -> None:
-    usable = 600 if version >= 5 else 900  # only v5 tells which ones are cordoned
+    usable = 600 if version >= 5 else 900  # only v5 reports which ones are cordoned
     assert log_dirs(version, GOOD, MORE) == LogDirs(None, {("t", 0): 100, ("u", 0): 5}, usable, 2000, ())
     failed = {"path": "/c", "error": 56}
     assert log_dirs(version, GOOD, failed) == LogDirs(None, {("t", 0): 100}, 600, 1000, ("/c",))

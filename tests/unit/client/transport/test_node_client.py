@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
-NEVER = 3600.0  # seconds: whoever waits for it fails by not ending
+NEVER = 3600.0  # seconds: a test that waits for it fails, because it does not end
 
 
 class Nodes(NodeClient):
