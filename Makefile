@@ -16,7 +16,7 @@
 # make bench   figures against the stock Kafka tool
 # make bench-reassignment  of these the figures of moves and throttles
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
-# make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, with nobody doing anything
+# make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, without an operator
 # make bench-fleet  what plan and recover cost for each of many clusters: AGAINST=another checkout to compare with
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
 

@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the embedded Spark or a browser, where every test has a process of its own: each of them would start them anew."""
+    """Leave out what needs the embedded Spark or a browser, where every test has a process of its own: each of them would start them again."""
     if ANSIBLE_TEST:
         costly = [item for item in items if {"spark", "browser"} & set(getattr(item, "fixturenames", ()))]
         config.hook.pytest_deselected(items=costly)

@@ -14,7 +14,6 @@ options:
   max_partitions:
     description:
       - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held partitions do not count.
-      - If decisions are made again once internal topics have leaders, partitions that exceed the limit then are V(held).
       - The default is more than two brokers usually lead, and less than a large cluster has. It protects a cluster that is unreachable rather than
         down. To elect more partitions, set their number.
     type: int

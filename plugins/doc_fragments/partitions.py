@@ -40,11 +40,11 @@ options:
     type: str
     required: true
   run_id:
-    description: Name of this recovery. Part of the paths of all its files.
+    description: Name of this run. Part of the paths of all its files.
     type: str
     required: true
   workdir:
-    description: Directory on the host that runs the modules, for landing files, plans, journals and results. Created if it is missing, private to its owner.
+    description: Directory on the host that runs the modules, for snapshots, evidence, plans, journals, results. Created if it is missing, private to its owner.
     type: path
     required: true
 """

@@ -13,17 +13,18 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Elects, for partitions without a live leader, the broker that a plan of M(streamops.kafka_recovery.kafka_recovery_plan) or O(partitions) designates.
-  - Reads every guard of the plan again, live, in the batch that elects. Entries are V(stale) and not elected if the cluster has changed. The others continue.
+  - Reads every guard of the plan again, live, in the batch that elects. Partitions that have changed since are V(stale) and not elected. The others
+    continue.
   - Works on every Kafka with KIP-460. The designated replica is first in the replica order during the election, and the order is restored
     afterwards. A write-ahead journal lets the next run restore the orders that a killed run has changed.
   - If every broker offers KIP-1275's messages (see O(backend)), the request names the replica to elect and no order is changed. A plan is applied with the
-    backend that its evidence was read with, because its guards are.
-  - The evidence of what the plan elects is collected again before the election, and the decision is made again. An entry with another leader than this
-    decision elects is V(stale), so an old or forged plan elects no other broker.
+    backend with which its evidence was collected, because its guards compare that evidence with answers to the same messages.
+  - The evidence of what the plan elects is collected again before the election, and the decision is made again. A partition is V(stale)
+    if the plan designates another leader than this decision, so an old or forged plan elects no other broker.
   - Internal topics are elected first. Once C(__consumer_offsets) has a leader, the evidence of the other partitions is collected again with the offsets
     that groups have committed, see O(decide_again).
-  - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is not a replica, not alive or does not answer. Such a row is V(failed), and
-    the other rows continue. Doubts about the evidence are warnings.
+  - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is not a replica, not alive or does not answer. Then the partition is
+    V(failed), and the others continue. Doubts about the evidence are warnings.
   - The task fails if O(allow_data_loss=true) and a partition is left without a leader (V(held), V(stale) or V(failed)). The results are returned also then.
     With connection V(local) and without C(no_log), all these partitions are listed on stderr, with ranges (C(orders-0..17,19)).
   - Never touches a partition that has a live leader. If a broker returns meanwhile and the controller elects it (KIP-966), the partition is reported as
@@ -99,7 +100,7 @@ options:
       - With V(true) a partition whose decision has changed gets the new leader, or is V(held). A partition that the plan holds (V(forked),
         V(forked_proven), V(contradicted) or V(incomplete)) is elected if the strategy elects it now. Partitions beyond a limit are V(held) with the reason
         code V(limit_reached).
-      - With V(false) an entry with another decision is V(stale). Use V(true) only for a plan that the same run has made and that no person has reviewed.
+      - With V(false) a partition with another decision is V(stale). Use V(true) only for a plan that the same run has made and that no person has reviewed.
     type: bool
     default: false
   remove_expired_throttle:
@@ -263,12 +264,13 @@ backend:
 next_steps:
   description:
     - What to do about the partitions that were not elected, the cheapest step first. Empty if O(partitions) designates leaders.
+    - C(next_steps[].code) is their reason code, or their outcome (V(stale), V(failed)) if the step is the same for all reason codes of that outcome.
     - C(next_steps[].command) is one line for a shell, for exactly these C(next_steps[].partitions), V(null) if no run helps.
   returned: always
   type: list
   elements: dict
   sample:
-    - word: forked_proven
+    - code: forked_proven
       partitions: 1
       step: >-
         read in /var/lib/kafka-recovery/plans/2026-11-21/east.json which branch is proven, then force its election, which gives the other one up. Look at the

@@ -24,8 +24,9 @@ description:
 options:
   election_type:
     description:
-      - V(preferred) is for partitions without a leader, or with another one than the first of their replica list.
-      - V(unclean) is only for partitions without a leader. O(max_partitions), O(max_offline_brokers) and O(lost_brokers) limit these elections alone.
+      - V(preferred) is for partitions without a leader, or with another one than the first of their replica list. By default all of them are elected.
+      - V(unclean) is only for partitions without a leader, by default for all of them. O(max_partitions), O(max_offline_brokers) and O(lost_brokers)
+        limit these elections alone.
     type: str
     choices: [preferred, unclean]
     required: true
@@ -140,8 +141,8 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius

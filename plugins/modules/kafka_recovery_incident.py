@@ -114,6 +114,7 @@ held:
 next_steps:
   description:
     - What to do about the partitions of the plan if it may not be applied unattended, the cheapest step first.
+    - C(next_steps[].code) is the reason code of partitions that the plan holds, and V(planned) for those that it elects.
     - C(next_steps[].command) is one line for a shell, for exactly these C(next_steps[].partitions), V(null) if no run helps.
   returned: with O(state=claimed)
   type: list
@@ -180,7 +181,7 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
                     ledger.take(wanted)
     automatic = bool(wanted) and not reasons
     by_hand = [*(("planned", row) for row in plan["partitions"]), *((row["reason_code"], row) for row in plan["held"])]
-    steps = (([word], (row["topic"], row["partition"])) for word, row in by_hand)
+    steps = (([code], (row["topic"], row["partition"])) for code, row in by_hand)
     return {
         "automatic": automatic,
         "reasons": reasons,

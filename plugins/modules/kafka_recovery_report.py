@@ -109,13 +109,14 @@ headline:
 next_steps:
   description:
     - What to do about partitions without a leader, the cheapest step first, as on the page. At most 12 of them.
+    - C(next_steps[].code) is their reason code, else their outcome. V(other_offline) are partitions that the last run did not select.
     - C(next_steps[].command) is one line for a shell, for exactly these C(next_steps[].partitions), V(null) if no run helps.
   returned: success
   type: list
   elements: dict
   sample:
     - cluster: east
-      word: no_survivor
+      code: no_survivor
       partitions: 2
       step: start a broker that holds a replica, with its disk, or repair the connection of one that runs cut off from the controllers, then plan again
       command: >-

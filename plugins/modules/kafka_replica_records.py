@@ -97,13 +97,13 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import RecordClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run import save_records
 
 
-def replica_records(module: KafkaModule, cluster: RecordClient) -> dict[str, Any]:
+def replica_records(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     plan = plan_file.load(module.params["plan"])
     return {"changed": False, **save_records(module, cluster, plan)}
@@ -121,7 +121,7 @@ def main() -> None:
         }
     )
     module.require("crc32c", "orjson")
-    module.run(replica_records, opening=RecordClient)
+    module.run(replica_records)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,9 @@ attributes:
   check_mode:
     support: full
     details: Writes no snapshot, and removes none.
+  idempotent:
+    support: partial
+    details: Changes nothing in the cluster. Every run writes its snapshot, also with the run id of an earlier one, and can remove old ones.
 """
 
 EXAMPLES = r"""

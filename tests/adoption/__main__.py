@@ -40,11 +40,11 @@ def main() -> int:
     cells = [cell for cell in CELLS if cell.name in (asked.cells or [cell.name])]
     console = Console(highlight=False, width=max(140, Console().width))
     table = Table("Python", "ansible-core", *checks)
-    told = {cell: _judge(cell, checks, console, must=bool(asked.cells)) for cell in cells}
-    for cell, row in told.items():
+    judged = {cell: _judge(cell, checks, console, must=bool(asked.cells)) for cell in cells}
+    for cell, row in judged.items():
         table.add_row(cell.python, cell.release, *(row.get(name, "") for name in checks))
     console.print(table)
-    results = [result for answers in told.values() for result in answers.values()]
+    results = [result for answers in judged.values() for result in answers.values()]
     failed = [result for result in results if result.startswith("FAILED")]
     console.print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed or not results else 0

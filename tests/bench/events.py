@@ -140,7 +140,7 @@ class Bench:
             del os.environ["ANSIBLE_LOG_PATH"]
             (self.scratch / "respond.log").unlink(missing_ok=True)
         if noticed is None:
-            raise RuntimeError("the outage was not told")
+            raise RuntimeError("the outage was not reported")
         marks["noticed"] = stamp(noticed)
         return steps({**marks, **self._tasks()})
 

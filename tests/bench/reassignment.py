@@ -39,7 +39,7 @@ TOLD = re.compile(r"^Reassignment of partition \S+ is (.+)\.$", re.MULTILINE)
 
 @dataclass
 class Notes:
-    """The lines of the table, and what each of both tools tells."""
+    """The lines of the table, and what each of both tools reports."""
 
     console: Console
     rows: list[tuple[str, str, str]] = field(default_factory=list)
@@ -138,9 +138,9 @@ class Moves:
             look()
         self._take("every row", module("kafka_partition_reassignment_info", **options, preview=2 * self.partitions))
         summary = self.last["status"].result["summary"]
-        told = Counter(TOLD.findall(self.last["stock status"].stdout))
-        if summary["moving"] != self.partitions or told != {"still in progress": self.partitions}:
-            raise RuntimeError(f"the moves did not last: {summary}, Kafka's tool: {dict(told)}")
+        reported = Counter(TOLD.findall(self.last["stock status"].stdout))
+        if summary["moving"] != self.partitions or reported != {"still in progress": self.partitions}:
+            raise RuntimeError(f"the moves did not last: {summary}, Kafka's tool: {dict(reported)}")
 
     def _module(self, what: str, name: str, number: int, **options: Any) -> None:
         common = {"bootstrap_servers": self.cluster.bootstrap_servers, "cluster": "bench", "workdir": str(self.workdir)}
@@ -168,9 +168,9 @@ class Moves:
         replicas = ", ".join(f"{count:,} {word}" for word, count in progress["replicas"].items() if count)
         states = ", ".join(f"{count:,} {word}" for word, count in status.result["summary"].items() if count)
         rows = ", ".join(f"{len(status.result[part]):,} rows of {part}" for part in ("partitions", "replicas"))
-        self.notes.say(f"--verify tells, in {len(lines):,} lines: {dict(Counter(TOLD.findall(chr(10).join(lines))))}")
+        self.notes.say(f"--verify reports, in {len(lines):,} lines: {dict(Counter(TOLD.findall(chr(10).join(lines))))}")
         self.notes.say(
-            f"the module tells: partitions {states}; replicas {replicas}; {progress['bytes_behind']:,} bytes and "
+            f"the module reports: partitions {states}; replicas {replicas}; {progress['bytes_behind']:,} bytes and "
             f"{progress['messages_behind']:,} messages behind; {rows}, of each what it is behind by; {status.peak_mb:.0f} MB of memory"
         )
 

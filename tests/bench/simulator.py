@@ -17,7 +17,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 
-# What becomes of an offline partition, and how many of 1,000 it befalls. Clusters differ: each draws its own weights around these.
+# What becomes of an offline partition, and how many of 1,000 this happens to. Clusters differ: each draws its own weights around these.
 MIXTURE = {
     "same": 420,
     "prefix": 380,
@@ -182,12 +182,12 @@ def _partition(where: str, kind: str, fleet: Fleet, alive: list[int], chance: ra
         logs[broker] = (max(end - behind, 1), epoch - (1 if kind == "forked" and rank else 0))
     fork = int(min((log_end for log_end, _ in logs.values()), default=0) * chance.random())
     silent = others[-1] if kind == "silent" else -1
-    told = []
+    reported = []
     for broker in replicas:
         if broker in dead or broker == silent:
             presence = "unfenced" if broker == silent else "coming_back" if broker == RETURNING else "fenced"
             error = '"NO_ANSWER"' if broker == silent else "null"
-            told.append(
+            reported.append(
                 f'{{"broker_id":{broker},"error":{error},"log_start_offset":null,"log_end_offset":null,"high_watermark":null,'
                 f'"partition_leader_epoch":null,"last_written_epoch":null,"last_batch_base_offset":null,"last_batch_last_offset":null,'
                 f'"last_batch_crc":null,"last_batch_max_timestamp":null,"last_batch_transactional":null,"broker_epoch":null,"probe_error":null,'
@@ -196,7 +196,7 @@ def _partition(where: str, kind: str, fleet: Fleet, alive: list[int], chance: ra
         else:
             log_end, written = logs[broker]
             watermark = max(0, (fork if kind == "forked" else log_end) - int(chance.random() * 50))
-            told.append(
+            reported.append(
                 f'{{"broker_id":{broker},"error":null,"log_start_offset":0,"log_end_offset":{log_end},"high_watermark":{watermark},'
                 f'"partition_leader_epoch":{epoch},"last_written_epoch":{written},"last_batch_base_offset":{log_end - 1},'
                 f'"last_batch_last_offset":{log_end - 1},"last_batch_crc":{int(chance.random() * 4e9)},"last_batch_max_timestamp":1769828400000,'
@@ -206,7 +206,7 @@ def _partition(where: str, kind: str, fleet: Fleet, alive: list[int], chance: ra
     pairs = [
         f'{{"broker_a":{one},"broker_b":{other},{_relation(kind, logs, one, other, fork)}}}' for one, other in combinations(answered, 2)
     ]
-    return f'{state},"logs":[{",".join(told)}],"pairs":[{",".join(pairs)}],{rest}'
+    return f'{state},"logs":[{",".join(reported)}],"pairs":[{",".join(pairs)}],{rest}'
 
 
 def _relation(kind: str, logs: dict[int, tuple[int, int]], one: int, other: int, fork: int) -> str:

@@ -39,7 +39,7 @@ SHOWN_SECONDS = 10.0  # within which brokers show what the controller has done
 class Pace(NamedTuple):
     """How fast a move was, in bytes per second.
 
-    average  what had to be copied, over the time from submission until all of it was in sync: what somebody sees who waits for the move
+    average  what had to be copied, over the time from submission until all of it was in sync: what an operator sees who waits for the move
     steady   slope of the replicas' sizes once a whole window of the quota has passed: what the network sees
     """
 
@@ -63,7 +63,7 @@ class Throttled:
         self.cluster, self.note, self.say, self.scratch = cluster, note, say, scratch
         self.common = {
             "bootstrap_servers": cluster.bootstrap_servers,
-            # Who can be told of a broker that has died in the meantime.
+            # Which broker can get a config of a broker that has died in the meantime.
             "controller_bootstrap_servers": cluster.controller_bootstrap_servers,
             "cluster": "bench",
             "workdir": str(scratch / "throttled"),
@@ -97,7 +97,7 @@ class Throttled:
             stock = self._pace(lambda: not tool.done())
             tool.result()
         self.note("the same by kafka-reassign-partitions.sh --throttle", stock.beside(RATE), "")
-        self.note("throttle configurations that it leaves until somebody runs --verify", str(len(throttles(self.cluster))), "")
+        self.note("throttle configurations that it leaves until an operator runs --verify", str(len(throttles(self.cluster))), "")
         clear(self.cluster)
 
     def _pace(self, can_begin: Callable[[], bool]) -> Pace:

@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def one(runner: Runner, seed: int, faults: tuple[str, ...] | list[str]) -> Outcome:
-    """Run one history. Where the rig itself gets stuck, that is a finding too, and the next history begins anew."""
+    """Run one history. Where the rig itself gets stuck, that is a finding too, and the next history begins again."""
     try:
         return runner.run(seed, faults)
     except RigError as problem:

@@ -72,7 +72,7 @@ class SurvivorStopped(Fault):
 
     name = "survivor stopped"
     lasting = True
-    early: bool | None = None  # drawn where nobody says
+    early: bool | None = None  # drawn if it is not given
 
     def begin(self) -> None:
         self.early = self.random.random() < 0.3 if self.early is None else self.early
@@ -183,7 +183,7 @@ class Network(Fault):
     or those of the broker that this very request goes to, until the run has ended."""
 
     mode = Mode.PASS
-    trip: Trip | None = None  # drawn where nobody says
+    trip: Trip | None = None  # drawn if it is not given
 
     def begin(self) -> None:
         self._brokers = self.random.sample((1, 2, 3), k=self.random.randint(1, 3))

@@ -30,11 +30,11 @@ class Step:
     kill        SIGKILL, until the broker is fenced
     terminate   controlled shutdown
     stop        SIGSTOP until the broker is fenced and out of the ISRs, then SIGKILL
-    alone       the broker acknowledges records that nobody copies (acks=1), then SIGKILL
+    alone       the broker acknowledges records that no follower copies (acks=1), then SIGKILL
     carried     the broker acknowledges records (acks=1) that one follower copies while `other` does not, then SIGKILL
-    usurped     as carried, by a follower that hangs while `other` takes over and acknowledges records that nobody copies; `other` dies too
+    usurped     as carried, by a follower that hangs while `other` takes over and acknowledges records that no follower copies; `other` dies too
     back        the broker starts again; `settled`: until it is in sync wherever there is a leader
-    read        consumers read whatever has a leader: that is committed, whoever acknowledged it
+    read        consumers read whatever has a leader: that is committed, whichever leader acknowledged it
     controller  the active controller is killed and started again
     """
 

@@ -1,4 +1,4 @@
-"""Runs inside a module's process: every request and every write to disk is told to the watcher first, which may make a fault of it.
+"""Runs inside a module's process: every request and every write to disk is reported to the watcher first, which may make a fault of it.
 
 The module itself is unchanged. It waits for the watcher's word, so that a fault strikes exactly where it is meant to.
 """

@@ -38,7 +38,7 @@ def name(key: TopicPartition) -> str:
 
 
 def lost_to(leader: Log, others: Iterable[Log], promises: Promises) -> dict[str, set[str]]:
-    """What the others hold and the leader's log lacks: values acknowledged by all in-sync replicas ("all"), by a leader alone ("1"), by nobody ("")."""
+    """What the others hold and the leader's log lacks: values acknowledged by all in-sync replicas ("all"), by a leader alone ("1"), by no broker ("")."""
     missing = set().union(*map(values, others)) - values(leader)
     lost: dict[str, set[str]] = {ALL: set(), "1": set(), "": set()}
     for value in missing:
@@ -73,7 +73,7 @@ def within_bounds(
 ) -> list[Violation]:
     """What is really lost by an election lies within the bounds that its plan states.
 
-    The bounds speak of committed offsets, and nobody can look at all of them. What was acknowledged by all in-sync replicas, or read, is committed:
+    The bounds speak of committed offsets, and no test can look at all of them. What was acknowledged by all in-sync replicas, or read, is committed:
     of that no more may be lost than the upper bound. What a survivor held or anybody acknowledged is all that can be known to be gone: it may
     not be less than the lower bound. Chaos leaves no offset without a record, so offsets are counted; retries write a value at several.
     `lost_before`: values that an earlier election had lost: no later one can lose them again.

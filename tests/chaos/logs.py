@@ -1,4 +1,4 @@
-"""Reading replicas' logs to their very end, broker by broker, whether somebody leads the partition or not.
+"""Reading replicas' logs to their very end, broker by broker, whether the partition has a leader or not.
 
 Nothing of the collection is used here: what a log holds is the judges' own finding.
 """

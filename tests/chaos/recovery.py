@@ -35,7 +35,7 @@ DETECTING = "kafka_partition_info"
 
 
 class Bounds(NamedTuple):
-    """The loss that a plan stated, and how many of the records that all in-sync replicas had acknowledged (or somebody had read) were lost."""
+    """The loss that a plan stated, and how many of the records that all in-sync replicas had acknowledged (or a consumer had read) were lost."""
 
     lower: int | None
     upper: int | None
@@ -256,7 +256,7 @@ class Recovery:
         return states
 
     def _look(self, keys: Sequence[TopicPartition]) -> Logs:
-        """The logs of all survivors that can be read now, and of the others as they were last read: nobody writes to an offline partition."""
+        """The logs of all survivors that can be read now, and of the others as they were last read: no producer writes to an offline partition."""
         cluster = self._stage.cluster
         replicas = {key: self._first[key].replicas for key in keys}
         readable = cluster.unfenced() & {node.node_id for node in cluster.answering()}

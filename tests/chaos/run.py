@@ -94,7 +94,7 @@ class Runner:
         return outcome
 
     def operator(self, seed: int, part: int | str) -> Operator:
-        """Somebody with a workdir of their own. In every other group of partitions they ask the controllers for the ISR history, too."""
+        """An operator with a workdir of their own. In every other group of partitions they ask the controllers for the ISR history, too."""
         cluster = self._stage.cluster
         login = {"bootstrap_servers": cluster.bootstrap_servers.split(",")}
         if isinstance(part, int) and (seed + part) % 2:
@@ -126,7 +126,7 @@ class Runner:
         states = self._stage.states({topic for topic, _ in done.partitions}) if done.partitions else {}
         for key, logs in done.before.items():
             if logs:
-                # All rules choose among those that were alive when we elected: a survivor that died meanwhile is nobody's choice.
+                # All rules choose among those that were alive when we elected: no rule chooses a survivor that died meanwhile.
                 elected, alive = done.elected.get(key, (None, frozenset(logs)))
                 there = {broker: log for broker, log in logs.items() if broker in alive}
                 for rule, choose in rivals.RULES.items():

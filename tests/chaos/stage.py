@@ -94,7 +94,7 @@ class Stage:
         return {(state.topic, state.partition): state for state in self.cluster.describe(*topics)}
 
     def active_controller(self) -> int:
-        """Id of the active controller. Raises Unanswered while there is none, or nobody knows it."""
+        """Id of the active controller. Raises Unanswered while there is none, or no broker knows it."""
         kind = DescribeQuorumRequest.TopicData
         wanted = [kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])]
 
@@ -155,7 +155,7 @@ class Stage:
             self.ledger.commit(key, read)
 
     def _gone(self, broker: int) -> None:
-        """Wait until a broker is fenced (as the last one, that is seen by nobody)."""
+        """Wait until a broker is fenced (as the last one, no broker sees that)."""
         if self.cluster.answering():
             self.cluster.wait_fenced([broker])
 

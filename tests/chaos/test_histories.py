@@ -11,7 +11,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
     assert [draw(script.seed) for script in SCRIPTS] == SCRIPTS
 
 
-def test_nobody_acts_who_is_not_there() -> None:
+def test_no_missing_actor_acts() -> None:
     for script in SCRIPTS:
         up = set(BROKERS)
         for step in script.steps:

@@ -1,4 +1,4 @@
-"""The judges find what they are there for: on logs written by hand, each decision that loses something is told from one that does not."""
+"""The judges find what they are there for: on logs written by hand, each decision that loses something is distinguished from one that does not."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_rule_that_destroys_a_committed_record_of_another_survivor_is_found_ou
 def test_the_evidence_prefix_promises_every_record() -> None:
     assert not judge.keeps_what_survivors_held(KEY, 2, PREFIX, PROMISES, "prefix")
     levels = [violation.evidence for violation in judge.keeps_what_survivors_held(KEY, 2, FORKED, PROMISES, "prefix")]
-    assert len(levels) == 2, "one record that a leader alone acknowledged, one that nobody did"
+    assert len(levels) == 2, "one record that a leader alone acknowledged, one that no replica did"
 
 
 def stated(lower: int | None, upper: int | None, estimate: int | None = None) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_a_bound_says_what_it_rests_on(source: str) -> None:
 def test_a_leader_that_was_there_must_stay() -> None:
     before, moved = {KEY: state(3)}, {KEY: state(2, epoch=5)}
     assert judge.left_alone(before, moved, {KEY}, disturbed=())
-    assert not judge.left_alone(before, moved, (), disturbed=()), "nobody of ours named it"
+    assert not judge.left_alone(before, moved, (), disturbed=()), "no operator of ours named it"
     assert not judge.left_alone(before, moved, {KEY}, disturbed={3})
     assert not judge.left_alone({KEY: state(-1)}, moved, {KEY}, disturbed=())
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """Tell the story. Returns 0 when everything went as told."""
+    """Tell the story. Returns 0 when everything went as announced."""
     console = Console(highlight=False, width=max(110, Console().width))
     began = time.monotonic()
 
@@ -42,32 +42,32 @@ def main() -> int:
         west.cluster.pause(HANGING)
         say(f"west: broker {HANGING} is stopped with SIGSTOP: unfenced, but silent")
         run = Playbook(Path(scratch), sites)
-        told = run.recover("first") != 0
+        as_expected = run.recover("first") != 0
         for show in (story.survivors, story.choices, story.outcomes):
             show(console, run.workdir, "first")
-        console.print("Everything in west was held: with one survivor silent, nobody can know which log is the best.\n")
+        console.print("Everything in west was held: with one survivor silent, it cannot be known which log is the best.\n")
 
         console.rule(f"4. Broker {HANGING} of west answers again, broker 4 of east has finished coming back: the same command once more")
         west.cluster.resume(HANGING)
         east.cluster.release(4)
         east.cluster.wait_unfenced([4])
-        told &= run.recover("second") != 0
+        as_expected &= run.recover("second") != 0
         for show in (story.choices, story.outcomes):
             show(console, run.workdir, "second")
         console.print("What is still held needs a person: no survivor, or logs that fork.\n")
 
         console.rule("5. A person has read why the forked partitions are held, and decides: the proven branch it is")
-        told &= run.recover("third", "--limit", "east", "-e", "kafka_recovery_strategy=aggressive") != 0
+        as_expected &= run.recover("third", "--limit", "east", "-e", "kafka_recovery_strategy=aggressive") != 0
         story.outcomes(console, run.workdir, "third")
 
         console.rule("6. Afterwards")
         story.afterwards(console, sites)
         story.comparison(console, sites, stock)
-        told &= as_told(sites)
+        as_expected &= as_told(sites)
         console.print("\nOnce more, to see that it changes nothing. What is left has no survivor:")
-        told &= run.recover("fourth") != 0 and run.elected("fourth") == 0
-    say("all processes ended" if told else "NOT everything went as told above")
-    return 0 if told else 1
+        as_expected &= run.recover("fourth") != 0 and run.elected("fourth") == 0
+    say("all processes ended" if as_expected else "NOT everything went as announced above")
+    return 0 if as_expected else 1
 
 
 def stock_tool(sites: list[Site], say: Callable[[str], None]) -> dict[str, Kept]:

@@ -49,7 +49,7 @@ class Site:
 def two_clusters(say: Callable[[str], None]) -> Iterator[list[Site]]:
     """Start east and west, damage both, and take everything down at the end, whatever happens."""
     with ExitStack() as stack, ThreadPoolExecutor(max_workers=2) as pool:
-        # A silent broker of west stays unfenced for a minute: alive for the cluster, dead to whoever asks it.
+        # A silent broker of west stays unfenced for a minute: alive for the cluster, dead to every client.
         east = KafkaCluster("east", say=say, brokers=4)
         west = KafkaCluster("west", say=say, brokers=3, session_timeout=60)
         for cluster in (east, west):

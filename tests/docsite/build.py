@@ -17,7 +17,7 @@ PLACE = ROOT / ".cache/docs"
 
 
 def build(place: Path = PLACE) -> Path:
-    """The folder of the built site. It is always made anew: of pages that it has not read again Sphinx does not repeat the warnings."""
+    """The folder of the built site. It is always built again: of pages that it has not read again Sphinx does not repeat the warnings."""
     for folder in ("source", "html", "doctrees"):
         shutil.rmtree(place / folder, ignore_errors=True)
     stage(place / "source")
@@ -49,7 +49,7 @@ def stage(source: Path) -> None:
             shutil.copy(ROOT / name, source / page)
     pages = source / COLLECTION
     pages.mkdir()
-    pages.chmod(0o755)  # antsibull-docs wants nobody else to write there
+    pages.chmod(0o755)  # antsibull-docs wants no other user to write there
     collection_pages(pages)
     playbook_page(pages / "playbooks.md")
     event_source_pages(pages)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drawings of docs/. What they show of logs is told as situations of a partition, so that a test can ask the rules of decision about them.
+"""The drawings of docs/. What they show of logs is given as situations of a partition, so that a test can ask the rules of decision about them.
 
 `python -m docsite.drawings` writes them.
 """

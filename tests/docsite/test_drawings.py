@@ -14,7 +14,7 @@ from unit.partition_situations import FENCED, Log, Situation, documents_of, heal
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from docsite.drawings import CASES, DRAWINGS, FOLDER, Case
 

@@ -59,7 +59,7 @@ def test_a_page_has_one_title_and_the_sidebar_has_it_once(site: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_fits_any_screen_and_asks_nobody(site: Path, browser: Browser, page: str) -> None:
+def test_a_page_fits_any_screen_and_sends_no_request(site: Path, browser: Browser, page: str) -> None:
     for name, width in WIDTHS.items():
         window = browser.new_context(viewport={"width": width, "height": 900})
         opened, seen = window.new_page(), Seen()
@@ -142,7 +142,7 @@ def test_links_to_nowhere_fail_the_build(small: Path) -> None:
 
 
 def test_links_of_pages_are_followed(tmp_path: Path) -> None:
-    """Whoever wrote the HTML."""
+    """Which tool wrote the HTML."""
     links = ["b.html#here", "#top", "b.html", "https://example.com/x#y", "mailto:a@example.com", "picture.png"]
     wrong = {
         "c.html": "no such file",

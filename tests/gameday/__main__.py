@@ -1,4 +1,4 @@
-"""`make gameday`: something breaks, you repair it, and are told how well."""
+"""`make gameday`: something breaks, you repair it, and get a score."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Play one game. 0 when it was scored or somebody quit, 1 when it broke or a script did not come to its end, 2 for wrong options."""
+    """Play one game. 0 when it was scored or the player quit, 1 when it broke or a script did not come to its end, 2 for wrong options."""
     cli = parser()
     options = cli.parse_args()
     commands = script(cli, options.script) if options.script else None
@@ -57,7 +57,7 @@ def main() -> int:
     if options.play:
         commands = list(scenario.best if options.play == "best" else CARELESS)
     if commands is None and not sys.stdin.isatty():
-        cli.error("somebody has to play: start it in a terminal, or with --play or --script")
+        cli.error("a player is needed: start it in a terminal, or with --play or --script")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     console = Console(highlight=False)
@@ -165,7 +165,7 @@ def script(cli: argparse.ArgumentParser, path: Path) -> list[str]:
 
 
 def end(number: int, _frame: FrameType | None) -> None:
-    """The terminal is closed, or somebody ends the game: nobody reads any more, and everything is taken down."""
+    """The terminal is closed, or the player ends the game: its output is not read any more, and everything is taken down."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)

@@ -35,7 +35,7 @@ class Prompt(cmd.Cmd):
     prompt = "gameday> "
 
     def __init__(self, console: Console, scenario: Scenario, stage: Stage, inventory: Path, ask: bool = True) -> None:
-        """`ask`: whether somebody is there to answer questions."""
+        """`ask`: whether a player is there to answer questions."""
         super().__init__()
         self.console, self.scenario, self.stage, self.inventory = console, scenario, stage, inventory
         self.hints = 0
@@ -43,7 +43,7 @@ class Prompt(cmd.Cmd):
         self._ask, self._interrupted = ask, False
 
     def play(self, commands: Iterable[str]) -> None:
-        """Play these commands, as if somebody typed them."""
+        """Play these commands, as if a player typed them."""
         for command in commands:
             self.console.print(Text(f"{self.prompt}{command}", style="bold"), soft_wrap=True)
             if self.onecmd(command):

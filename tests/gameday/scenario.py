@@ -14,9 +14,9 @@ OFFSETS = "__consumer_offsets"
 
 # What becomes of a topic's partitions where everything is done right.
 SERVE = "serve"  # the best survivor leads
-CLEAN = "clean"  # a broker that holds everything leads again, and nobody else before it
-HOLD = "hold"  # nobody leads yet
-GONE = "gone"  # nobody can lead
+CLEAN = "clean"  # a broker that holds everything leads again, and no other broker before it
+HOLD = "hold"  # no replica leads yet
+GONE = "gone"  # no replica can lead
 ONLINE = "online"  # the leader of before leads
 
 
@@ -68,7 +68,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A night: what is broken, what the operator is told, what would have been best and why."""
+    """A night: what is broken, what the operator hears, what would have been best and why."""
 
     key: str
     title: str
@@ -78,7 +78,7 @@ class Scenario:
     troubles: tuple[Trouble, ...]
     clock: str
     alert: tuple[str, ...]
-    told: tuple[str, ...]  # what colleagues add
+    colleagues: tuple[str, ...]  # what colleagues add
     hints: tuple[str, ...]
     best: tuple[str, ...]
     why: tuple[str, ...]
@@ -88,7 +88,7 @@ class Scenario:
 
     @property
     def lost(self) -> set[tuple[str, int]]:
-        """Brokers that nobody brings back."""
+        """Brokers that do not come back."""
         curable = {(trouble.site, node) for trouble in self.troubles for node in trouble.nodes}
         return {(site.name, broker) for site in self.sites for broker in site.roles.lost} - curable
 

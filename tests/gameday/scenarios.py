@@ -24,7 +24,7 @@ def different_lengths(dice: Dice) -> dict[str, object]:
         "title": "Every in-sync replica lost, survivors of different length",
         "sites": (site,),
         "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat"),
-        "told": (GONE_FOR_GOOD.format(lost),),
+        "colleagues": (GONE_FOR_GOOD.format(lost),),
         "notes": {("east", lost): "machine destroyed"},
         "hints": (
             "Two replicas of each partition are alive. They do not hold the same. The playbook plan says who holds what.",
@@ -32,7 +32,7 @@ def different_lengths(dice: Dice) -> dict[str, object]:
         ),
         "best": ("run plan", RECOVER, "done"),
         "why": (
-            "The broker is gone and nobody forks, so there is nothing to wait for: the longest survivor loses least, and recover elects exactly it.",
+            "The broker is gone and no logs fork, so there is nothing to wait for: the longest survivor loses least, and recover elects exactly it.",
             "Kafka's own tool takes the first live replica of the assignment, which in most of these partitions is the shorter one.",
         ),
         "docs": ("docs/decisions.md", "docs/loss.md"),
@@ -48,7 +48,7 @@ def unmounted_disk(dice: Dice) -> dict[str, object]:
         "sites": (site,),
         "troubles": (Trouble("unmounted", "east", (lost,)),),
         "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat"),
-        "told": (f"Storage: the volume of broker {lost} was detached by mistake. It is intact. Ask, and we attach it.",),
+        "colleagues": (f"Storage: the volume of broker {lost} was detached by mistake. It is intact. Ask, and we attach it.",),
         "notes": {("east", lost): "machine up, /data not mounted"},
         "hints": ("An election gives up what only the lost broker has. Is it lost?", f"mount {lost}, then wait"),
         "best": ("run plan", f"mount {lost}", "wait", "done"),
@@ -72,7 +72,7 @@ def old_alarm(dice: Dice) -> dict[str, object]:
             f"kafka-east: OfflinePartitionsCount = {sum(loss.partitions for loss in site.losses)}: {counts}",
             f"kafka-east: broker {lost} has no heartbeat",
         ),
-        "told": (f"Platform: broker {lost} is out of service for good, that was announced last week.",),
+        "colleagues": (f"Platform: broker {lost} is out of service for good, that was announced last week.",),
         "notes": {("east", lost): "taken out of service"},
         "hints": ("Look before you act: status, run plan.", "Every partition has a leader. There is nothing to elect: done"),
         "best": ("run plan", "done"),
@@ -94,7 +94,7 @@ def coming_back(dice: Dice) -> dict[str, object]:
         "sites": (site,),
         "troubles": (Trouble("starting", "east", (4,), seconds),),
         "alert": (offline(site), f"kafka-east: brokers {lost} and 4 have no heartbeat"),
-        "told": (GONE_FOR_GOOD.format(lost), "Platform: broker 4 had a kernel update. It is loading its logs, no idea how long."),
+        "colleagues": (GONE_FOR_GOOD.format(lost), "Platform: broker 4 had a kernel update. It is loading its logs, no idea how long."),
         "notes": {("east", lost): "machine destroyed", ("east", 4): "machine up"},
         "hints": (
             "Not all of these partitions are alike: some have lost their last in-sync replica, some wait for it.",
@@ -103,7 +103,7 @@ def coming_back(dice: Dice) -> dict[str, object]:
         "best": ("run plan", RECOVER, "wait", "done"),
         "why": (
             f"What broker {lost} led is lost with it: the best survivor is elected. What broker 4 led is whole as soon as it has loaded its logs.",
-            "recover tells them apart (wait_for_clean_leader): one command for both, and patience for the rest.",
+            "recover distinguishes them (wait_for_clean_leader): one command for both, and patience for the rest.",
         ),
         "docs": ("docs/decisions.md", "docs/kip-966.md"),
         "par": 300 + seconds,
@@ -116,10 +116,10 @@ def forks_to_hold(dice: Dice) -> dict[str, object]:
     (lost,) = roles.lost
     ledger, other = (loss.topic for loss in site.losses)
     return {
-        "title": "Forked logs, and nobody who may decide tonight",
+        "title": "Forked logs, and an owner who wants to wait",
         "sites": (site,),
         "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat"),
-        "told": (
+        "colleagues": (
             f"Platform: broker {lost} does not start. Its disk goes to the lab; whether they can read it they say tomorrow at 09:00.",
             f"Owner of {ledger}: books. Wrong is worse than late: nothing that loses records before the lab has answered.",
             f"Owner of {other}: we need it now, with whatever is left.",
@@ -145,10 +145,10 @@ def forks_to_decide(dice: Dice) -> dict[str, object]:
     (lost,) = roles.lost
     topic = site.losses[0].topic
     return {
-        "title": "Forked logs, and somebody has to decide",
+        "title": "Forked logs, and you must decide",
         "sites": (site,),
         "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat"),
-        "told": (
+        "colleagues": (
             GONE_FOR_GOOD.format(lost),
             f"Owner of {topic}: we know that something is lost. Lose as little as possible of what was acknowledged, but we open at 06:00.",
         ),
@@ -182,10 +182,10 @@ def hanging(dice: Dice) -> dict[str, object]:
             f"kafka-east: broker {lost} has no heartbeat",
             "kafka-east: RequestHandlerAvgIdlePercent: no data from one broker",
         ),
-        "told": (GONE_FOR_GOOD.format(lost),),
+        "colleagues": (GONE_FOR_GOOD.format(lost),),
         "notes": {("east", lost): "machine destroyed"},
         "hints": (
-            "As long as one survivor is silent nobody knows which log is the best. Who is silent? status",
+            "As long as one survivor is silent it is not known which log is the best. Who is silent? status",
             f"restart {roles.ahead} (or wait until it answers again), then {RECOVER}",
         ),
         "best": ("run plan", f"restart {roles.ahead}", "wait", RECOVER, "done"),
@@ -208,15 +208,15 @@ def no_quorum(dice: Dice) -> dict[str, object]:
         "sites": (site,),
         "troubles": (Trouble("down", "east", (first, second), seconds := dice.seconds(150, 200)),),
         "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat", "kafka-east: ActiveControllerCount = 0"),
-        "told": (GONE_FOR_GOOD.format(lost),),
+        "colleagues": (GONE_FOR_GOOD.format(lost),),
         "notes": {("east", lost): "machine destroyed", ("east", first): "machine up", ("east", second): "machine up"},
         "hints": (
-            "Nobody is elected without a quorum: more than half of the controllers have to run. The preflight says so.",
+            "No leader is elected without a quorum: more than half of the controllers have to run. The preflight says so.",
             f"restart {first}, wait, then {RECOVER}",
         ),
         "best": ("run plan", f"restart {first}", "wait", RECOVER, "done"),
         "why": (
-            "An election is a record in the metadata log; without a majority of controllers nobody writes one. The preflight stops before anything is touched.",
+            "An election is a record in the metadata log; without a majority of controllers none is written. The preflight stops before anything is touched.",
             "So: a controller first, then the partitions, in the usual way.",
         ),
         "docs": ("docs/preflight.md",),
@@ -235,7 +235,7 @@ def two_clusters(dice: Dice) -> dict[str, object]:
         "sites": (east, west),
         "troubles": (Trouble("hanging", "west", nodes, seconds := dice.seconds(100, 140)),),
         "alert": (offline(east), f"kafka-east: broker {east_lost} has no heartbeat", "kafka-west: no data from any node"),
-        "told": (GONE_FOR_GOOD.format(f"{east_lost} of east"), "Network: the line to west is cut. We are at it, a few minutes."),
+        "colleagues": (GONE_FOR_GOOD.format(f"{east_lost} of east"), "Network: the line to west is cut. We are at it, a few minutes."),
         "notes": {("east", east_lost): "machine destroyed", ("west", west_lost): "machine destroyed"},
         "hints": (
             "One cluster that cannot be reached does not hold up the others: the playbooks go on without it.",
@@ -259,7 +259,7 @@ def group_offsets(dice: Dice) -> dict[str, object]:
         "title": f"{OFFSETS} is offline",
         "sites": (site,),
         "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat", "apps: 40 consumer groups find no coordinator"),
-        "told": (GONE_FOR_GOOD.format(lost),),
+        "colleagues": (GONE_FOR_GOOD.format(lost),),
         "notes": {("east", lost): "machine destroyed"},
         "hints": (
             f"{OFFSETS} is a topic like any other: its records are what groups have committed. Shorter means that groups read again.",

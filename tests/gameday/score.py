@@ -60,7 +60,7 @@ class Facts:
     seconds: float
     par: float
     hints: int = 0
-    throttles: Sequence[str] = ()  # configs that somebody has left behind
+    throttles: Sequence[str] = ()  # configs that a run has left behind
     stock: dict[tuple[str, str], int] = field(default_factory=dict)  # kept by Kafka's own tool on a copy, by site and topic
 
     def expected(self, *wanted: str) -> list[PartitionFacts]:

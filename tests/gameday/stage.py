@@ -77,7 +77,7 @@ class Stage:
     def __init__(
         self, scenario: Scenario, clusters: Mapping[str, KafkaCluster], by_the_clock: bool = True, say: Callable[[str], None] = silent
     ) -> None:
-        """`by_the_clock`: troubles that end by themselves take their time. Else they end when somebody waits: automatic players do not think."""
+        """`by_the_clock`: troubles that end by themselves take their time. Else they end when a player waits: automatic players do not think."""
         self.scenario = scenario
         self.clusters = clusters
         self.nights: dict[str, Night] = {}
@@ -89,7 +89,7 @@ class Stage:
         self._back: dict[tuple[str, str, int], float] = {}
 
     def prepare(self) -> None:
-        """Break what the scenario says, and let Kafka's own tool loose on copies that nobody sees afterwards."""
+        """Break what the scenario says, and let Kafka's own tool loose on copies that the player does not see."""
         for site in self.scenario.sites:
             self.nights[site.name] = self._break(site)
         for trouble in self.troubles:
@@ -105,7 +105,7 @@ class Stage:
         return time.monotonic() - self._began
 
     def close(self) -> None:
-        """Whoever hangs goes on, so that clusters can be used again."""
+        """Brokers that hang go on, so that clusters can be used again."""
         self._ended.set()
         if self._watch.is_alive():
             self._watch.join()
@@ -170,9 +170,9 @@ class Stage:
         if self._trouble(site, node, "unmounted"):
             return f"{name} of {site}: it does not start, because its disk is not mounted"
         if self._trouble(site, node, "starting"):
-            return f"{name} of {site}: it is starting already; a restart would begin that anew. Left as it is"
+            return f"{name} of {site}: it is starting already; a restart would begin that again. Left as it is"
         if len(self._nodes(site, "hanging")) > 1:
-            return f"{site}: there is no line to it, nobody can restart anything"
+            return f"{site}: there is no line to it, no process can be restarted"
         with self._lock:
             self._cure(site, node)
             if node in cluster.paused():
@@ -281,7 +281,7 @@ class Stage:
                             self._back.pop((name, *key), None)
 
     def let_time_pass(self) -> None:
-        """Somebody waits."""
+        """A player waits."""
         if not self._by_the_clock:
             self._end_those_of(float("inf"))
 

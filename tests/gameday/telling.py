@@ -21,7 +21,7 @@ def page(console: Console, scenario: Scenario) -> None:
     """The alert, as a pager shows it."""
     lines = [Text(f"{scenario.clock}  {line}") for line in scenario.alert]
     console.print(Panel(Text("\n").join(lines), title="PAGE  critical", title_align="left", border_style="red", expand=False))
-    for line in scenario.told:
+    for line in scenario.colleagues:
         console.print(Text(f"  {line}"))
     console.print()
 

@@ -37,14 +37,14 @@ def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def damage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damage]:
-    """The cluster east, with one round of damage for many tests, each with topics of its own. Nobody starts or stops its brokers."""
+    """The cluster east, with one round of damage for many tests, each with topics of its own. No test starts or stops its brokers."""
     with KafkaCluster("east", **damaged.SETTINGS) as cluster:
         yield damaged.inflict(cluster)
 
 
 @pytest.fixture(scope="session")
 def prepared(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Operator]:
-    """For each topic of `damaged.PREPARED` somebody who knows the cluster by the name of that topic, and has it collected and planned as run 1.
+    """For each topic of `damaged.PREPARED` an operator who knows the cluster by the name of that topic, and has it collected and planned as run 1.
 
     All of them are planned at once, by the strategy aggressive.
     """
@@ -58,7 +58,7 @@ def prepared(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def east(damage: Damage, spark_remote: str, tmp_path: Path) -> Operator:
-    """Somebody who works on the damaged cluster, with a workdir of their own."""
+    """An operator who works on the damaged cluster, with a workdir of their own."""
     return Operator(damage.cluster, tmp_path, spark_remote)
 
 
@@ -71,7 +71,7 @@ def small() -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def west(small: KafkaCluster, spark_remote: str, tmp_path: Path) -> Operator:
-    """Somebody who works on the cluster west, all of its brokers alive and no topic left from before."""
+    """An operator who works on the cluster west, all of its brokers alive and no topic left from before."""
     small.heal()
     delete_topics(small, {state.topic for state in small.describe()})
     return Operator(small, tmp_path, spark_remote)

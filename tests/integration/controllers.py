@@ -37,7 +37,7 @@ PREFLIGHT = """\
 
 
 class Controllers:
-    """Three controllers and one broker of some version, and somebody who looks at them."""
+    """Three controllers and one broker of some version, and an operator who looks at them."""
 
     def __init__(self, cluster: KafkaCluster, workdir: Path) -> None:
         self.cluster = cluster

@@ -41,7 +41,7 @@ LAGGING = (
 )  # fmt: skip
 SAVED = "saved"
 FORKED = ("proven", "kip.held", SAVED)
-# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one that nobody can be elected for.
+# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one without an electable replica.
 ELECTIONS, NOBODY = "elections", "elections.nobody"
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
 NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"

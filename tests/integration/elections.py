@@ -27,11 +27,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     waited_for,
 )
 from rig import KafkaCluster, NewTopic, PartitionState, TopicPartition, admin, config
+from rig.partition_change import NO_LEADER
 from rig.rpc import ask
 
 PLAYERS, WITNESS = (1, 2, 3), 4
 SECONDS = 60.0
-NOBODY = -1
 ELR_FEATURE, UPGRADE, DOWNGRADE = "eligible.leader.replicas.version", 1, 2
 # topic: replicas of each partition, min.insync.replicas, unclean.leader.election.enable
 TOPICS = {
@@ -63,7 +63,7 @@ class Combination:
 class Seen:
     """One partition that had no leader, and what a step made of it.
 
-    `predicted`: leaders (NOBODY for none) that the rule allows where all is known but the order of returns. `imagined`: where nothing is known of
+    `predicted`: leaders (NO_LEADER for none) that the rule allows where all is known but the order of returns. `imagined`: where nothing is known of
     configs, feature and shutdowns. `waited`: brokers that, by the rule, may be elected without an unclean election.
     """
 
@@ -77,7 +77,7 @@ class Seen:
 
     @property
     def outcome(self) -> str:
-        return f"replica {self.before.replicas.index(self.leader) + 1}" if self.leader != NOBODY else "nobody"
+        return f"replica {self.before.replicas.index(self.leader) + 1}" if self.leader != NO_LEADER else "none"
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Story:
         self.cluster.wait_until(lambda: ", ".join(map(str, {*brokers} - self._unfenced())), "still fenced", SECONDS)
         after = self._settled()
         for key, state in before.items():
-            if state.leader != NOBODY or not {*brokers} & {*state.replicas}:
+            if state.leader != NO_LEADER or not {*brokers} & {*state.replicas}:
                 continue
             kept, live, topic = registration(state), live_replicas(state), self._config(key)
             back = [broker for broker in brokers if broker in state.replicas and key not in self._failed.get(broker, ())]
@@ -171,12 +171,12 @@ class Story:
                 ),
                 waited=frozenset(waited_for(kept, live | {*back}, self.elr)),
             )
-            if after[key].leader == NOBODY:
+            if after[key].leader == NO_LEADER:
                 self._compare_kept(step, key, kept, after[key], back)
 
     def _elect(self, step: str, before: Mapping[TopicPartition, PartitionState], which: str) -> None:
         """Ask for an unclean election (KIP-460) of `half` of the partitions without a leader, or of `all`."""
-        keys = [key for key, state in before.items() if state.leader == NOBODY and (which == "all" or key[1] % 2)]
+        keys = [key for key, state in before.items() if state.leader == NO_LEADER and (which == "all" or key[1] % 2)]
         if not keys:
             return
         named = [{"topic": topic, "partition": partition} for topic, partition in keys]
@@ -187,7 +187,7 @@ class Story:
         for key in keys:
             state, live = before[key], live_replicas(before[key])
             row = forecast[key]
-            if after[key].leader != (row["leader"] if row["outcome"] == "elected" else NOBODY):
+            if after[key].leader != (row["leader"] if row["outcome"] == "elected" else NO_LEADER):
                 self.differences.append(f"{step}: {state}: {after[key].leader} leads, and kafka_leader_election predicted {row}")
             self._record(
                 step,
@@ -236,12 +236,12 @@ class Story:
             else:
                 rest = tuple(member for member in state.isr if member != broker)
                 election = elected(registration(state)._replace(isr=rest), live_replicas(state) - {broker}, self.elr, unclean=False)
-                expected = election.broker if election and rest else NOBODY
+                expected = election.broker if election and rest else NO_LEADER
             if after[key].leader != expected:
                 self.differences.append(f"{step}: {state}, then {after[key]}: expected leader {expected}")
 
     def _compare_kept(self, step: str, key: TopicPartition, kept: Registration, now: PartitionState, back: Iterable[int]) -> None:
-        """Compare what the controller keeps if it elects nobody."""
+        """Compare what the controller keeps if it elects no leader."""
         for broker in back:
             if not self._clean[broker]:
                 kept = after_unclean_shutdown(kept, broker, self.elr, self._config(key).min_isr or 1)
@@ -251,10 +251,10 @@ class Story:
             self.differences.append(f"{step}: {now}: expected {kept}")
 
     def _settled(self) -> dict[TopicPartition, PartitionState]:
-        """Return all states once every live replica is in sync. Where there is no leader, the rule must elect nobody."""
+        """Return all states once every live replica is in sync. Where there is no leader, the rule must elect no replica."""
         self.cluster.wait_until(
             lambda: ", ".join(
-                str(state) for state in self._look().values() if state.leader != NOBODY and {*state.isr} != live_replicas(state)
+                str(state) for state in self._look().values() if state.leader != NO_LEADER and {*state.isr} != live_replicas(state)
             ),
             "not in sync",
             SECONDS,
@@ -262,7 +262,9 @@ class Story:
         states = self._look()
         for key, state in states.items():
             topic = self._config(key)
-            if state.leader == NOBODY and (election := elected(registration(state), live_replicas(state), self.elr, bool(topic.unclean))):
+            if state.leader == NO_LEADER and (
+                election := elected(registration(state), live_replicas(state), self.elr, bool(topic.unclean))
+            ):
                 self.differences.append(f"at rest: {state}: expected {election}")
         return states
 
@@ -291,7 +293,7 @@ def live_replicas(state: PartitionState) -> set[int]:
 
 
 def leaders(elections: Iterable[Election | None]) -> frozenset[int]:
-    return frozenset(election.broker if election else NOBODY for election in elections)
+    return frozenset(election.broker if election else NO_LEADER for election in elections)
 
 
 def membership(state: PartitionState, broker: int) -> str:

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 @contextmanager
 def closed_port() -> Iterator[str]:
-    """An address where nobody listens, and nobody can meanwhile."""
+    """An address without a listener, on which no other process can listen meanwhile."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield _address(bound)

@@ -50,7 +50,7 @@ class RequestLog:
 
     def _requests(self, node: int) -> Iterator[dict[str, Any]]:
         self._wait_for_later_requests(node)
-        assert _size(self._cluster.log_file(node)) >= self._begin[node], "a controller that starts again begins its log anew"
+        assert _size(self._cluster.log_file(node)) >= self._begin[node], "a controller that starts again begins its log again"
         with self._cluster.log_file(node).open("rb") as log:
             log.seek(self._begin[node])
             for line in log:

@@ -30,7 +30,7 @@ SURVIVORS = (2, 3)
 
 ALTER, DESCRIBE = Acl("ALTER", "CLUSTER", CLUSTER), Acl("DESCRIBE", "CLUSTER", CLUSTER)
 READ, GROUPS = Acl("READ", "TOPIC", "*"), Acl("DESCRIBE", "GROUP", "*")
-# What docs/security.md tells to grant.
+# What docs/security.md says to grant.
 TO_PLAN = (DESCRIBE, READ, GROUPS)
 TO_RECOVER = (ALTER, READ, GROUPS)
 

@@ -21,7 +21,7 @@ from rig import KafkaCluster, PartitionState
 from rig.fleet import host_vars, inventory, write_inventory
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-# A task that hangs must fail its test; how fast a busy machine is, is nobody's business here.
+# A task that hangs must fail its test; how fast a busy machine is, does not matter here.
 GIVE_UP_SECONDS = 600
 RUN = "import runpy, sys; sys.argv = ['module', *sys.argv[2:]]; runpy.run_path({path!r}, run_name='__main__')"
 
@@ -120,7 +120,7 @@ def play(playbook: str, inventory_file: Path, *options: str, variables: Mapping[
 
 
 class Operator:
-    """Somebody who works on one cluster through the modules, with one workdir. Every method fails the test when its module fails.
+    """An operator who works on one cluster through the modules, with one workdir. Every method fails the test when its module fails.
 
     `name`: what the inventory calls the cluster. Files go by that name, so one cluster under several names is planned as several.
     `login`: connection options of every module, where they are not those of the rig's own plaintext listener.
@@ -177,7 +177,7 @@ class Operator:
     def in_order_again(self, before: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, PartitionState]:
         """What the cluster says of these partitions when all stand in the replica order that they had `before`; fails where that does not come.
 
-        The controller has answered to whoever put an order back. The broker that is asked here learns of it a moment later.
+        The controller has answered to the run that restored an order. The broker that is asked here learns of it a moment later.
         """
         topics = sorted({topic for topic, _ in before})
         self.cluster.wait_for_partitions(

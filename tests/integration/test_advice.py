@@ -20,7 +20,7 @@ from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, TopicPartit
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import FORCE, order
 
-# Nobody elects anything in these.
+# No run elects anything in these.
 TOPICS = damaged.of("none")
 NEXT = re.compile(r'^\s*"?Next, for (\d+) partitions?(?: in cluster \w+)?: .*')
 
@@ -105,9 +105,9 @@ def test_every_command_of_terminal_results_and_page_touches_what_it_is_shown_for
 
     reasons = reasons_of(east, "1")
     shown_for = {row["command"]: row for row in document["held"]}
-    assert {row["word"] for row in document["held"]} >= {"wait_for_clean_leader", "no_survivor", "data_loss_not_allowed"}
+    assert {row["reason_code"] for row in document["held"]} >= {"wait_for_clean_leader", "no_survivor", "data_loss_not_allowed"}
     for command, row in shown_for.items():
-        keys = reasons["planned" if row["word"] == "data_loss_not_allowed" else row["word"]]
+        keys = reasons["planned" if row["reason_code"] == "data_loss_not_allowed" else row["reason_code"]]
         assert len(keys) == row["partitions"] == on_screen[command]
         said, planned, elected = pasted(command, east)
         applies = command.endswith(".apply")
@@ -116,7 +116,7 @@ def test_every_command_of_terminal_results_and_page_touches_what_it_is_shown_for
         assert elected in ((keys,) if applies or command.endswith(".recover") else (set(),)), said
 
     # The same for single partitions, one for each word.
-    for row in {row["word"]: row for row in document["partitions"] if row["command"]}.values():
+    for row in {row["reason_code"]: row for row in document["partitions"] if row["command"]}.values():
         said, planned, _elected = pasted(row["command"], east)
         assert planned == {(row["topic"], row["partition"])}, said
     assert east.states(*TOPICS) == before

@@ -69,7 +69,7 @@ class Hit:
 
 
 def consumer(cluster: KafkaCluster, group: str) -> Consumer:
-    """One that begins at the beginning, reads what is committed by transactions too, and commits when it is told to."""
+    """One that begins at the beginning, reads what is committed by transactions too, and commits on request."""
     options = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
     return Consumer({"bootstrap.servers": cluster.bootstrap_servers, **options, **QUIET})
 
@@ -199,7 +199,7 @@ def test_groups_that_have_read_what_is_gone_are_reset_with_the_ready_command(hit
     written = json.loads(Path(answer["path"]).read_text())
     assert written["summary"] == answer["summary"] and by_partition(written["partitions"])["orders", 0]["end_at_election"] == KEPT
 
-    # The log grows past what they have read: nobody would notice any more.
+    # The log grows past what they have read: no check would notice any more.
     hit.operator.cluster.produce("orders", 0, [f"since {number}" for number in range(SINCE)])
     found = of_orders(answer := hit.look())
     billing = found["billing"]

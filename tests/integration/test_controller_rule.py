@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from integration.damaged import PROPERTIES
-from integration.elections import NOBODY, Seen, Story
+from integration.elections import Seen, Story
 from integration.support import Operator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
@@ -117,7 +117,7 @@ STORIES = {
     "4.3.1": (
         True,
         (
-            # Killed one after the other. 2 and 3 return: while the ELR names 1 nobody is elected.
+            # Killed one after the other. 2 and 3 return: while the ELR names 1 no replica is elected.
             "kill 3", "kill 1", "kill 2", "start 2", "start 3", "elect half", "start 1",
             "kill 3", "kill 1", "stop 2", "start 3", "elect half", "start 1", "start 2",
             # Without a leader the feature is switched off, and later on.
@@ -168,7 +168,7 @@ def test_the_leader_on_a_real_cluster_is_the_one_that_the_rule_elects(story: Sto
 
 
 def test_without_an_unclean_election_only_a_broker_that_is_waited_for_leads(story: Story) -> None:
-    clean = [seen for seen in story.seen if seen.combination.unclean == "no" and seen.leader != NOBODY]
+    clean = [seen for seen in story.seen if seen.combination.unclean == "no" and seen.leader != NO_LEADER]
     assert clean and not (others := [seen for seen in clean if seen.leader not in seen.waited]), first_of(others)
 
 
@@ -186,4 +186,4 @@ def test_while_the_elr_names_a_broker_that_is_gone_a_last_known_leader_that_live
         and not any("ELR" in replica and "back" in replica for replica in seen.combination.replicas)
     ]
     assert bool(held) == any(seen.combination.elr for seen in story.seen)
-    assert {seen.leader for seen in held} <= {NOBODY} and not any(seen.waited for seen in held), first_of(held)
+    assert {seen.leader for seen in held} <= {NO_LEADER} and not any(seen.waited for seen in held), first_of(held)

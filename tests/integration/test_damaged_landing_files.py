@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Landing files that nobody may decide on are quarantined with a reason, and the sound ones are planned."""
+"""Landing files that no run may decide on are quarantined with a reason, and the sound ones are planned."""
 
 from __future__ import annotations
 

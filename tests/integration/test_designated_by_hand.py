@@ -52,5 +52,5 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
         line = next(line for line in elected["diff"]["after"].splitlines() if line.startswith(f"bare-{partition}:"))
         assert f"leader {leader}" in line
         assert ("broker 2 truncates 20 records from offset 100 on" in line) == (leader == 3), "what the other survivor gives up"
-    assert damage.kept(["bare"])["bare"].lost == 4 * 10 + 2 * 20, "as they were told"
+    assert damage.kept(["bare"])["bare"].lost == 4 * 10 + 2 * 20, "as the warnings stated"
     assert east.read("results", "1")["summary"]["elected"] == 3

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Automatic recovery: a real ansible-rulebook watches a real cluster, brokers are killed, and nobody does anything."""
+"""Automatic recovery: a real ansible-rulebook watches a real cluster, brokers are killed, and no operator does anything."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_an_alert_is_proposed_and_its_merge_is_applied(west: Operator, tmp_path:
     with Rulebook("alertmanager", hosts, west.workdir, "webhooks of alertmanager on", **options) as rulebook:
         assert post(port, sent, {"Authorization": "Bearer forged"}) == 401
         assert post(port, sent, {"Authorization": f"Bearer {SECRET}"}) == 202
-        assert post(port, sent, {"Authorization": f"Bearer {SECRET}"}) == 200, "told already"
+        assert post(port, sent, {"Authorization": f"Bearer {SECRET}"}) == 200, "reported already"
         rulebook.wait_for("PLAY RECAP")
     (branch,) = (name for name in git(Path(forge.url), "branch", "--format", "%(refname:short)").split() if name.startswith("recovery/"))
     assert leader(cluster, topic) == -1 and log.written() == {}
@@ -247,7 +247,7 @@ def post(port: int, body: bytes, headers: Mapping[str, str]) -> int:
         return error.code
 
 
-def test_a_watch_outlives_every_broker_that_it_was_told_of(west: Operator) -> None:
+def test_a_watch_outlives_every_bootstrap_server(west: Operator) -> None:
     cluster, topic = west.cluster, "everywhere"
     cluster.create_topics([NewTopic(topic, [[2, 3]])])
     first, *others = cluster.bootstrap_servers.split(",")

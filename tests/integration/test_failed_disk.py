@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One of a broker's two disks has failed (KIP-858). The broker lives, its partitions there have no leader, and the controller elects nobody."""
+"""One of a broker's two disks has failed (KIP-858). The broker lives, its partitions there have no leader, and the controller elects no replica."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_one_first_then_batches_and_what_fails_stops_the_next_one(
     variables = {"kafka_recovery_allow_data_loss": True, "kafka_recovery_spark_remote": spark_remote}
     before = states(fleet)
 
-    # A canary that nobody gets into: nothing else is begun.
+    # A canary cluster that refuses every login: nothing else is begun.
     workdir = tmp_path / "canary"
     order = written(tmp_path / "locked-first.yml", fleet, ["locked"])
     options = {**variables, "kafka_recovery_workdir": str(workdir), "kafka_recovery_serial": [1, "100%"]}
@@ -151,7 +151,7 @@ def test_one_first_then_batches_and_what_fails_stops_the_next_one(
 
 
 def test_plans_of_the_whole_fleet_are_applied_one_cluster_first(fleet: dict[str, KafkaCluster], spark_remote: str, tmp_path: Path) -> None:
-    """After the first test: `partly` alone has a partition without a leader, and nobody to elect for it."""
+    """After the first test: `partly` alone has a partition without a leader, and no replica to elect for it."""
     order = written(tmp_path / "inventory.yml", fleet, ["lagging", "partly"])
     workdir = tmp_path / "work"
     variables: dict[str, Any] = {

@@ -79,7 +79,7 @@ def test_the_best_play_gets_full_marks_and_a_forced_election_afterwards_loses_th
     assert marks(score(after))["refusals"] == 0
 
 
-def test_what_is_typed_wrong_is_told(night: Prompt, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_is_an_error(night: Prompt, capsys: pytest.CaptureFixture[str]) -> None:
     night.console = Console(highlight=False, width=140)
     commands = ("run", "run nonsense", "run 'plan", "wait long", "mount", "mount 9", "restart nowhere 1", "elect", "hint", "hint", "hint")
     night.play(commands)
@@ -104,7 +104,7 @@ def game(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_nobody_to_play_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_a_game_without_a_player_is_refused_before_anything_starts(tmp_path: Path) -> None:
     done = game(tmp_path)
     assert done.returncode == 2 and "--play" in done.stderr
     done = game(tmp_path, "--script", str(tmp_path / "missing"))
@@ -171,7 +171,7 @@ def test_nothing_is_left_however_a_game_ends(end: str, tmp_path: Path) -> None:
 
 
 def hears_ctrl_c() -> None:
-    """What a shell starts in the background ignores SIGINT, and so does all that it starts. Nobody plays there."""
+    """What a shell starts in the background ignores SIGINT, and so does all that it starts. No player plays there."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -19,7 +19,7 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, error_codes, kip1275, topic_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from rig import Damage, KafkaCluster
 from rig.gateway_rules import ELECTION, LOG_INFO, Fault
@@ -46,7 +46,7 @@ def directly(cluster: KafkaCluster, request: Any, broker: int = AHEAD) -> Any:
 
 def topic_id(cluster: KafkaCluster, topic: str) -> str:
     answer = directly(cluster, MetadataRequest[12](topics=[MetadataRequest.MetadataRequestTopic(topic_id=None, name=topic)]))
-    return core.topic_id(answer.topics[0].topic_id)
+    return topic_rows.topic_id(answer.topics[0].topic_id)
 
 
 def log_info(cluster: KafkaCluster, partitions: Mapping[str, Sequence[int]], broker: int = AHEAD, api_key: int = 93) -> kip1275.LogInfoPage:
@@ -69,14 +69,14 @@ def test_every_version_of_api_versions_offers_both_messages_and_what_the_broker_
     for version in range(5):
         requests = [ApiVersionsRequest[version](client_software_name="test", client_software_version="1") for _ in range(3)]
         real = directly(cluster, requests[0])
-        native = {**core.read_versions(real), 93: (0, 0), 43: (0, 3)}
+        native = {**api_versions.read_versions(real), 93: (0, 0), 43: (0, 3)}
         answer = through(cluster, requests[1])
-        assert core.read_versions(answer) == native
+        assert api_versions.read_versions(answer) == native
         if version >= 3:
-            told = [(row.name, row.max_version_level) for row in real.finalized_features]
-            assert [(row.name, row.max_version_level) for row in answer.finalized_features] == told != []
-        with cluster.gateways.told([AHEAD], log_info=False, elections=False):
-            assert core.read_versions(through(cluster, requests[2])) == core.read_versions(real)
+            reported = [(row.name, row.max_version_level) for row in real.finalized_features]
+            assert [(row.name, row.max_version_level) for row in answer.finalized_features] == reported != []
+        with cluster.gateways.with_rules([AHEAD], log_info=False, elections=False):
+            assert api_versions.read_versions(through(cluster, requests[2])) == api_versions.read_versions(real)
 
 
 def test_answers_to_unknown_versions_and_to_everything_else_are_passed_on_as_they_are(damage: Damage) -> None:
@@ -116,7 +116,7 @@ def test_log_info_is_what_the_broker_itself_says(damage: Damage) -> None:
 def test_log_info_ends_with_its_page_and_keeps_its_rules(damage: Damage) -> None:
     cluster, topic = damage.cluster, topic_id(damage.cluster, TOPIC)
     cluster.gateways.served()
-    with cluster.gateways.told(
+    with cluster.gateways.with_rules(
         log_info_limit=3, throttle_time_ms=50, broker_epoch=7, api_key=501, errors={(TOPIC, 0): 56}, limited=frozenset({(TOPIC, 1)})
     ):
         page = log_info(cluster, {topic: [0, 1, 2, 3]}, api_key=501)
@@ -153,7 +153,7 @@ def test_elections_keep_the_controllers_rules(damage: Damage) -> None:
     for leaders in ([AHEAD], [], [AHEAD, AHEAD, AHEAD], None):
         topics = [kind.TopicPartitions(topic=TOPIC, partitions=[0, 1], designated_leaders=leaders)]
         answer = through(cluster, kind(election_type=kip1275.DESIGNATED, topic_partitions=topics, timeout_ms=10_000), 3)
-        assert core.error_name(answer.error_code) == "INVALID_REQUEST"
+        assert error_codes.error_name(answer.error_code) == "INVALID_REQUEST"
     many = elect(cluster, {("nobody.knows", partition): AHEAD for partition in range(1003)})
     assert [partition for (_topic, partition), error in many.items() if error == "REQUEST_LIMIT_REACHED"] == [1000, 1001, 1002]
     assert cluster.describe(TOPIC) == before
@@ -168,8 +168,8 @@ def test_a_designated_leader_is_elected_and_nothing_else_changes(damage: Damage)
     log = RequestLog(cluster)
     assert elect(cluster, {(TOPIC, number): leader for number, leader in wanted.items()}) == {(TOPIC, 0): None, (TOPIC, 1): None}
     assert log.written("gateway") == log.written() == {"ALTER_PARTITION_REASSIGNMENTS": 2, "ELECT_LEADERS": 1}
-    with cluster.gateways.told(election_limit=1):
-        # As v2 does it: of two partitions, one over the limit, whoever is the first live replica.
+    with cluster.gateways.with_rules(election_limit=1):
+        # As v2 does it: of two partitions, one over the limit, whichever is the first live replica.
         kind = kip1275.ElectDesignatedRequest
         topics = kip1275.designated_topics([(TOPIC, [2, 3], None)])
         answer = through(cluster, kind(election_type=1, topic_partitions=topics, timeout_ms=10_000), 3)
@@ -190,14 +190,14 @@ def test_each_fault_is_what_it_says(damage: Damage, fault: Fault) -> None:
         Fault.OTHER: kip1275.MessageError,
         Fault.DUPLICATE: kip1275.MessageError,
     }.get(fault)
-    with cluster.gateways.told([AHEAD], fault=fault, delay=0.05):
+    with cluster.gateways.with_rules([AHEAD], fault=fault, delay=0.05):
         if caught:
             with pytest.raises(caught):
                 log_info(cluster, {topic: [0, 1]})
         else:
             rows = log_info(cluster, {topic: [0, 1]}).rows
             assert [key[1] for key in rows] == {Fault.SLOW: [0, 1], Fault.MISSING: [0], Fault.STRANGER: [0, 1, 9999]}[fault]
-        assert len(log_info(cluster, {topic: [0, 1]}, broker=BEHIND).rows) == 2, "the other gateway is told nothing"
+        assert len(log_info(cluster, {topic: [0, 1]}, broker=BEHIND).rows) == 2, "the other gateway has no such rule"
         assert elect(cluster, {("nobody.knows", 0): AHEAD}), "and the other message has no fault"
-    with cluster.gateways.told([AHEAD], fault=fault, fault_in=ELECTION):
+    with cluster.gateways.with_rules([AHEAD], fault=fault, fault_in=ELECTION):
         assert len(log_info(cluster, {topic: [0, 1]}).rows) == 2

@@ -20,7 +20,7 @@ from unit.git_remotes import Forge, plan_key, proposal, resealed, with_a_key
 
 from rig.fleet import host_vars, inventory, write_inventory
 
-# Somebody pushes to main at the moment in which results arrive there, once; the remote then takes the push of neither into account but theirs.
+# Another committer pushes to main at the moment in which results arrive there, once; the remote then takes the push of neither into account but theirs.
 FASTER = """\
 unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
 while read old new ref; do
@@ -75,7 +75,9 @@ def check_forgeries(east: Operator, forge: Forge, key: Path, repository: dict[st
     assert "recoveries/r3/results/east.json" not in forge.names(), "it was not applied"
 
 
-def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:
+def test_a_recovery_is_proposed_merged_with_a_signature_and_applied_once_and_its_results_are_committed(
+    east: Operator, forge: Forge
+) -> None:
     named = [{"topic": "gitops", "partition": partition} for _, partition in east.keys(["gitops"])]
     before, log = east.states("gitops"), RequestLog(east.cluster)
     key, planners = plan_key(east.workdir)
@@ -100,7 +102,7 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
     check_forgeries(east, forge, key, repository)
     assert log.written() == {} and east.states("gitops") == before
 
-    # From here on whoever approves has to sign.
+    # From here on every reviewer has to sign.
     signed, signers = with_a_key(forge.ada, east.workdir)
     options |= {"require_signature": True, "merge_signers": str(signers)}
     signed.merge("recovery/r1")
@@ -117,7 +119,7 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
     assert "merged by Ada <ada@example.com>" in applied.said and "The impact on consumers and producers is unknown" not in applied.said
     assert outcomes(east.read("results", "applied")["partitions"]) == {"gitops": {"elected"}}
     assert {state.leader for state in east.cluster.describe("gitops")} == {2}
-    assert (Path(forge.url) / "faster").is_dir(), "somebody was faster"
+    assert (Path(forge.url) / "faster").is_dir(), "another committer was faster"
     assert forge.show("main", f"{folder}/results/east.json") == east.path("results", "applied").read_bytes()
     assert f"{folder}/results/away.json" not in forge.names(), "it can be applied yet"
 

@@ -54,12 +54,12 @@ def test_a_recovery_is_in_the_tables_once_also_when_writers_are_killed(east: Ope
 def check(east: Operator, found: dict[str, list[dict[str, Any]]]) -> None:
     """The tables say what the run's own files say."""
     results, plan = east.read("results", "1"), east.read("plans", "1")
-    told = {(row["topic"], row["partition"]): row for row in found["result"]}
-    assert len(told) == len(found["result"]) == len(results["partitions"]) == 8
+    reported = {(row["topic"], row["partition"]): row for row in found["result"]}
+    assert len(reported) == len(found["result"]) == len(results["partitions"]) == 8
     for row in results["partitions"]:
         # What was given up is in the table of losses, from the plan. Kafka's error, and what was decided again, are in the reason, too.
         own = {name: value for name, value in row.items() if name not in ("truncated", "loss", "error", "decided_again")}
-        assert {name: told[row["topic"], row["partition"]][name] for name in own} == own
+        assert {name: reported[row["topic"], row["partition"]][name] for name in own} == own
     outcomes = {outcome: count for outcome, count in results["summary"].items() if count}
     assert Counter(row["outcome"] for row in found["result"]) == outcomes == {"elected": 4, "held": 4}
     sections = Counter(row["section"] for row in found["plan"])
@@ -73,7 +73,7 @@ def check(east: Operator, found: dict[str, list[dict[str, Any]]]) -> None:
         ends
     )
     winners = {(row["topic"], row["partition"]): row["broker_id"] for row in found["candidates"] if row["place"] == 1}
-    assert winners.keys() == told.keys()
+    assert winners.keys() == reported.keys()
     audit = {row["origin"]: row for row in found["recovery_audit"]}
     assert len(found["recovery_audit"]) == 2 and dict(audit["recovery"]["outcomes"]) == outcomes
     assert dict(audit["recovery"]["table_rows"]) == {

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ctrl-C and SIGTERM in the middle of an election: what is under way is finished, orders are put back, the results tell how far it went.
 
-Ansible itself ends at once and leaves its modules to the same signal (its workers pass it on), with nobody reading what they print.
+Ansible itself ends at once and leaves its modules to the same signal (its workers pass it on), with no reader of what they print.
 """
 
 from __future__ import annotations

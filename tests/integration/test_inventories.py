@@ -95,7 +95,7 @@ def wrong(inventory: Path, tmp_path: Path, *options: str, playbook: str = "recov
 
 
 @pytest.mark.parametrize("options", [[], ["--vault-password-file", "other"]], ids=["no password", "another password"])
-def test_a_locked_vault_is_told_with_the_remedy(tmp_path: Path, password: Path, options: list[str]) -> None:
+def test_an_error_for_a_locked_vault_has_the_remedy(tmp_path: Path, password: Path, options: list[str]) -> None:
     inventory = locked("production", tmp_path, password)
     (tmp_path / "other").write_text("another")
     played = wrong(inventory, tmp_path, *(option.replace("other", str(tmp_path / "other")) for option in options))
@@ -121,7 +121,7 @@ def test_a_locked_variable_is_named_with_the_remedy(tmp_path: Path, password: Pa
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_an_inventory_without_the_group_is_told(tmp_path: Path, playbook: str) -> None:
+def test_an_inventory_without_the_group_is_an_error(tmp_path: Path, playbook: str) -> None:
     inventory = tmp_path / "inventory.yml"
     write_inventory(inventory, {"brokers": {"hosts": {"broker-1": None}}})
     played = wrong(inventory, tmp_path, playbook=playbook)
@@ -140,7 +140,7 @@ def test_a_host_without_bootstrap_servers_is_named_and_the_others_go_on(tmp_path
 
 
 @pytest.mark.parametrize("serial", ["0", "some", "50%%", "-1", ""])
-def test_a_size_of_batches_that_is_none_is_told(tmp_path: Path, serial: str) -> None:
+def test_an_invalid_size_of_batches_is_an_error(tmp_path: Path, serial: str) -> None:
     inventory = tmp_path / "inventory.yml"
     write_inventory(inventory, {"kafka_clusters": {"hosts": {"east": {"kafka_recovery_serial": serial}}}})
     played = wrong(inventory, tmp_path)

@@ -49,7 +49,7 @@ def test_a_snapshot_stands_for_the_beginning_of_the_log(spark_remote: str, tmp_p
             assert all(change["timestamp"] for change in others)
             assert (row["min_insync_replicas"], row["last_isr"]) == (2, [1])
 
-        assert set(cluster.observer_fetch_times()) <= {1, 2, 3}, "nobody takes the reader for a member of the quorum"
+        assert set(cluster.observer_fetch_times()) <= {1, 2, 3}, "no node takes the reader for a member of the quorum"
 
         south.plan("1", strategy="balanced")
         results = south.apply("1", controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))["results"]

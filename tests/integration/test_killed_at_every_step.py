@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SIGKILL and SIGTERM at every request and every operation on a file, one after the other; then the same run again.
 
-In the end everything is as if nobody had disturbed it: leaders, replica orders, files; and one more run changes nothing. How many
+In the end everything is as if nothing had disturbed it: leaders, replica orders, files; and one more run changes nothing. How many
 steps there are is found out by an undisturbed run. Each election that is disturbed has two partitions of its own.
 """
 
@@ -40,7 +40,7 @@ class Units:
         self._used = 0
 
     def take(self) -> int:
-        """A unit that nobody has touched."""
+        """A unit that no run has touched."""
         self._used += 1
         assert self._used * EACH <= KILLED_PARTITIONS, "more steps than partitions: raise damaged.KILLED_PARTITIONS"
         return self._used - 1
@@ -132,7 +132,7 @@ def _timeless(value: Any) -> Any:
 
 
 def plans_in(workdir: Path) -> dict[str, Any]:
-    """Its plans. How long brokers have been silent is told in explanations, too."""
+    """Its plans. How long brokers have been silent is stated in explanations, too."""
     plans = {path: documents[0] for path, documents in content(workdir).items() if path.startswith("plans")}
     for plan in plans.values():
         for entry in [*plan["partitions"], *plan["held"]]:

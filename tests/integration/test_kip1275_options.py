@@ -20,7 +20,7 @@ from rig.stock import elect_unclean_from_file, unregister
 
 ELECT, STOCK, ATTEMPTS, HELD = "kip.elect", "kip.stock", "kip.attempts", "kip.held"
 AHEAD, BEHIND = 2, 3
-NOBODY = "127.0.0.1:1"
+NO_LISTENER = "127.0.0.1:1"
 # As the KIP prints it. Two of its keys are not quoted, so it is no JSON.
 AS_IN_THE_KIP = """{
 "partitions": [
@@ -38,7 +38,7 @@ partitions: [0, 1, 4]
 
 @pytest.fixture(scope="module")
 def operator(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    """Somebody who knows the KIP's tool, with one workdir for all of this file."""
+    """An operator who knows the KIP's tool, with one workdir for all of this file."""
     return Operator(damage.cluster, tmp_path_factory.mktemp("kip"), spark_remote)
 
 
@@ -119,7 +119,7 @@ def test_kafkas_own_tool_takes_the_plan_and_the_manual_output_as_they_are(operat
     assert again.errors == dict.fromkeys(everything, "ELECTION_NOT_NEEDED"), again
 
 
-# A broker that has just lost its controller answers like this. Nobody can say when one will.
+# A broker that has just lost its controller answers like this. It cannot be known when one will.
 REFUSED = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -181,7 +181,7 @@ def test_a_broker_that_answers_but_is_none_for_the_controllers_is_not_elected(we
 
 
 NAMED = [{"topic": ELECT, "partition": 0}]
-# Host variables, and what must be told of them.
+# Host variables, and what must be reported about them.
 REFUSALS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "both_lists": (
         {"partitions": NAMED, "partitions_file": "some.json"},
@@ -202,9 +202,9 @@ REFUSALS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 def test_variables_that_exclude_each_other_or_mean_nothing_are_refused_before_any_cluster_is_asked(tmp_path: Path) -> None:
-    """One run, a cluster for each. No address leads anywhere: whoever asked would hear of that instead."""
+    """One run, a cluster for each. No address leads anywhere: a request would fail with that error instead."""
     hosts = {
-        host: {"kafka_bootstrap_servers": NOBODY, **{f"kafka_recovery_{name}": value for name, value in variables.items()}}
+        host: {"kafka_bootstrap_servers": NO_LISTENER, **{f"kafka_recovery_{name}": value for name, value in variables.items()}}
         for host, (variables, _) in REFUSALS.items()
     }
     write_inventory(tmp_path / "inventory.yml", inventory(hosts))

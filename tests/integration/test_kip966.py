@@ -125,7 +125,7 @@ def story(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
 
     cluster.start_node(2)
     cluster.wait_unfenced([2])
-    cluster.wait_for_partitions(["two"], lambda found: found.leader >= 0, "led by somebody")
+    cluster.wait_for_partitions(["two"], lambda found: found.leader >= 0, "led by some replica")
     end = {found.topic: found for found in cluster.describe(*TOPICS)}
     cluster.wait_for_partitions(["one"], lambda found: len(found.isr) == 3, "replicated again")
     late = by_partition(west.apply("1", "5", controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))["results"])
@@ -163,7 +163,7 @@ def entry(plan: dict[str, Any], topic: str) -> dict[str, Any]:
     return by_partition([*plan["partitions"], *plan["held"], *plan["online"]])[topic, 0]
 
 
-def test_min_isr_counts_up_to_the_number_of_replicas_and_the_topics_configs_are_told(story: Story) -> None:
+def test_min_isr_counts_up_to_the_number_of_replicas_and_the_topics_configs_are_shown(story: Story) -> None:
     for topic, (replicas, min_isr, unclean) in TOPICS.items():
         row = story.whole[topic]
         assert row["min_insync_replicas"] == min(min_isr, len(replicas))
@@ -255,7 +255,7 @@ def test_while_others_are_eligible_the_controller_waits_for_them(story: Story) -
     assert set(story.kept["two"]) == {f"{stage} {number}" for stage in ("all three", "without broker 3") for number in range(5)}
 
 
-def test_a_plan_that_comes_too_late_tells_who_leads_and_what_that_is_worth(story: Story) -> None:
+def test_a_plan_that_comes_too_late_states_who_leads_and_what_that_leader_may_lack(story: Story) -> None:
     assert {row["outcome"] for row in story.late.values()} == {"already_online"}
     assert {topic: story.late[topic, 0]["reason_code"] for topic in ("nobody", "two", "one")} == {
         "nobody": "elected_since_plan",
@@ -293,7 +293,7 @@ def test_without_the_feature_the_isr_keeps_its_last_member_and_pages_are_as_smal
 
         cluster.start_node(1)
         cluster.wait_unfenced([1])
-        cluster.wait_for_partitions(["last"], lambda found: found.leader >= 0, "led by somebody")
+        cluster.wait_for_partitions(["last"], lambda found: found.leader >= 0, "led by some replica")
         (result,) = operator.apply("1")["results"]
         assert (result["outcome"], result["leader"], result["reason_code"]) == ("already_online", 1, "elected_from_isr")
 

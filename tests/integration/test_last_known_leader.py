@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The last known leader is back, and the ELR still names a broker that is gone: Kafka elects nobody, for ever, so the partition is not held for it."""
+"""The last known leader is back, and the ELR still names a broker that is gone: Kafka elects no replica, for ever, so the partition is not held for it."""
 
 from __future__ import annotations
 

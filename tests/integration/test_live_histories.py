@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two histories in which simple rules destroy committed records, lived through by real brokers, and what each rule really elects.
 
-In both of them broker 3 wrote records that nobody copied, and died; brokers 2 and 1 went on and committed others; 1 left, and 2 is lost.
+In both of them broker 3 wrote records that no follower copied, and died; brokers 2 and 1 went on and committed others; 1 left, and 2 is lost.
 
 - fork: broker 3 wrote more. The longest log is the wrong one (KIP-1275 ranks by length, all its leader epochs being the same).
 - figure.8: what was committed later had been written before, in an older epoch (Raft's figure 8). The latest epoch is the wrong one.
@@ -87,7 +87,7 @@ def live_through(cluster: KafkaCluster) -> dict[str, list[str]]:
     cluster.kill(1)
     cluster.resume(3)
 
-    # Broker 3 leads while broker 2 hangs, writes what nobody copies, and dies.
+    # Broker 3 leads while broker 2 hangs, writes what no follower copies, and dies.
     time.sleep(SESSION / 2)
     cluster.pause(2)
     cluster.wait_for_partitions([*FORKS, *FIGURES], lambda state: state.leader == 3 and set(state.isr) == {2, 3}, "led by broker 3")
@@ -216,7 +216,7 @@ def test_without_controllers_a_consumer_group_proves_one_branch_and_balanced_hol
     offsets = [Committed(topic, 0, logs[topic, RIGHT][1], leader_epoch=logs[topic, RIGHT][0]) for topic in topics]
     admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions("reader", offsets)])["reader"].result()
 
-    assert "warnings" not in operator.snapshot("proven", topics), "all that the group committed is told"
+    assert "warnings" not in operator.snapshot("proven", topics), "all that the group committed is listed"
     operator.plan("proven", strategy="aggressive")
     results = by_partition(operator.apply("proven")["results"])
     assert {(row["outcome"], row["leader"], row["evidence"]) for row in results.values()} == {("elected", RIGHT, "forked_proven")}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Logs that have lost batches to compaction, and a fork among four survivors: compared by what real brokers know of their leader epochs.
 
-Broker 5 writes records to `five` that nobody copies, and dies. Brokers 4, 3 and 2 leave one after the other, then broker 1 is lost, and the others come
+Broker 5 writes records to `five` that no follower copies, and dies. Brokers 4, 3 and 2 leave one after the other, then broker 1 is lost, and the others come
 back. Between these events keys are written again and again, so that the logs of brokers 2 and 3 are cleaned at other places.
 """
 

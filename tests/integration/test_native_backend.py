@@ -38,7 +38,7 @@ COMMON = ("broker_id", "broker_state", "error", "log_start_offset", "log_end_off
 
 
 def operator(damage: Damage, workdir: Path, spark_remote: str | None, name: str, native: bool = True) -> Operator:
-    """Somebody who reaches the cluster east through its gateways, or the brokers themselves."""
+    """An operator who reaches the cluster east through its gateways, or the brokers themselves."""
     cluster = damage.cluster
     login = {"bootstrap_servers": cluster.gateway_servers.split(","), "get_replica_log_info_api_key": KEY} if native else None
     return Operator(cluster, workdir, spark_remote, name, login)
@@ -46,7 +46,7 @@ def operator(damage: Damage, workdir: Path, spark_remote: str | None, name: str,
 
 @pytest.fixture
 def collector(damage: Damage, tmp_path: Path) -> Operator:
-    """Somebody who only collects, through the gateways."""
+    """An operator who only collects, through the gateways."""
     return operator(damage, tmp_path, None, "collector")
 
 
@@ -58,13 +58,13 @@ def nothing_served_yet(damage: Damage, planned: Callable[[str], Operator]) -> No
 
 @pytest.fixture(scope="module")
 def planned(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Operator]:
-    """Somebody by each name of TOPICS_OF, all planned at once by the strategy balanced, as run 1."""
+    """An operator by each name of TOPICS_OF, all planned at once by the strategy balanced, as run 1."""
     cluster, workdir = damage.cluster, tmp_path_factory.mktemp("native")
     operators = {}
     cluster.gateways.served()
     for name, topics in TOPICS_OF.items():
         operators[name] = operator(damage, workdir, spark_remote, name, native=name not in ("todays", "compat"))
-        with cluster.gateways.told(probes=name != "weak"):
+        with cluster.gateways.with_rules(probes=name != "weak"):
             snapshot = operators[name].snapshot("1", topics)
         assert snapshot["backend"] == ("native" if name not in ("todays", "compat") else "compat")
         served = {(row.message, row.broker_id, row.client_id) for row in cluster.gateways.served()}
@@ -140,7 +140,7 @@ def test_every_scenario_ends_as_with_todays_messages(damage: Damage, planned: Ca
 
 def same_decisions(native: Operator, compat: Operator, run_id: str) -> None:
     """What is planned for a topic and for its twin is the same."""
-    plans = [somebody.read("plans", run_id) for somebody in (native, compat)]
+    plans = [planner.read("plans", run_id) for planner in (native, compat)]
     assert [plan["backend"] for plan in plans] == ["native", "compat"]
     ours, theirs = (untwinned(plan["partitions"], "designatedLeader", "replicas_best_first", "truncated", "evidence") for plan in plans)
     assert ours == theirs != {}
@@ -160,19 +160,19 @@ def same_decisions(native: Operator, compat: Operator, run_id: str) -> None:
 def test_answers_in_pieces_make_the_same_evidence(
     damage: Damage, planned: Callable[[str], Operator], collector: Operator, rules: dict[str, Any], answered: list[int]
 ) -> None:
-    gateways, somebody = damage.cluster.gateways, planned(HELD)
-    with gateways.told(**rules):
+    gateways, planner = damage.cluster.gateways, planned(HELD)
+    with gateways.with_rules(**rules):
         found = collector.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", KEY))
     assert found["backend"] == "native"
     served = gateways.served()
     for broker in SURVIVORS:
         assert [row.answered for row in served if row.broker_id == broker] == answered
     assert not any(row.throttled for row in served)
-    assert common(collector.path("landing", "1")) == common(somebody.path("landing", "1"))
+    assert common(collector.path("landing", "1")) == common(planner.path("landing", "1"))
 
 
 def test_an_error_of_one_partition_is_that_partitions(damage: Damage, collector: Operator) -> None:
-    with damage.cluster.gateways.told([BEHIND], errors={(HELD, 0): 56}):
+    with damage.cluster.gateways.with_rules([BEHIND], errors={(HELD, 0): 56}):
         found = collector.snapshot("1", [HELD])
     assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (1, 7)
     errors = {key: row["error"] for key, row in replicas(collector.path("landing", "1")).items() if row["error"]}
@@ -180,11 +180,11 @@ def test_an_error_of_one_partition_is_that_partitions(damage: Damage, collector:
 
 
 def test_without_last_batches_evidence_is_weak_and_balanced_holds(planned: Callable[[str], Operator]) -> None:
-    somebody = planned("weak")
-    rows = replicas(somebody.path("landing", "1")).values()
-    told = {row["broker_id"]: (row["probe_error"], row["last_written_epoch"]) for row in rows if row["broker_epoch"] is not None}
-    assert told == dict.fromkeys(SURVIVORS, ("TOPIC_AUTHORIZATION_FAILED", None))
-    plan = somebody.read("plans", "1")
+    planner = planned("weak")
+    rows = replicas(planner.path("landing", "1")).values()
+    reported = {row["broker_id"]: (row["probe_error"], row["last_written_epoch"]) for row in rows if row["broker_epoch"] is not None}
+    assert reported == dict.fromkeys(SURVIVORS, ("TOPIC_AUTHORIZATION_FAILED", None))
+    plan = planner.read("plans", "1")
     assert ({(row["reason_code"], row["candidate"]) for row in plan["held"]}, len(plan["held"]), plan["partitions"]) == (
         {("weak", AHEAD)},
         4,
@@ -195,7 +195,7 @@ def test_without_last_batches_evidence_is_weak_and_balanced_holds(planned: Calla
 def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callable[[str], Operator], collector: Operator) -> None:
     gateways = damage.cluster.gateways
     params = {**collector.connection, **collector.files("2"), "partitions": [{"topic": HELD, "partition": 0}]}
-    with gateways.told([BEHIND], log_info=False):
+    with gateways.with_rules([BEHIND], log_info=False):
         found = collector.snapshot("1", [HELD])
         assert found["backend"] == "compat"
         (warning,) = found["warnings"]
@@ -204,7 +204,7 @@ def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callabl
         assert "backend native cannot be used" in said
         assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in said
         refused_plan(damage, planned(HELD), "was made with backend native")
-    with gateways.told(elections=False):  # as if key 93 were another message's
+    with gateways.with_rules(elections=False):  # as if key 93 were another message's
         found = collector.snapshot("1", [HELD])
         assert (found["backend"], found.get("warnings", [])) == ("compat", [])
         assert "no ElectLeaders v3" in failure("kafka_replica_log_info", {**params, "backend": "native"})
@@ -212,10 +212,10 @@ def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callabl
     assert common(collector.path("landing", "1")) == common(planned(HELD).path("landing", "1"))
 
 
-def refused_plan(damage: Damage, somebody: Operator, said: str, **params: Any) -> None:
-    """Applying somebody's plan has to fail, and to elect nothing."""
+def refused_plan(damage: Damage, planner: Operator, said: str, **params: Any) -> None:
+    """Applying another operator's plan has to fail, and to elect nothing."""
     log = RequestLog(damage.cluster)
-    options = {**somebody.connection, **somebody.files("refused"), "plan": str(somebody.path("plans", "1")), "allow_data_loss": True}
+    options = {**planner.connection, **planner.files("refused"), "plan": str(planner.path("plans", "1")), "allow_data_loss": True}
     assert said in failure("kafka_designated_election", {**options, **params})
     assert log.written() == {}
     assert nothing_was_elected(damage, HELD)
@@ -225,7 +225,7 @@ def test_a_plan_is_applied_with_the_backend_that_made_it(damage: Damage, planned
     native, compat = planned(HELD), planned("compat")
     through_gateways = native.connection
     refused_plan(damage, native, "was made with backend native", backend="compat")
-    refused_plan(damage, native, "was made with backend native", **compat.connection)  # nobody offers the messages there
+    refused_plan(damage, native, "was made with backend native", **compat.connection)  # no broker offers the messages there
     refused_plan(damage, compat, "was made with backend compat", backend="native", **through_gateways)
     # Compat's guards are read with compat's messages, also where others are offered.
     found = compat.ask(
@@ -240,11 +240,11 @@ def test_a_plan_is_applied_with_the_backend_that_made_it(damage: Damage, planned
     assert damage.cluster.gateways.served() == []
 
 
-def test_a_broker_that_has_registered_anew_makes_the_plan_stale(damage: Damage, planned: Callable[[str], Operator]) -> None:
-    somebody, gateways = planned(HELD), damage.cluster.gateways
+def test_a_broker_that_has_registered_again_makes_the_plan_stale(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    planner, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
-    with gateways.told([BEHIND], broker_epoch=gateways.broker_epoch(BEHIND) + 1000):
-        result = somebody.apply("1", "rebooted")
+    with gateways.with_rules([BEHIND], broker_epoch=gateways.broker_epoch(BEHIND) + 1000):
+        result = planner.apply("1", "rebooted")
     assert outcomes(result["results"]) == {HELD: {"stale"}}
     assert all(row["reason_code"] == "broker_restarted" for row in result["results"])
     assert {row.message for row in gateways.served()} == {LOG_INFO}
@@ -253,18 +253,18 @@ def test_a_broker_that_has_registered_anew_makes_the_plan_stale(damage: Damage, 
 
 @pytest.mark.parametrize("fault", UNREADABLE)
 def test_an_answer_that_is_none_stops_collecting_and_election(damage: Damage, planned: Callable[[str], Operator], fault: Fault) -> None:
-    somebody, gateways = planned(HELD), damage.cluster.gateways
+    planner, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
     said = "broker 3 answers API key 93 with something else than KIP-1275's GetReplicaLogInfo v0"
-    with gateways.told([BEHIND], fault=fault):
-        params = {**somebody.connection, **somebody.files("unreadable")}
-        plan = {"plan": str(somebody.path("plans", "1")), "allow_data_loss": True, "election_attempts": 1}
+    with gateways.with_rules([BEHIND], fault=fault):
+        params = {**planner.connection, **planner.files("unreadable")}
+        plan = {"plan": str(planner.path("plans", "1")), "allow_data_loss": True, "election_attempts": 1}
         answer = run_module("kafka_designated_election", {**params, **plan})
         assert answer.returncode == 1, answer
         assert outcomes(answer.result["results"]) == {HELD: {"failed"}}
         assert all(said in row["reason"] for row in answer.result["results"])
         assert said in failure("kafka_replica_log_info", {**params, "partitions": [{"topic": HELD, "partition": 0}]})
-    assert not somebody.path("landing", "unreadable").exists()
+    assert not planner.path("landing", "unreadable").exists()
     assert ELECTION not in {row.message for row in gateways.served()}
     assert log.written() == {}
     assert nothing_was_elected(damage, HELD)
@@ -274,32 +274,32 @@ def test_an_answer_that_is_none_stops_collecting_and_election(damage: Damage, pl
 def test_a_broker_whose_answer_does_not_come_is_silent(
     damage: Damage, planned: Callable[[str], Operator], collector: Operator, fault: Fault
 ) -> None:
-    somebody, gateways = planned(HELD), damage.cluster.gateways
+    planner, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
-    with gateways.told([BEHIND], fault=fault, delay=3.0):
+    with gateways.with_rules([BEHIND], fault=fault, delay=3.0):
         found = collector.snapshot("1", [HELD], duration=2.0, request_timeout=1.5)
         assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (4, 4)
         assert [row["broker_id"] for row in found["unreachable_brokers"]] == [BEHIND]
-        result = somebody.apply("1", fault.name, request_timeout=1.5)
+        result = planner.apply("1", fault.name, request_timeout=1.5)
     assert outcomes(result["results"]) == {HELD: {"stale"}}
     assert all(row["reason_code"] == "survivor_silent" for row in result["results"])
     assert log.written() == {}
 
 
 def test_an_election_in_pieces_elects_all(damage: Damage, planned: Callable[[str], Operator]) -> None:
-    somebody, gateways = planned(LIMITS), damage.cluster.gateways
-    with gateways.told(election_limit=3):
-        result = somebody.apply("1")
+    planner, gateways = planned(LIMITS), damage.cluster.gateways
+    with gateways.with_rules(election_limit=3):
+        result = planner.apply("1")
     assert outcomes(result["results"]) == {LIMITS: {"elected"}}
     assert [(len(row.partitions), row.answered) for row in gateways.served() if row.message == ELECTION] == [(4, 3), (1, 1)]
     assert {state.leader for state in damage.cluster.describe(LIMITS)} == {AHEAD}
 
 
 def test_an_election_whose_answer_is_lost_counts_as_elected(damage: Damage, planned: Callable[[str], Operator]) -> None:
-    somebody, gateways = planned(CUT), damage.cluster.gateways
+    planner, gateways = planned(CUT), damage.cluster.gateways
     before = damage.cluster.describe(CUT)
-    with gateways.told(fault=Fault.CUT, fault_in=ELECTION):
-        result = somebody.apply("1", request_timeout=2)
+    with gateways.with_rules(fault=Fault.CUT, fault_in=ELECTION):
+        result = planner.apply("1", request_timeout=2)
     assert outcomes(result["results"]) == {CUT: {"elected"}}
     # Another broker is asked then. The KIP: "designated leadership elections are idempotent".
     assert {len(row.partitions) for row in gateways.served() if row.message == ELECTION} == {4}
@@ -310,14 +310,14 @@ def test_an_election_whose_answer_is_lost_counts_as_elected(damage: Damage, plan
 
 
 def test_the_playbook_speaks_it_from_the_permissions_to_the_results(damage: Damage, spark_remote: str, tmp_path: Path) -> None:
-    somebody, topic = operator(damage, tmp_path, spark_remote, "gate"), damaged.NATIVE_PLAYBOOK
-    before, log = somebody.states(topic), RequestLog(damage.cluster)
+    planner, topic = operator(damage, tmp_path, spark_remote, "gate"), damaged.NATIVE_PLAYBOOK
+    before, log = planner.states(topic), RequestLog(damage.cluster)
     named = [{"topic": topic, "partition": number} for _, number in before]
-    played = somebody.play("recover", "1", backend="native", get_replica_log_info_api_key=KEY, allow_data_loss=True, partitions=named)
+    played = planner.play("recover", "1", backend="native", get_replica_log_info_api_key=KEY, allow_data_loss=True, partitions=named)
     assert played.returncode == 0, played
     assert "Backend native" in played.stdout
     assert log.written(CLIENT) == {}
-    results = somebody.read("results", "1")
+    results = planner.read("results", "1")
     assert (results["backend"], results["summary"]["elected"]) == ("native", len(named))
-    after = somebody.in_order_again(before)
+    after = planner.in_order_again(before)
     assert {state.leader for state in after.values()} == {AHEAD}

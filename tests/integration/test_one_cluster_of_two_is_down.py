@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One playbook run over two clusters, one of them wholly down: the other is recovered, and the exit code tells."""
+"""One playbook run over two clusters, one of them wholly down: the other is recovered, and the exit code shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rig import Damage, KafkaCluster, Roles
 from rig.fleet import host_vars
 
 
-def test_the_other_cluster_is_recovered_and_the_exit_code_tells(west: Operator) -> None:
+def test_the_other_cluster_is_recovered_and_the_exit_code_is_not_0(west: Operator) -> None:
     damage = Damage(west.cluster, Roles(returning=None))
     damage.add("lagging", 4, "survived")
     damage.inflict()

@@ -16,10 +16,10 @@ TOPICS = damaged.of("none")
 # What kafka-python raises for a request that a broker does not offer.
 WITHOUT_PAGES = """
 from kafka import errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 def too_old(*args):
     raise errors.IncompatibleBrokerVersion("DescribeTopicPartitions")
-core.describe_topic_partitions = too_old
+partition_states.describe_topic_partitions = too_old
 """
 OFFLINE = {topic for topic in TOPICS if not topic.startswith("already_online")}
 
@@ -58,7 +58,7 @@ def test_partitions_are_shown_as_the_cluster_describes_them(east: Operator) -> N
 
 
 def test_brokers_without_describe_topic_partitions_are_asked_for_metadata(east: Operator) -> None:
-    """Every Kafka that can be had here knows the newer request, so the client is told that the broker does not."""
+    """Every Kafka that can be had here knows the newer request, so the test lets the client believe that the broker does not."""
     params = {**east.connection, "state": "all", "partitions": [{"topic": topic, "partition": 0} for topic in TOPICS]}
     answers = [run_module("kafka_partition_info", params, before=before).result for before in (None, WITHOUT_PAGES)]
     newer, older = ({row["topic"]: row for row in answer["partitions"]} for answer in answers)

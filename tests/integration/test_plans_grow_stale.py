@@ -136,7 +136,7 @@ def test_a_clean_leader_on_its_way_is_waited_for_and_then_left_alone(west: Opera
     assert log.written() == {}
 
 
-def test_a_topic_created_anew_is_another_topic(prepared: Callable[[str], Operator]) -> None:
+def test_a_topic_that_was_created_again_is_another_topic(prepared: Callable[[str], Operator]) -> None:
     operator = prepared("recreated")
     delete_topics(operator.cluster, ["recreated"])
     operator.cluster.create_topics([NewTopic("recreated", [[2, 3]] * 4)])

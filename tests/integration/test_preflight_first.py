@@ -17,7 +17,7 @@ from integration.support import CHECKOUT, Played, play
 from rig.fleet import write_inventory
 
 PLAYBOOKS = sorted(path.stem for path in (CHECKOUT / "playbooks").glob("*.yml"))
-NOBODY = "127.0.0.1:9"
+NO_LISTENER = "127.0.0.1:9"
 Hosts = dict[str, dict[str, Any]]
 # Tasks that ask a broker, start Spark or elect.
 LATER = ("Run readiness checks", "Start a Spark server", "Plan leaders", "Elect what the plan designates")
@@ -25,7 +25,7 @@ LATER = ("Run readiness checks", "Start a Spark server", "Plan leaders", "Elect 
 
 def refused(tmp_path: Path, playbook: str, *options: str, hosts: Hosts | None = None, **variables: Any) -> Played:
     """Play on two clusters, which has to fail before anything is done."""
-    own = {"kafka_bootstrap_servers": NOBODY, "kafka_request_timeout": 2}
+    own = {"kafka_bootstrap_servers": NO_LISTENER, "kafka_request_timeout": 2}
     write_inventory(
         tmp_path / "inventory.yml",
         {"kafka_clusters": {"hosts": {host: {**own, **more} for host, more in (hosts or {"east": {}, "west": {}}).items()}}},
@@ -51,7 +51,7 @@ def test_misspelt_variables_java_workdir_and_values_are_named_once_in_one_messag
     (tmp_path / "file").write_text("")
     hosts: Hosts = {
         "east": {"kafka_recovery_max_partition": 1, "kafka_version": "3.9"},
-        "west": {"kafka_controller_bootstrap_server": NOBODY},
+        "west": {"kafka_controller_bootstrap_server": NO_LISTENER},
     }
     wrong = {
         "kafka_recovery_strategi": "none",
@@ -116,7 +116,7 @@ def test_a_mistake_of_one_cluster_stops_that_one_alone(tmp_path: Path) -> None:
         }
         write_inventory(
             tmp_path / "inventory.yml",
-            {"kafka_clusters": {"hosts": {"east": {"kafka_bootstrap_servers": NOBODY, **hosts["east"]}, "west": hosts["west"]}}},
+            {"kafka_clusters": {"hosts": {"east": {"kafka_bootstrap_servers": NO_LISTENER, **hosts["east"]}, "west": hosts["west"]}}},
         )
         variables = {"kafka_recovery_workdir": str(tmp_path / "work"), "kafka_recovery_spark_remote": "sc://127.0.0.1:1"}
         played = play("streamops.kafka_recovery.recover", tmp_path / "inventory.yml", variables=variables)

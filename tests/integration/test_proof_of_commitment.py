@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A consumer group's committed offset, with the epoch of the last record read, tells which branch of a fork was committed."""
+"""A consumer group's committed offset, with the epoch of the last record read, shows which branch of a fork was committed."""
 
 from __future__ import annotations
 

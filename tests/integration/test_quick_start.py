@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quick start of the README, followed to the letter by somebody who has an empty home, Python, Java, git and a cluster in trouble."""
+"""The quick start of the README, followed to the letter by an operator who has an empty home, Python, Java, git and a cluster in trouble."""
 
 from __future__ import annotations
 

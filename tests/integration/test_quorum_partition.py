@@ -30,7 +30,7 @@ def test_a_partition_between_controllers(controllers: Controllers) -> None:
     controllers.wait_following()
     before, follower = controllers.now(), controllers.follower()
 
-    # Cut off, the others are a majority. It stands for election again and again, where nobody hears it.
+    # Cut off, the others are a majority. It stands for election again and again, where no voter hears it.
     network.cut(follower)
     controllers.wait_silent(follower, seconds=quorum.BEHIND_AFTER + FETCH_TIMEOUT)
     found = controllers.info()

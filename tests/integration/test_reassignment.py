@@ -31,7 +31,7 @@ Replicas = Mapping[TopicPartition, Sequence[int]]
 
 @pytest.fixture
 def operator(west: Operator) -> Iterator[Operator]:
-    """Somebody who works on a cluster without any throttle."""
+    """An operator who works on a cluster without any throttle."""
     clear(west.cluster)
     yield west
     west.cluster.heal()
@@ -146,7 +146,7 @@ def test_every_error_is_named_before_anything_is_submitted(operator: Operator, t
     assert log.written() == {}
 
 
-def test_who_may_not_move_replicas_is_told_so_in_check_mode_too(fortress: Fortress, tmp_path: Path) -> None:
+def test_a_missing_permission_to_move_replicas_is_an_error_in_check_mode_too(fortress: Fortress, tmp_path: Path) -> None:
     operator = Operator(fortress.cluster, tmp_path, login=fortress.login("SCRAM-SHA-256"))
     fortress.cluster.create_topics([NewTopic("locked", [[2]])])
     fortress.grant([DESCRIBE, READ])
@@ -160,7 +160,7 @@ def test_who_may_not_move_replicas_is_told_so_in_check_mode_too(fortress: Fortre
 # --- under way -----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_under_way_is_told_in_kip_179s_words_waited_for_and_cancelled(operator: Operator) -> None:
+def test_moves_in_progress_are_reported_as_in_kip_179_waited_for_and_cancelled(operator: Operator) -> None:
     topic_of(operator, "orders", [1, 2], [2, 1], megabytes=MINUTES)
     crawl(operator, "orders")
     targets = {("orders", 0): [3, 2], ("orders", 1): [2, 3]}
@@ -237,7 +237,7 @@ def test_a_broker_that_dies_fails_its_moves_lets_others_pass_and_leaves_no_throt
     assert "broker 3 is fenced: start it, or name another one" in result["msg"]
     assert replicas(operator, "orders") == {("orders", 0): [1, 2], ("orders", 1): [2]}
     operator.cluster.heal()
-    # Nobody can tell a dead broker anything but the controllers: the next run does, now that it lives.
+    # Only the controllers change configs of a dead broker: the next run does, now that it lives.
     operator.ask("kafka_replication_throttle", cluster=operator.name, workdir=str(operator.workdir), state="absent")
     wait_for_throttles(operator.cluster)
 

@@ -15,7 +15,7 @@ BEST_FIRST = (TOPIC, 3)
 
 def test_only_partitions_that_need_no_new_order_are_elected(east: Operator) -> None:
     before = east.states(TOPIC)
-    # Broker 4 never comes back, so its replicas never catch up and the reassignment stays under way. Nobody knows what they hold: the
+    # Broker 4 never comes back, so its replicas never catch up and the reassignment stays under way. It is not known what they hold: the
     # strategy balanced would wait for them.
     east.cluster.reorder_replicas({key: [*state.replicas, 4] for key, state in before.items()})
     plan = east.snapshot_and_plan("1", [TOPIC], strategy="aggressive")

@@ -18,7 +18,7 @@ DEAD, HELD = 1, 4
 GIVE_UP_SECONDS = 60
 
 
-def test_limits_are_lifted_by_the_number_that_is_told(east: Operator) -> None:
+def test_limits_are_lifted_by_the_number_that_the_error_names(east: Operator) -> None:
     before = east.states(TOPIC)
     east.snapshot_and_plan("1", [TOPIC])
     options = {**east.connection, **east.files("1"), "plan": str(east.path("plans", "1")), "allow_data_loss": True}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`__consumer_offsets` and forked topics are offline together, and only what a group has committed says which branch was read: one run recovers both.
 
-Broker 1 leads, and broker 3 hangs and does not copy the last records. Broker 1 dies, broker 3 leads, writes records that nobody copies, and dies.
+Broker 1 leads, and broker 3 hangs and does not copy the last records. Broker 1 dies, broker 3 leads, writes records that no follower copies, and dies.
 Broker 2, which has the last records of broker 1, leads, and groups read them and commit. Then brokers 4 (the copy of `__consumer_offsets`) and 2 are
 lost, and 1, 3 and 4 come back. Broker 3 has the later epoch, broker 1 the records that were read.
 """

@@ -51,13 +51,13 @@ def hurt() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="module")
 def operator(hurt: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
-    """Somebody who has its layout collected, and a plan made."""
-    somebody = Operator(hurt, tmp_path_factory.mktemp("redundancy"), spark_remote)
-    somebody.ask("kafka_partition_reassignment_info", **somebody.files(RUN), layout=True)
-    options = {"workdir": str(somebody.workdir), "run_id": RUN, "clusters": [somebody.name], "spark_remote": spark_remote}
+    """An operator who has its layout collected, and a plan made."""
+    planner = Operator(hurt, tmp_path_factory.mktemp("redundancy"), spark_remote)
+    planner.ask("kafka_partition_reassignment_info", **planner.files(RUN), layout=True)
+    options = {"workdir": str(planner.workdir), "run_id": RUN, "clusters": [planner.name], "spark_remote": spark_remote}
     answer = run_module("kafka_redundancy_plan", options)
     assert answer.returncode == 0 and not answer.result["quarantine"] and not answer.result.get("warnings"), answer
-    return somebody
+    return planner
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def measured(before: Lists, new: Lists, sizes: Mapping[TopicPartition, int]) -> 
     )
 
 
-def test_the_layout_tells_what_the_cluster_is(hurt: KafkaCluster, layout: list[dict[str, Any]]) -> None:
+def test_the_layout_describes_the_cluster(hurt: KafkaCluster, layout: list[dict[str, Any]]) -> None:
     brokers = {row["broker_id"]: row for row in layout if row["kind"] == "broker"}
     assert {one: row["rack"] for one, row in brokers.items() if one != LOST} == {one: RACKS[one] for one in LIVE}
     assert {one for one, row in brokers.items() if row["broker_state"] == "unfenced"} == set(LIVE)
@@ -117,7 +117,7 @@ def test_less_is_copied_than_kafkas_tool_proposes(
     lost = sum(sizes[key] for key, replicas in before.items() if LOST in replicas)
     assert ours.bytes == lost < theirs.bytes, (ours, theirs)
     assert ours.rack_violations == 0, (ours, theirs)
-    # 36 leaders on 5 brokers: one has 8 whoever plans it. What Kafka's tool proposes is another thing each time (11 to 150 percent were seen).
+    # 36 leaders on 5 brokers: one has 8 in any plan. What Kafka's tool proposes is another thing each time (11 to 150 percent were seen).
     # Rack a has two brokers left for a replica of each of the 36: an even share is 25 percent above the mean already, and bytes count as well.
     assert ours.leader_skew <= 25 and ours.replica_skew <= 38, (ours, theirs)
     filled = {row["broker_id"]: row["bytes"] for row in plan["brokers"]}

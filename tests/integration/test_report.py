@@ -18,7 +18,7 @@ OF_THE_MOMENT = ("report", "generated_at")
 
 
 def reported(east: Operator, run_id: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the module returned, and the document that it wrote. Told in another zone than UTC, as an operator's machine may be."""
+    """What the module returned, and the document that it wrote. Written in another zone than UTC, as an operator's machine may be."""
     params = {"workdir": str(east.workdir), "run_id": run_id, "spark_remote": east.spark_remote, **options}
     answer = run_module("kafka_recovery_report", params, environment={"TZ": "America/New_York"})
     assert answer.returncode == 0, answer
@@ -36,19 +36,19 @@ def test_a_recovery_is_reported_with_its_own_counts_and_times_twice_the_same(eas
     assert {outcome: number for outcome, number in document["totals"]["outcomes"].items() if number} == counts
     assert result["summary"]["without_leader"] == 4 and result["run_ids"] == ["run-1"] and result["quarantine"] == []
     assert document["runs"][0]["finished_at"] == results["finished_at"]
-    told = {(row["topic"], row["partition"]): row for row in document["partitions"]}
+    reported_rows = {(row["topic"], row["partition"]): row for row in document["partitions"]}
     plan = {(row["topic"], row["partition"]): row for row in east.read("plans", "run-1")["held"]}
     for row in results["partitions"]:
-        own = told[row["topic"], row["partition"]]
+        own = reported_rows[row["topic"], row["partition"]]
         assert (own["outcome"], own["leader"], own["evidence"]) == (row["outcome"], row["leader"], row["evidence"])
         if row["outcome"] == "held":
             held = plan[row["topic"], row["partition"]]
-            assert (own["word"], own["detail"]) == (held["reason_code"], held["explanation"])
+            assert (own["reason_code"], own["detail"]) == (held["reason_code"], held["explanation"])
             assert own["lower_bound"] == held["loss"]["lower_bound"] and "--limit east" in own["command"]
     page = Path(result["html_path"]).read_text()
     assert "4 of 8 partitions still have no leader; 4 were elected." in page
     assert not re.search(r"(?:src|href)=\"(?!#|data:,)", page)
-    assert document["risk"]["totals"]["offline"] >= 4, "the snapshot sees that nobody leads the held ones"
+    assert document["risk"]["totals"]["offline"] >= 4, "the snapshot shows that the held ones have no leader"
     affected = {(row["topic"], row["partition"]): row["outcome"] for row in document["what_if"]["partitions"]}
     assert {affected["report", partition] for partition in range(4)} <= {"offline", "new_leader"}
     assert {affected["forked.none", partition] for partition in range(4)} == {"already_offline"}

@@ -29,7 +29,7 @@ LOST = 3
 
 @pytest.fixture
 def operator(west: Operator) -> Iterator[Operator]:
-    """Somebody who works on a cluster without any throttle."""
+    """An operator who works on a cluster without any throttle."""
     clear(west.cluster)
     yield west
     west.cluster.heal()
@@ -62,7 +62,7 @@ def test_what_a_lost_broker_had_comes_back_elsewhere_and_a_second_run_changes_no
         dry = operator.play("reassign", f"dry-{number}", *options, allow_data_loss=bool(options))
         assert dry.returncode == 0, str(dry)
         assert "3 reassigned" in dry.said, str(dry)
-        assert dry.recap[operator.name]["changed"] == len(options), "only in check mode it tells what would change"
+        assert dry.recap[operator.name]["changed"] == len(options), "only in check mode it shows what would change"
     assert log.written() == {} and operator.states("orders") == before
 
     done = operator.play("reassign", "1", allow_data_loss=True, throttle=100_000_000)
@@ -75,7 +75,7 @@ def test_what_a_lost_broker_had_comes_back_elsewhere_and_a_second_run_changes_no
     again = operator.play("reassign", "2", allow_data_loss=True, throttle=100_000_000)
     assert again.returncode == 0, str(again)
     assert again.recap[operator.name]["changed"] == 0 and log.written() == {}
-    cluster.heal()  # who is dead tells of no throttle
+    cluster.heal()  # a dead broker reports no throttle
     # The throttle that an operator has set stands until he removes it.
     lists = {ThrottleConfig("topic orders", LEADER_REPLICAS, "3:1"), ThrottleConfig("topic orders", FOLLOWER_REPLICAS, "3:2")}
     rates = {ThrottleConfig(f"broker {broker}", rate, "200000000") for broker in (1, 2) for rate in (LEADER_RATE, FOLLOWER_RATE)}

@@ -32,7 +32,7 @@ def open_fortress(fortress: Fortress) -> Fortress:
 
 
 def answered(options: Options) -> dict[str, Any]:
-    """What librdkafka (configs) and kafka-python (everything else) are told."""
+    """What librdkafka (configs) and kafka-python (everything else) get as options."""
     answer = run_module("kafka_partition_info", {**options, "state": "under_min_isr", "request_timeout": LIMIT})
     assert answer.returncode == 0, answer
     assert answer.stderr == ""

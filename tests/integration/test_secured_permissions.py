@@ -30,7 +30,7 @@ LOGIN = "SCRAM-SHA-512"
 
 @pytest.fixture
 def operator(fortress: Fortress, spark_remote: str, tmp_path: Path) -> Operator:
-    """Somebody who logs in."""
+    """An operator who logs in."""
     return Operator(fortress.cluster, tmp_path, spark_remote, login=fortress.login(LOGIN))
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_missing_where_all_are_granted(fortress: Fortress, operator: 
     assert operator.ask("kafka_permission_info", elect=True, partitions=None)["missing"] == []
     fortress.grant(TO_PLAN)
     assert missing(operator) == []
-    assert missing(operator, partitions=[{"topic": "nowhere", "partition": 0}]) == [], "that it does not exist is told by others"
+    assert missing(operator, partitions=[{"topic": "nowhere", "partition": 0}]) == [], "other checks report that it does not exist"
     assert missing(operator, elect=True) == [ALTER]
     assert missing(Operator(fortress.cluster, operator.workdir), elect=True) == [], "who may do everything"
 
@@ -191,7 +191,7 @@ def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fo
     assert log.written() == {}
 
 
-def test_a_plan_of_named_partitions_takes_their_topic_alone_and_what_would_help_is_told(fortress: Fortress, operator: Operator) -> None:
+def test_a_plan_of_named_partitions_needs_their_topic_alone_and_lists_useful_permissions(fortress: Fortress, operator: Operator) -> None:
     fortress.grant([DESCRIBE, Acl("READ", "TOPIC", "invoices")])
     hidden = operator.play("plan", "1")
     assert hidden.returncode != 0, hidden

@@ -24,7 +24,7 @@ from integration.support import Answer, failure, run_module
 from unit.partition_situations import RUN, broker_rows, land, random_situations
 
 VOLATILE = ("plan_id", "created_at", "sha256")
-# What a server has by itself: generated code, and planning anew between stages.
+# What a server has by itself: generated code, and planning again between stages.
 USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
 STANDALONE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import standalone\n"
 
@@ -89,7 +89,7 @@ def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str,
     assert len(list((workdir / "plans" / RUN).glob("*.json"))) == 2
 
 
-def test_a_server_that_cannot_see_the_workdir_is_told(workdir: Path, spark_remote: str) -> None:
+def test_a_server_that_cannot_see_the_workdir_is_an_error(workdir: Path, spark_remote: str) -> None:
     """As from another host: the landing files are gone from where Spark looks for them once the module has checked them."""
     landing = workdir / "landing" / RUN
     before = f"""
@@ -129,7 +129,7 @@ def something_else() -> Iterator[int]:
             speaker.join()
 
 
-def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(workdir: Path, spark_remote: str) -> None:
+def test_a_server_with_another_protocol_or_token_is_an_error(workdir: Path, spark_remote: str) -> None:
     quick = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import connect_client\nconnect_client.CONNECT_SECONDS = 1.0"
     with something_else() as port:
         said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_remote=f"sc://localhost:{port}"), before=quick))
@@ -142,7 +142,7 @@ def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(work
     assert planned(workdir, spark_remote=by_address) == planned(workdir, spark_remote=spark_remote)
 
 
-def test_workers_without_the_right_python_are_told(workdir: Path) -> None:
+def test_workers_without_the_right_python_are_an_error(workdir: Path) -> None:
     """As workers on another host: the module believes that it is run by another Python."""
     modules = workdir / "modules"
     modules.mkdir()
@@ -154,13 +154,13 @@ def test_workers_without_the_right_python_are_told(workdir: Path) -> None:
     for program in (bare, python):
         program.chmod(0o700)
     missing = "is missing for the Python of Spark's workers"
-    for place, told in ((bare, f"PySpark {missing}"), (python, f"pyarrow {missing}"), (workdir / "no-python", "cannot run")):
+    for place, message in ((bare, f"PySpark {missing}"), (python, f"pyarrow {missing}"), (workdir / "no-python", "cannot run")):
         said = one_line(run_module("kafka_recovery_plan", options(workdir), before=f"import sys\nsys.executable = {str(place)!r}"))
-        assert told in said and "PYSPARK_PYTHON" in said
+        assert message in said and "PYSPARK_PYTHON" in said
     assert not list((workdir / "plans" / RUN).iterdir())
 
 
-def test_no_room_for_sparks_own_files_is_told(workdir: Path) -> None:
+def test_no_room_for_sparks_own_files_is_an_error(workdir: Path) -> None:
     (workdir / "file").touch()
     nowhere = {"spark.local.dir": str(workdir / "file" / "below")}
     said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_conf=nowhere)))

@@ -44,8 +44,8 @@ def test_a_calm_quorum_is_described(controllers: Controllers) -> None:
     assert [row["active"] for row in found["controllers"]] == [number == found["leader_id"] for number in (101, 102, 103)]
     assert found["pre_vote_supported"] is pre_vote
     assert [row["node_id"] for row in found["controllers"]] == [101, 102, 103]
-    told = {"election_timeout": 1.0, "fetch_timeout": FETCH_TIMEOUT, "request_timeout": 2.0}
-    assert found["timeouts"] == [{"node_id": node, **told} for node in (1, 101, 102, 103)]
+    reported = {"election_timeout": 1.0, "fetch_timeout": FETCH_TIMEOUT, "request_timeout": 2.0}
+    assert found["timeouts"] == [{"node_id": node, **reported} for node in (1, 101, 102, 103)]
     assert (found["kraft_version"], found["unknown"]) == (0, [])
     assert [risk.partition(":")[0] for risk in found["risks"]] == ([] if pre_vote else ["the quorum has no pre-vote (KIP-996)"])
     # All but one: it may be the one that has no pre-vote.
@@ -92,13 +92,13 @@ def test_one_voter_behind_leaves_a_majority(controllers: Controllers) -> None:
     assert [reason for reason in found["reasons"] if reason.startswith(f"voter {voter} last fetched")] == found["reasons"] != []
     behind = next(row for row in found["voters"] if row["replica_id"] == voter)
     assert behind["lag"] > 0 and behind["seconds_since_fetch"] > quorum.BEHIND_AFTER
-    told = next(row for row in found["controllers"] if row["address"] == controllers.cluster.controllers[voter].address)
-    assert told["pre_vote"] is None and told["error"]
+    reported = next(row for row in found["controllers"] if row["address"] == controllers.cluster.controllers[voter].address)
+    assert reported["pre_vote"] is None and reported["error"]
 
 
 @newest
 def test_killed_controllers(controllers: Controllers) -> None:
-    """The leader while somebody watches, then one more, so that no majority is left; then they come back."""
+    """The leader during a watch, then one more, so that no majority is left; then they come back."""
     cluster = controllers.cluster
     first = controllers.now().leader_id
     seen = watched(controllers, lambda: cluster.kill(first))
@@ -130,7 +130,7 @@ def test_killed_controllers(controllers: Controllers) -> None:
 
 @newest
 def test_a_majority_behind(controllers: Controllers) -> None:
-    """A leader gives up soon when the others fall silent. This one is told to bear it for a minute."""
+    """A leader gives up soon when the others fall silent. This one is configured to bear it for a minute."""
     cluster = controllers.cluster
     for node in cluster.controllers.values():
         with node.properties_file.open("a") as properties:

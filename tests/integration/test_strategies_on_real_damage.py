@@ -134,4 +134,4 @@ def test_what_is_really_lost_lies_within_the_stated_bounds(damage: Damage, recov
     for key, row in elected.items():
         lost, loss = len(set(damage.acknowledged[key]) - {value for _, value in read[key]}), row["loss"]
         assert (loss["lower_bound"] or 0) <= lost, key
-        assert (loss["upper_bound"], loss["upper_bound_from"]) == (None, "unknown"), "nobody knows what lost brokers alone held"
+        assert (loss["upper_bound"], loss["upper_bound_from"]) == (None, "unknown"), "it is not known what lost brokers alone held"

@@ -48,7 +48,7 @@ MEGABYTES = 20
 
 @pytest.fixture
 def operator(west: Operator) -> Iterator[Operator]:
-    """Somebody who works on a cluster without any throttle, with a topic of two partitions."""
+    """An operator who works on a cluster without any throttle, with a topic of two partitions."""
     clear(west.cluster)
     west.cluster.create_topics([NewTopic(NAME, [[1, 2, 3], [2, 3, 1]])])
     yield west
@@ -110,7 +110,7 @@ def test_present_and_absent_beside_what_an_operator_has_set(operator: Operator) 
     assert predicted["summary"] == done["summary"] and done["summary"]["others"] == 1
     assert (done["changed"], done["diff"]) == (predicted["changed"], predicted["diff"])
     assert at(RATE, 1, 2, 3) <= throttles(cluster)
-    assert values(cluster) == {LEADER_REPLICAS: "0:1,0:2,0:3,1:1,1:2,1:3,9:9"}, "all replicas are in sync: nobody copies yet"
+    assert values(cluster) == {LEADER_REPLICAS: "0:1,0:2,0:3,1:1,1:2,1:3,9:9"}, "all replicas are in sync: no follower copies yet"
     assert {(row["name"], row["value"]) for row in done["others"]} >= {(NAME, "0:1,9:9")}
 
     log = RequestLog(cluster)
@@ -217,7 +217,7 @@ def test_a_recovery_removes_a_throttle_that_has_expired_and_a_plan_does_not(oper
         looked = operator.play(playbook, f"look-{playbook}", *options, allow_data_loss=playbook == "recover")
         assert looked.returncode == 0 and "that has expired is still set" in looked.said, looked
         assert throttles(operator.cluster) == stands
-    # Without the controllers' addresses nobody changes the rates of a broker that is dead.
+    # Without the controllers' addresses no broker changes the rates of a dead broker.
     variables = {name: value for name, value in host_vars(operator.cluster).items() if name != "kafka_controller_bootstrap_servers"}
     write_inventory(brokers_alone := operator.workdir / "brokers.yml", inventory({operator.name: variables}))
     operator.cluster.terminate(3)

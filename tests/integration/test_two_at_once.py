@@ -35,7 +35,7 @@ time.sleep = meanwhile
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Callable[[Operator], Operator]:
-    """Somebody who works on the same cluster with a workdir of their own."""
+    """An operator who works on the same cluster with a workdir of their own."""
     return lambda operator: Operator(operator.cluster, tmp_path / "elsewhere", operator.spark_remote, operator.name)
 
 
@@ -54,7 +54,7 @@ def plan_of(operator: Operator) -> dict[str, Any]:
 
 
 def apply(operator: Operator, run_id: str, check: bool = False, **params: Any) -> dict[str, Any]:
-    """Elect what somebody else's plan designates. The module fails if a partition has no leader afterwards."""
+    """Elect what the plan of another operator designates. The module fails if a partition has no leader afterwards."""
     options = {**operator.connection, **operator.files(run_id), "allow_data_loss": True, "preview": 100, **params}
     answer = run_module("kafka_designated_election", options, check)
     assert "summary" in answer.result, answer

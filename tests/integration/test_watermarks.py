@@ -92,8 +92,8 @@ def test_a_snapshot_says_what_brokers_hold_and_foretells_what_their_loss_means(w
     assert (lost["leader"], lost["log_end_offset"], lost["high_watermark"], lost["replica_ends"]) == (-1, None, None, [])
     assert damaged["pair", 0]["log_end_offset"] == 20
     at_risk = on_spark(west, "2", risk.risks)
-    told = {key: (row["risks"][0], row["depends_on"]) for key, row in at_risk.items()}
-    assert told == {
+    reported = {key: (row["risks"][0], row["depends_on"]) for key, row in at_risk.items()}
+    assert reported == {
         ("single", 0): ("offline", []),
         ("single", 1): ("no_eligible_leader", [3]),
         ("pair", 0): ("no_eligible_leader", [2]),
@@ -124,7 +124,7 @@ def test_a_snapshot_says_what_brokers_hold_and_foretells_what_their_loss_means(w
 
 
 def test_the_high_watermark_of_a_snapshot_proves_a_branch(east: Operator) -> None:
-    """Nobody took a snapshot of this cluster while it was healthy, so one is made up: of the moment at which broker 2 copied epoch 1 up to 120."""
+    """No run took a snapshot of this cluster while it was healthy, so one is made up: of the moment at which broker 2 copied epoch 1 up to 120."""
     topic, ahead = "forked.none", 2
     states = east.states(topic)
     rows = [

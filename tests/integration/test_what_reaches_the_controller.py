@@ -55,10 +55,10 @@ def test_check_mode_foretells_the_election_and_writes_nothing(prepared: Callable
 def test_without_leave_to_lose_data_nothing_is_written_and_the_results_say_why(prepared: Callable[[str], Operator]) -> None:
     operator = prepared("quiet")
     before, log = operator.states("quiet"), RequestLog(operator.cluster)
-    told = operator.apply("1", "held", allow_data_loss=False)
+    reported = operator.apply("1", "held", allow_data_loss=False)
     assert log.written() == {}
     assert operator.states("quiet") == before
-    assert not told["changed"]
+    assert not reported["changed"]
     results = operator.read("results", "held")
     assert outcomes(results["partitions"]) == {"quiet": {"held"}}
     assert all(row["reason_code"] == "data_loss_not_allowed" for row in results["partitions"])
@@ -73,7 +73,7 @@ def test_asking_gathering_and_planning_write_nothing(east: Operator) -> None:
     assert east.states("quiet") == before
 
 
-def test_partitions_with_a_live_leader_are_left_alone_whoever_is_designated(prepared: Callable[[str], Operator]) -> None:
+def test_partitions_with_a_live_leader_stay_unchanged_whichever_broker_is_designated(prepared: Callable[[str], Operator]) -> None:
     operator = prepared("online")
     operator.apply("1")
     before, log = operator.states("online"), RequestLog(operator.cluster)

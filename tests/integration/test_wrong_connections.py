@@ -23,7 +23,7 @@ sys.meta_path.insert(0, Hide())
 """
 
 
-def test_an_address_where_nobody_listens_is_named() -> None:
+def test_an_address_without_a_listener_is_named() -> None:
     with closed_port() as address:
         msg = failure("kafka_partition_info", {"bootstrap_servers": [address], "request_timeout": 2})
     assert address in msg

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The leak check: every throttle config on every broker and every topic, asked of Kafka without the code that is tested.
 
-A dead broker's configs are told by nobody, so all brokers have to be alive: what is not seen is not called gone.
+No broker reports the configs of a dead broker, so all brokers have to be alive: what is not seen is not called gone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ThrottleConfig(NamedTuple):
 def throttles(cluster: KafkaCluster) -> set[ThrottleConfig]:
     """Every throttle config in the cluster. The test fails where a broker is not alive."""
     missing = set(cluster.brokers) - cluster.unfenced()
-    assert not missing, f"brokers {sorted(missing)} are not alive, and nobody else tells of their configs"
+    assert not missing, f"brokers {sorted(missing)} are not alive, and no other broker reports their configs"
     found: set[ThrottleConfig] = set()
     for broker in cluster.brokers:
         names = {"brokers": EVERY_BROKER, f"broker {broker}": str(broker)}
@@ -89,7 +89,7 @@ def set_by_operator(cluster: KafkaCluster, kind: int, name: str, **values: str) 
 
 
 def clear(cluster: KafkaCluster) -> None:
-    """Remove every throttle config, whoever set it."""
+    """Remove every throttle config, whichever tool set it."""
     for found in throttles(cluster):
         kind, _, name = found.resource.partition(" ")
         to = int(name) if kind == "broker" else min(cluster.unfenced())

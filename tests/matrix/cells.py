@@ -48,7 +48,7 @@ class Cell:
 
     @property
     def elr_by_default(self) -> int | None:
-        """The feature level that formatting gives where nobody says otherwise."""
+        """The feature level that formatting gives by default."""
         return int(self.number >= (4, 1)) if self.knows_elr else None
 
     @property
@@ -77,7 +77,7 @@ class Cell:
 
 class Expected(NamedTuple):
     """The outcome of every partition under the strategy balanced, why it was held, the evidence for who was elected; acknowledged records
-    that nobody can have kept, per partition."""
+    that no replica can have kept, per partition."""
 
     outcome: str
     reason: str | None = None

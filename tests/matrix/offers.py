@@ -63,16 +63,16 @@ def of(cluster: KafkaCluster, broker_id: int) -> Offers:
     controller = next(iter(cluster.controllers.values()))
     # v4: before it a broker does not say that it knows a feature whose lowest level is 0
     request = ApiVersionsRequest[4](client_software_name="rig", client_software_version="1")
-    told = ask(broker, request, SECONDS)
-    known = _versions(told)
+    reported = ask(broker, request, SECONDS)
+    known = _versions(reported)
     led = _versions(ask((config.HOST, controller.port), request, SECONDS))
     described = known[TO_BROKERS["DescribeCluster"]]
     return Offers(
         {name: known.get(key) for name, key in TO_BROKERS.items()},
         {name: led.get(key) for name, key in TO_CONTROLLERS.items()},
         known.get(KEY_93),
-        {row.name: (row.min_version, row.max_version) for row in told.supported_features or ()},
-        {row.name: row.max_version_level for row in told.finalized_features or ()},
+        {row.name: (row.min_version, row.max_version) for row in reported.supported_features or ()},
+        {row.name: row.max_version_level for row in reported.finalized_features or ()},
         _metadata_version(controller.log_file.read_text()),
         _elr_by_default(cluster),
         _described(broker, described[1]),

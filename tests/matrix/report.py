@@ -33,7 +33,7 @@ def write(courses: Courses, failed: Collection[tuple[Cell, str]], seconds: float
 def render(courses: Courses, failed: Collection[tuple[Cell, str]], seconds: float) -> str:
     """The text between the markers."""
     versions = ", ".join(f"{release} as {Cell(release, False).version}" for release in RELEASES)
-    told = [
+    reported = [
         f"Seen on {datetime.date.today()} with {versions}, on {os.cpu_count()} cores: {len(courses)} clusters, one after the other, "
         f"{seconds / 60:.0f} minutes in all.",
         "## What each release offers",
@@ -50,7 +50,7 @@ def render(courses: Courses, failed: Collection[tuple[Cell, str]], seconds: floa
         "`lagging` when the lost broker was back.",
         _table(["Kafka", "ELR", *EXPECTED, "preferred", ELSE, "seconds"], [_ends(course, failed) for course in courses.values()]),
     ]
-    return "\n" + "\n\n".join(told) + "\n\n"
+    return "\n" + "\n\n".join(reported) + "\n\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -110,14 +110,14 @@ def _place(course: Course) -> list[str]:
 
 
 def _ends(course: Course, failed: Collection[tuple[Cell, str]]) -> list[str]:
-    def told(name: str, figures: str) -> str:
+    def reported(name: str, figures: str) -> str:
         return f"{'FAILED' if (course.cell, name) in failed else 'pass'}{figures and ': '}{figures}"
 
     return [
         *_place(course),
-        *(told(scenario, _figures(course, scenario)) for scenario in EXPECTED),
+        *(reported(scenario, _figures(course, scenario)) for scenario in EXPECTED),
         _preferred(course),
-        told(ELSE, ""),
+        reported(ELSE, ""),
         f"{course.seconds:.0f}",
     ]
 

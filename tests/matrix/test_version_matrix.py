@@ -72,7 +72,7 @@ def test_a_clean_leader_that_was_waited_for_loses_nothing(course: Course) -> Non
     assert course.kept[RETURNING].kept == PARTITIONS * UNREAD
 
 
-def test_a_lost_broker_that_is_back_leads_what_nobody_else_held(course: Course) -> None:
+def test_a_lost_broker_that_is_back_leads_what_no_other_broker_held(course: Course) -> None:
     assert {course.healed[key].leader for key in course.of(DEAD)} == {LOST}
     assert course.kept_healed[DEAD].lost == 0
 
@@ -97,7 +97,7 @@ def test_what_a_partition_without_leader_looks_like(course: Course) -> None:
     elr = course.cell.elr
     isr, eligible = ([], [1]) if elr else ([1], [])
     assert {(tuple(row["isr"]), tuple(row["eligible_leader_replicas"])) for row in rows} == {(tuple(isr), tuple(eligible))}
-    assert {tuple(row["last_known_elr"]) for row in rows} <= {(), (1,)}, "nobody but the last leader"
+    assert {tuple(row["last_known_elr"]) for row in rows} <= {(), (1,)}, "no broker but the last leader"
 
 
 def test_an_eligible_leader_replica_leads_without_an_unclean_election(course: Course) -> None:

@@ -51,8 +51,8 @@ class Search:
         """In how many states without a leader does `balanced` elect, and in how many does that lose a committed record that a survivor holds?"""
         counted: Counter[str] = Counter()
         for lost in self.findings.offline:
-            told = self.by_history[lost.survivors]
-            for kind, answers in (("logs", [self.by_logs[logs_only(lost.survivors)]]), ("history", told)):
+            reported = self.by_history[lost.survivors]
+            for kind, answers in (("logs", [self.by_logs[logs_only(lost.survivors)]]), ("history", reported)):
                 # Survivors stand in the same order in both.
                 winners = frozenset[int]().union(*(answer.places for answer in answers))
                 counted[f"elected by {kind}"] += bool(winners)
@@ -63,12 +63,12 @@ class Search:
 def answer_all(findings: Findings, bounds: Bounds) -> Search:
     """Ask `decide` for everything that a search within `bounds` has come to."""
     ways = pasts(bounds)
-    told = {lost.survivors for lost in findings.offline}
+    reported = {lost.survivors for lost in findings.offline}
     return Search(
         bounds,
         findings,
-        {survivors: ask_again(survivors, None) for survivors in set(map(logs_only, told))},
-        {survivors: [ask(survivors, past) for past in ways[tuple(sorted(map(part, survivors)))]] for survivors in told},
+        {survivors: ask_again(survivors, None) for survivors in set(map(logs_only, reported))},
+        {survivors: [ask(survivors, past) for past in ways[tuple(sorted(map(part, survivors)))]] for survivors in reported},
     )
 
 
@@ -81,7 +81,7 @@ def ask(survivors: Survivors, past: Past | None) -> Answer:
 
 
 def ask_again(survivors: Survivors, past: Past | None) -> Answer:
-    """The same, and with the replicas in the other order, which only decides who of identical ones leads; and `aggressive`, which elects somebody
+    """The same, and with the replicas in the other order, which only decides who of identical ones leads; and `aggressive`, which elects a replica
     always and those that `balanced` elects if it does."""
     placed = in_past(survivors, past) if past else dict(enumerate(survivors))
     known, turned = evidence(placed, past), evidence(dict(reversed(placed.items())), past)

@@ -9,7 +9,7 @@ from functools import cache
 
 from unit.kafka_logs import Brokers
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, SAME, UNKNOWN, Pair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FORKED, PREFIX, SAME, UNKNOWN, Pair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import Prober, pair_row, settle
 from model import logs
 from model.compaction import kafka_log

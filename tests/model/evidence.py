@@ -10,7 +10,7 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     DISK_FAILED,
     FENCED,
     UNFENCED,
@@ -64,7 +64,7 @@ def evidence(
     beside = dict(fenced or {})
     if standing is None:
         standing = past.standing if past else Standing()
-    # A past that stands for others may have fewer epochs than the logs: it is told as if it had begun that much later.
+    # A past that stands for others may have fewer epochs than the logs: it is given as if it had begun that much later.
     later = max([0, *(one.log[-1] - standing.leader_epoch for one in [*survivors.values(), *beside.values()] if one.log)])
     epoch = standing.leader_epoch + later
     replicas = (*survivors, *(broker for broker in REPLICAS if broker not in survivors))
@@ -88,7 +88,7 @@ def pairs(survivors: Mapping[int, Replica], compare: Compare | None = None) -> d
 
 
 def past_of(bounds: Bounds, trace: Trace) -> Past:
-    """What the metadata log tells of a trace. Before Kafka 3.7 an ISR below min ISR could commit."""
+    """What the metadata log records of a trace. Before Kafka 3.7 an ISR below min ISR could commit."""
     changes = tuple(map(_change, trace.changes))
     end = changes[-1]
     version = KAFKA_3_7 if bounds.commit_needs_min_isr else BEFORE_KAFKA_3_7

@@ -1,6 +1,6 @@
 """What is really lost when a survivor leads, and the bounds that can be stated without knowing what was committed (docs/loss.md).
 
-A survivor is elected whoever it is: the bounds hold for any winner, not only for the one that a rule would choose.
+Any survivor is elected: the bounds hold for any winner, not only for the one that a rule would choose.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ NOTHING, WITHOUT_LEADER, UNCLEAN_ELECTION = range(3)
 
 
 class Replica(NamedTuple):
-    """A replica, and what the metadata log tells about it.
+    """A replica, and what the metadata log records about it.
 
     `follows`: its log is truncated to the present leader's. For a replica outside the ISR: `left`, its place in the order in which those
     outside left (1 is first; equal for one change); `overtaken`, whether the ISR has since had min.insync.replicas members at some moment; `since`, the worst
@@ -141,7 +141,7 @@ class Partition:
         """The partition without a leader, for each set of survivors. High watermarks are the last ones known, see `crashed`."""
         for places in self.survivors(state):
             replicas = self.replicas(state)
-            yield Lost(state.committed, tuple(sorted(told([replicas[place] for place in places]))))
+            yield Lost(state.committed, tuple(sorted(survivors_alone([replicas[place] for place in places]))))
 
     def crashed(self, lost: Lost) -> Iterator[Lost]:
         """`lost` and everything that crashes and restarts of its survivors can make of it."""
@@ -175,7 +175,7 @@ class Partition:
 
     def _restarts(self, replica: Replica) -> Iterator[Replica]:
         """What a replica outside the ISR may come back with: its high watermark is as old as the checkpoint on its disk, and after a power cut
-        the end of its log is missing. Whoever crashed loses the place in the ELR."""
+        the end of its log is missing. A broker that crashed loses the place in the ELR."""
         yield replica
         for end in range(0 if self.bounds.power_cuts else len(replica.log), len(replica.log) + 1):
             for high_watermark in range(min(end, replica.high_watermark) + 1):
@@ -194,7 +194,7 @@ class Partition:
                 yield self._settled(state, _dense(put(replicas, index, _inside(replica, IN_SYNC))))
 
     def _returns(self, state: State, replicas: Replicas, place: int) -> Iterator[State]:
-        """The leader was alone in the ISR, died, and somebody leads again: itself, another member of the ELR, or, in an unclean election, anybody."""
+        """The leader was alone in the ISR, died, and some replica leads again: itself, another member of the ELR, or, in an unclean election, anybody."""
         gone = self._left(replicas, [place])
         for index, replica in enumerate(gone):
             for back in self._restarts(replica):
@@ -219,7 +219,7 @@ class Partition:
         return after
 
     def _settled(self, state: State, replicas: Replicas) -> State:
-        """After a change of the ISR or of min ISR: an ISR that is large enough overtakes whoever is outside, and empties the ELR."""
+        """After a change of the ISR or of min ISR: an ISR that is large enough overtakes every replica that is outside, and empties the ELR."""
         if sum(replica.role != OUT for replica in replicas) >= state.min_isr:
             replicas = [_overtaken(replica) if replica.role == OUT else replica for replica in replicas]
         return State(state.epoch, state.min_isr, state.committed, self._code(replicas))
@@ -241,7 +241,7 @@ class Partition:
         return tuple(sorted(codes))
 
 
-def told(survivors: Iterable[Replica]) -> Replicas:
+def survivors_alone(survivors: Iterable[Replica]) -> Replicas:
     """What can be known of survivors when the others are gone."""
     return _dense(_unfollowing(replica) for replica in survivors)
 

@@ -1,8 +1,8 @@
 """The rules of decision under test: the one place that states them for the model.
 
-A rule gets the survivors of a partition without a live leader, as somebody who recovers it can know them: what each one's log holds, its own high
-watermark and, for the last rules, what the metadata log tells about its place in the ISR. It returns those that it would elect, as places in `survivors`:
-the one that stands first in the assignment leads. Nobody: the partition is held.
+A rule gets the survivors of a partition without a live leader, as an operator who recovers it can know them: what each one's log holds, its own high
+watermark and, for the last rules, what the metadata log records about its place in the ISR. It returns those that it would elect, as places in `survivors`:
+the one that stands first in the assignment leads. No place: the partition is held.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ours(survivors: Survivors) -> Winners:
 
 
 def isr_history(survivors: Survivors, proven: Proven = ()) -> Winners:
-    """`ours` and, where logs fork, what the metadata log tells about the ISR.
+    """`ours` and, where logs fork, what the metadata log records about the ISR.
 
     A survivor since whose leaving the ISR has always been smaller than min.insync.replicas holds every committed record: it did when it left, and
     nothing was committed since. (This is what puts a replica into the ELR of KIP-966, found out afterwards.) A log that continues such a log does too;

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, SAME
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PREFIX, SAME
 from model import compaction
 from model.answers import BALANCED
 from model.compaction import Keys, cleanings, loses, loses_a_key
@@ -70,7 +70,7 @@ def test_a_rule_that_needs_the_batches_is_found(findings: Findings) -> None:
     assert not any(decision.choices for decision in decisions)
 
 
-def test_epochs_without_batches_tell_a_prefix_from_a_fork(findings: Findings) -> None:
+def test_epochs_without_batches_distinguish_a_prefix_from_a_fork(findings: Findings) -> None:
     pairs = {
         tuple(stored(one) for one in lost.survivors) for lost in findings.offline if any(one.cleaned for one in lost.survivors)
     }  # fmt: skip

@@ -40,7 +40,7 @@ def disagreements(answers: Iterable[Answer], rule: Rule) -> list[Answer]:
     return [answer for answer in answers if answer.places != rule(answer.survivors)]
 
 
-def told(search: Search) -> list[Answer]:
+def answers_of(search: Search) -> list[Answer]:
     return [answer for answers in search.by_history.values() for answer in answers]
 
 
@@ -64,7 +64,7 @@ def test_it_elects_and_holds_by_logs_as_the_model_does(searches: list[Search]) -
 
 
 def test_it_reads_the_isr_history_as_the_model_does(searches: list[Search], ways: list[Answer]) -> None:
-    for answers in (*map(told, searches), ways):
+    for answers in (*map(answers_of, searches), ways):
         assert disagreements(answers, isr_history) == []
     assert Counter(answer.word for answer in ways)[Word.FORKED_RESOLVED] > 500
 
@@ -85,7 +85,7 @@ def test_that_holds_whatever_else_happens(variant: str) -> None:
     assert (counted["lost by logs"], counted["lost by history"]) == (0, 0)
     assert counted["elected by logs"]
     assert disagreements(result.by_logs.values(), ours) == []
-    differing = disagreements(told(result), isr_history)
+    differing = disagreements(answers_of(result), isr_history)
     if bounds.min_isr_changes or not bounds.commit_needs_min_isr:
         # The metadata log is asked for the least min ISR only, and brokers before 3.7 are believed nothing: then it may hold what the rule elects.
         assert differing
@@ -95,16 +95,16 @@ def test_that_holds_whatever_else_happens(variant: str) -> None:
 
 
 @pytest.mark.parametrize("rule", [log_end_offset, last_written_epoch])
-def test_the_comparison_tells_rules_apart(searches: list[Search], rule: Rule) -> None:
+def test_the_comparison_distinguishes_rules(searches: list[Search], rule: Rule) -> None:
     assert all(disagreements(search.by_logs.values(), rule) for search in searches)
 
 
 @pytest.mark.parametrize("rule", [ours, isr_history_trusting_disks, last_to_leave])
-def test_the_comparison_of_histories_tells_rules_apart(ways: list[Answer], rule: Rule) -> None:
+def test_the_comparison_of_histories_distinguishes_rules(ways: list[Answer], rule: Rule) -> None:
     assert disagreements(ways, rule)
 
 
 def test_what_is_held_is_held_for_its_fork(searches: list[Search], ways: list[Answer]) -> None:
     logs = [answer for search in searches for answer in search.by_logs.values()]
-    held = {answer.reason for answer in (*logs, *(answer for search in searches for answer in told(search)), *ways) if answer.reason}
+    held = {answer.reason for answer in (*logs, *(answer for search in searches for answer in answers_of(search)), *ways) if answer.reason}
     assert held == {Word.FORKED, Word.FORKED_PROVEN, Word.BELOW_HIGH_WATERMARK}

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.evidence import evidence
@@ -30,7 +30,7 @@ def judged(lost: Lost, fenced: int) -> Counter[str]:
     for strategy in (Strategy.BALANCED, Strategy.AGGRESSIVE):
         decision = decide(known, Policy(strategy))
         assert fenced not in decision.choices
-        assert strategy == Strategy.BALANCED or decision.choices, "aggressive waits for nobody"
+        assert strategy == Strategy.BALANCED or decision.choices, "aggressive waits for no broker"
         for winner in decision.choices or (decision.best_first[0],):
             log = placed[winner].log
             gone = max(len(committed) - common(log, committed) for committed in lost.committed)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is really lost lies within the bounds, in every state that a small partition can reach and whoever is elected; what breaks them is shown to."""
+"""What is really lost lies within the bounds, in every state of a small partition and for every elected survivor; what breaks them is shown to."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_commits_below_min_isr_make_the_isr_history_worthless(small: Findings) -
         (((0,),), ((0,), (1,)), {1}),
         (((0,),), ((0, 0), (0, 1)), set()),
         (((0, 0),), ((0,), (0, 0)), {0}),
-        # Nobody else holds the second record: it is lost already.
+        # No other replica holds the second record: it is lost already.
         (((0, 0),), ((0,), (0, 1)), set()),
         # Both branches were committed, before and after an unclean election.
         (((0,), (1,)), ((0,), (1,)), {0, 1}),

@@ -101,7 +101,7 @@ def test_isr_history(survivors: tuple[Replica, ...], elected: set[int]) -> None:
     assert isr_history(survivors) == elected
 
 
-def test_ours_refuses_whoever_does_not_reach_a_high_watermark() -> None:
+def test_ours_refuses_any_replica_that_does_not_reach_a_high_watermark() -> None:
     assert ours((Replica((0, 0)), Replica((0,), high_watermark=2))) == {0}
     assert ours((Replica((0,)), Replica((0,), high_watermark=2))) == set()
 

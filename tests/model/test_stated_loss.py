@@ -33,7 +33,7 @@ Entries = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 @pytest.fixture(scope="module")
 def told_by_logs(found: dict[int, Findings], four: Findings) -> Cases:
-    """Survivors told apart by their logs and high watermarks. Four replicas bring sets of three survivors."""
+    """Survivors distinguished by their logs and high watermarks. Four replicas bring sets of three survivors."""
     distinct = {
         tuple(Replica(one.log, one.high_watermark) for one in state.survivors)
         for findings in (*found.values(), four)
@@ -44,7 +44,7 @@ def told_by_logs(found: dict[int, Findings], four: Findings) -> Cases:
 
 @pytest.fixture(scope="module")
 def histories() -> dict[str, tuple[Bounds, Trace]]:
-    """Topic → survivors told apart by the ISR's history too, with one such history each."""
+    """Topic → survivors distinguished by the ISR's history too, with one such history each."""
     found = [(bounds, trace) for bounds in HISTORY_BOUNDS for trace in traces(bounds)]
     return {f"case-{number}": one for number, one in enumerate(found)}
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller, waiting
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FENCED, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FENCED, Log
 from model.waiting import standings, waits_in_vain
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from model.partition import LEADER, OUT, Bounds, Partition, Replica, Replicas, State, told
+from model.partition import LEADER, OUT, Bounds, Partition, Replica, Replicas, State, survivors_alone
 
 Row = dict[str, Any]
 NO_LEADER = -1
@@ -41,7 +41,7 @@ def traces(bounds: Bounds) -> Iterator[Trace]:
     for state in todo:
         for places in partition.survivors(state):
             replicas = partition.replicas(state)
-            known = told([replicas[place] for place in places])
+            known = survivors_alone([replicas[place] for place in places])
             way = _way(state, before) if bounds.min_isr_changes else []
             least = min((one.min_isr for one in way), default=bounds.min_isr)
             if (least, tuple(sorted(known))) not in told_of:

@@ -12,7 +12,12 @@ from itertools import chain, combinations, permutations, product
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, FENCED, UNFENCED, State
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    COMING_BACK,
+    FENCED,
+    UNFENCED,
+    State,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.evidence import Standing, evidence
 from model.partition import Replica

@@ -111,12 +111,12 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("status", help="show fleets, brokers and offline partitions")
     command.set_defaults(run=status)
 
-    told = "\n".join(f"  {name:16} {(function.__doc__ or '').splitlines()[0]}" for name, function in SCENARIOS.items())
+    described = "\n".join(f"  {name:16} {(function.__doc__ or '').splitlines()[0]}" for name, function in SCENARIOS.items())
     command = commands.add_parser(
         "break",
         parents=[named, some],
         help="make partitions lose every in-sync replica",
-        epilog=f"scenarios:\n{told}",
+        epilog=f"scenarios:\n{described}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("scenarios", nargs="+", choices=list(SCENARIOS), metavar="SCENARIO")
@@ -127,7 +127,7 @@ def parser() -> argparse.ArgumentParser:
     command.set_defaults(run=inflict)
 
     command = commands.add_parser(
-        "kill", parents=[named, some], help="kill every broker, so that nobody can be reached; heal brings them back"
+        "kill", parents=[named, some], help="kill every broker, so that no broker can be reached; heal brings them back"
     )
     command.set_defaults(run=kill)
     command = commands.add_parser("heal", parents=[named, some], help="bring every broker back")

@@ -1,4 +1,4 @@
-"""What the rig asks of a cluster, and tells it, through the admin protocol. Stateless: every call names the node it speaks to."""
+"""What the rig asks of a cluster, and sends to it, through the admin protocol. Stateless: every call names the node it speaks to."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Certificates of a test: good ones, expired ones, ones for other hosts and ones from a CA that nobody trusts."""
+"""Certificates of a test: good ones, expired ones, ones for other hosts and ones from a CA that no client trusts."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

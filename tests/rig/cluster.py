@@ -141,7 +141,7 @@ class KafkaCluster(Nodes):
         self.wait_until(missing, "still fenced", seconds)
 
     def wait_fenced(self, broker_ids: Iterable[int], seconds: float = 60) -> None:
-        """Wait until the cluster counts none of these brokers as live, and nobody would take one whose process is gone for coming back."""
+        """Wait until the cluster counts none of these brokers as live, and no broker whose process has ended counts as coming back."""
         wanted = set(broker_ids)
         self.wait_until(lambda: self._named(wanted & self.unfenced()), "still unfenced", seconds)
 

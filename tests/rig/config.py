@@ -47,9 +47,9 @@ class Node:
     port: int  # client listener of a broker, controller listener of a controller
     replication_port: int | None = None
     rack: str | None = None
-    proxy_port: int | None = None  # where clients are told to reach a broker behind a proxy
+    proxy_port: int | None = None  # where clients must reach a broker behind a proxy
     more_ports: Mapping[str, int] = field(default_factory=dict)  # of additional listeners, by name
-    gateway_port: int | None = None  # where clients of the listener GATEWAY are told to reach a broker
+    gateway_port: int | None = None  # where clients of the listener GATEWAY must reach a broker
     second_log_dir: bool = False
 
     @property

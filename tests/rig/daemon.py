@@ -62,7 +62,7 @@ class Daemon:
         lock = threading.Lock()  # clusters report side by side
 
         def tell(line: str) -> None:
-            with lock, suppress(OSError):  # whoever asked may have gone; what was begun is finished all the same
+            with lock, suppress(OSError):  # the client may have gone; what was begun is finished all the same
                 connection.send(("say", line))
 
         self.say = tell
@@ -169,7 +169,7 @@ def run(
         if gate:
             gate.write_inventory(fleet)
         _write_state(name, {"address": listener.address, "key": key.hex(), "inventory": content})
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whoever waits for us sees the end of our output
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a process that waits for us sees the end of our output
         try:
             while not ended.wait(OWNER_CHECK_SECONDS) and (owner is None or _lives(owner)):
                 pass

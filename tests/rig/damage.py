@@ -10,7 +10,7 @@ from rig.errors import RigError
 from rig.scenarios import SCENARIOS, Plot, Roles, Scenario
 
 # Followers wait up to replica.fetch.wait.max.ms (250) for records: after this long none of their requests is under way any more, and
-# what a leader gets from then on reaches nobody.
+# what a leader gets from then on reaches no follower.
 FETCHES_OVER_SECONDS = 0.5
 BULK_SECONDS = 600.0  # for tens of thousands of records, or logs to load, on a busy machine
 BULK_PARTITIONS = 500
@@ -175,7 +175,7 @@ class Damage:
         self.cluster.writer.write(values, acks=acks, seconds=BULK_SECONDS)
 
     def _remove_behind(self) -> None:
-        """The first survivor leaves: by controlled shutdown, or where there are forks by SIGKILL, with records that nobody else has."""
+        """The first survivor leaves: by controlled shutdown, or where there are forks by SIGKILL, with records that no other replica has."""
         cluster, behind = self.cluster, self.roles.behind
         forks = self._values("fork")
         if not forks:

@@ -14,7 +14,7 @@ USER, LISTENER, CONTROLLER_LISTENER = "recovery", "SECURED", "CONTROLLER_SECURED
 
 
 class Gate:
-    """Certificates, and the inventory `inventory.yml` with the password of `USER`, in a directory that nobody else can read."""
+    """Certificates, and the inventory `inventory.yml` with the password of `USER`, in a directory that no other user can read."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ class Gateways(Proxies):
         super().__init__({broker_id: (port, brokers[broker_id].more_ports[GATEWAY]) for broker_id, port in self.ports.items()})
 
     @contextmanager
-    def told(self, broker_ids: Iterable[int] | None = None, **rules: Any) -> Iterator[None]:
+    def with_rules(self, broker_ids: Iterable[int] | None = None, **rules: Any) -> Iterator[None]:
         """Let the gateways of these brokers (None: all) keep these rules (see `Rules`) for a while."""
         before = dict(self._rules)
         self._limited.clear()
@@ -62,7 +62,7 @@ class Gateways(Proxies):
         return self._epochs.of(broker_id)
 
     async def _exchange(self, broker_id: int, way: Way, client: End, broker: End) -> None:
-        """One request after the other, until somebody hangs up."""
+        """One request after the other, until one side hangs up."""
         reader, writer = client
         from_broker, to_broker = broker
         with suppress(OSError, RigError):
@@ -106,9 +106,9 @@ class Gateways(Proxies):
     async def _native(
         self, rules: Rules, message: str, request: Request, answer: Callable[[Rules, int, Request], Any], broker_id: int
     ) -> bytes:
-        told = await asyncio.to_thread(answer, rules, broker_id, request)
+        reply = await asyncio.to_thread(answer, rules, broker_id, request)
         fault = rules.fault if rules.fault_in == message else None
-        body = _body(told, fault)
+        body = _body(reply, fault)
         if fault is Fault.SLOW:
             await asyncio.sleep(rules.delay)
         frame = framed(response(request.correlation_id + (fault is Fault.CORRELATION), body))
@@ -148,7 +148,9 @@ class Gateways(Proxies):
             throttle_time_ms=rules.throttle_time_ms,
             broker_epoch=self._epochs.of(broker_id) if rules.broker_epoch is None else rules.broker_epoch,
             has_more_data=len(asked) > len(page),
-            topic_partition_log_info_list=[telling.TopicPartitionLogInfo(topic_id=t, partition_log_info=told) for t, told in rows.items()],
+            topic_partition_log_info_list=[
+                telling.TopicPartitionLogInfo(topic_id=t, partition_log_info=reply) for t, reply in rows.items()
+            ],
         )
 
     def _election(self, rules: Rules, broker_id: int, request: Request) -> Any:
@@ -178,16 +180,16 @@ class Gateways(Proxies):
         return found
 
 
-def _body(told: Any, fault: Fault | None) -> bytes:
+def _body(reply: Any, fault: Fault | None) -> bytes:
     """The body of an answer, with what is wrong with it."""
     if fault is Fault.GARBAGE:
         return bytes(range(7, 60))
     if fault is Fault.OTHER:
         return bytes(FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[]).encode(version=12))
-    version = 0 if told.name == "GetReplicaLogInfoResponse" else kip1275_numbers.DESIGNATED_VERSION
+    version = 0 if reply.name == "GetReplicaLogInfoResponse" else kip1275_numbers.DESIGNATED_VERSION
     lists = [
         topic.partition_log_info if version == 0 else topic.partition_result
-        for topic in (told.topic_partition_log_info_list if version == 0 else told.replica_election_results)
+        for topic in (reply.topic_partition_log_info_list if version == 0 else reply.replica_election_results)
     ]
     if lists and fault is Fault.MISSING:
         lists[-1].pop()
@@ -197,7 +199,7 @@ def _body(told: Any, fault: Fault | None) -> bytes:
         name = "partition" if version == 0 else "partition_id"
         kind = type(lists[-1][0])
         lists[-1].append(kind(**{field: getattr(lists[-1][0], field) for field in kind.fields} | {name: 9999}))
-    return bytes(told.encode(version=version))
+    return bytes(reply.encode(version=version))
 
 
 def _elected(errors: Mapping[TopicPartition, int], error: int = OK) -> Any:
@@ -210,7 +212,7 @@ def _elected(errors: Mapping[TopicPartition, int], error: int = OK) -> Any:
 
 
 def _refused_probe(request: Request) -> bytes | None:
-    """The answer of a broker that lets nobody read a replica without leader, None for other consumers' requests."""
+    """The answer of a broker that lets no client read a replica without leader, None for other consumers' requests."""
     asked = FetchRequest.decode(request.flexible_body, version=request.version)
     if asked.replica_id != FUTURE_LOCAL_REPLICA:
         return None

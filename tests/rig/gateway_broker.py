@@ -146,7 +146,7 @@ class Controller:
     def _not_elected(
         self, broker: Node, elected: Mapping[TopicPartition, int], orders: Mapping[TopicPartition, Sequence[int]], timeout_ms: int
     ) -> dict[TopicPartition, int]:
-        """Wait until this broker knows the leaders and the old orders; where somebody else leads, a clean leader was faster."""
+        """Wait until this broker knows the leaders and the old orders; if another broker leads, a clean leader was faster."""
         deadline = time.monotonic() + timeout_ms / 1000
         while True:
             states = _states(broker, elected)
@@ -172,7 +172,7 @@ def elect(broker: Node, election_type: int, partitions: Iterable[TopicPartition]
 
 def _refusal(state: Any, leader: int, unfenced: set[int]) -> int:
     """The KIP: only where there is no leader, and only who "is in the replica set, is unfenced and has an online replica". It names no errors
-    for the others: these are what Kafka has for a replica list that makes no sense, and for nobody who could be elected."""
+    for the others: these are what Kafka has for a replica list that makes no sense, and if no replica could be elected."""
     if state is None:
         return UNKNOWN_TOPIC_OR_PARTITION
     if state.leader_id >= 0:

@@ -1,4 +1,4 @@
-"""What a gateway is told to do: which messages it offers, its limits, and what goes wrong."""
+"""The rules of a gateway: which messages it offers, its limits, and what goes wrong."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Fault(Enum):
     OTHER = "the body of another message"
     MISSING = "one partition is left out, and there is no more data"
     DUPLICATE = "one partition twice"
-    STRANGER = "one more partition, which nobody asked about"
+    STRANGER = "one more partition, which was not requested"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Hold:
                 pipe = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
                 break
             except OSError as problem:
-                if problem.errno != errno.ENXIO:  # nobody reads yet
+                if problem.errno != errno.ENXIO:  # no reader yet
                     raise
                 if time.monotonic() > deadline:
                     raise RigError(f"{self._node.name} never came to load its logs, see {self._node.log_file}") from problem

@@ -2,7 +2,7 @@
 
 It starts the JVMs as its own children, on request, and kills them all as soon as its owner is gone: the pipe to the owner is closed,
 or it has been given a new parent (which also covers an owner whose forked children keep the pipe open). SIGKILL, so that a stopped
-(SIGSTOP) JVM goes too. Then it removes the directories it was told to. On Linux the kernel kills the JVMs when the keeper itself is killed.
+(SIGSTOP) JVM goes too. Then it removes the directories that it was given. On Linux the kernel kills the JVMs when the keeper itself is killed.
 
 Standard library only and run as a script: it has to start fast. Requests and answers are one JSON object per line:
   {"do": "start", "name": "broker-1", "argv": [...], "output": "/path"}  ->  {"pid": 123}

@@ -28,7 +28,7 @@ TERMINATE_SECONDS = 90.0
 
 
 def silent(line: str) -> None:
-    """Progress lines that nobody wants to see."""
+    """Progress lines that are not shown."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Settings:
     jvm_options      of every node
     request_log      the controllers' server.log has every request that they answer, in JSON
     gateway          one listener more, for clients that speak KIP-1275's messages: `gateways` add these, and pass everything else on
-    proxied          clients reach the brokers through `proxies`, which pass everything on until they are told otherwise
+    proxied          clients reach the brokers through `proxies`, which pass everything on until they get another rule
     second_log_dir   of every broker, which can fail without the broker (`fail_second_log_dir`)
     partitionable    controllers reach each other only through `network`, which can cut them off from each other
     keep             leave the cluster's directory (see rig.storage.base_directory) behind

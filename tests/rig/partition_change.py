@@ -63,7 +63,7 @@ class PartitionChanges:
         return self._built(partition, self._builder(partition, live, elr, 1, False).setElection(election.PREFERRED))
 
     def after_unclean_shutdown(self, partition: Partition, broker: int, elr: bool, min_isr: int) -> Partition:
-        """The partition after a broker has registered that was not shut down cleanly, before it is unfenced. Nobody else is alive."""
+        """The partition after a broker has registered that was not shut down cleanly, before it is unfenced. No other broker is alive."""
         builder = self._builder(partition, (), elr, min_isr, False)
         builder.setUncleanShutdownReplicas(self._list([broker]))
         builder.setTargetIsr(self._list([member for member in partition.isr if member != broker]))

@@ -26,7 +26,7 @@ def exact(version: str) -> str:
 
 
 def newest_patch(release: str, with_tool: str | None = None) -> str:
-    """Ask Maven Central through an ordinary client (see `jars.libs`), which looks anew each time."""
+    """Ask Maven Central through an ordinary client (see `jars.libs`), which looks again each time."""
     return choose(release, {"maven": _maven, "ivy": _ivy}[chosen_tool(with_tool)])
 
 
@@ -46,10 +46,10 @@ def choose(release: str, newest_in: Callable[[str], Collection[str]]) -> str:
 
 def _maven(versions: str) -> set[str]:
     with tempfile.TemporaryDirectory() as scratch:
-        told = Path(scratch) / "told.txt"
+        listed = Path(scratch) / "listed.txt"
         rows = [MAVEN.format(artifact=artifact, versions=versions) for artifact in ARTIFACTS]
-        run_maven(Path(scratch), rows, ["-U", "dependency:list", f"-DoutputFile={told}"], versions)
-        return _numbers(r"{artifact}:pom:([^:\s]+)", told.read_text(), versions)
+        run_maven(Path(scratch), rows, ["-U", "dependency:list", f"-DoutputFile={listed}"], versions)
+        return _numbers(r"{artifact}:pom:([^:\s]+)", listed.read_text(), versions)
 
 
 def _ivy(versions: str) -> set[str]:

@@ -20,7 +20,7 @@ class Roles:
     lost       hold the last in-sync replicas, die last and stay dead
     ahead      the survivor that left the ISR later
     behind     the survivor that left it first
-    returning  the last in-sync replica of some partitions, on its way back but held there; None: nobody
+    returning  the last in-sync replica of some partitions, on its way back but held there; None: none
     """
 
     lost: tuple[int, ...] = (1,)

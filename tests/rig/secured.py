@@ -71,7 +71,7 @@ def jvm_options(jwks: Path) -> list[str]:
 
 
 def authorizer() -> dict[str, str]:
-    """Properties of every node that turn ACLs on. Whoever comes in plaintext, the rig and the brokers themselves, may do everything."""
+    """Properties of every node that turn ACLs on. A client that comes in plaintext, the rig and the brokers themselves, may do everything."""
     return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",

@@ -15,7 +15,7 @@ from rig.cluster import KafkaCluster
 from rig.errors import RigError
 
 TOOL_SECONDS = 600
-# What kafka-run-class.sh, which every tool of Kafka is started with, gives the JVM where nobody says otherwise.
+# What kafka-run-class.sh, which every tool of Kafka is started with, gives the JVM by default.
 SCRIPT_OPTIONS = (
     "-Xmx256M",
     "-server",
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def errors(self) -> dict[TopicPartition, str | None]:
-        """Kafka's error name (None: elected) by partition, as far as the tool tells. It names exceptions, and says ELECTION_NOT_NEEDED in words."""
+        """Kafka's error name (None: elected) by partition, as far as the tool reports. It names exceptions, and says ELECTION_NOT_NEEDED in words."""
         said: dict[TopicPartition, str | None] = {}
         for line in self.stdout.splitlines():
             if found := re.match(r"Successfully completed leader election \(\w+\) for partitions (.+)", line):

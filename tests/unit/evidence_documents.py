@@ -11,7 +11,7 @@ from typing import Any
 from partition_situations import COLLECTED_AT, Situation, documents_of
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader, PartitionEvidence
 
 
 def document(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

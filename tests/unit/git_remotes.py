@@ -34,7 +34,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @dataclass
 class Person:
-    """Somebody with a clone of a remote. `sign`: arguments of git with which commits are signed."""
+    """A committer with a clone of a remote. `sign`: arguments of git with which commits are signed."""
 
     clone: Path
     sign: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Forge:
         return str(self.folder / "remote.git")
 
     def person(self, name: str) -> Person:
-        """Somebody else, with a clone of their own."""
+        """Another committer, with a clone of their own."""
         git(self.folder, "clone", "--quiet", self.url, name)
         return Person(self.folder / name)
 

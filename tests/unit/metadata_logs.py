@@ -183,11 +183,11 @@ class Active:
         return FetchSnapshotResponse(error_code=0, topics=[kind(name="__cluster_metadata", partitions=[row])])
 
 
-class Nobody:
+class NoController:
     """No controller is active."""
 
     def active(self) -> tuple[Any, Any]:
         raise ClusterError("controller_bootstrap_servers: none of them is the active controller (); name all controllers")
 
     def ask(self, node: Any, make: Callable[[], Any]) -> Any:
-        raise AssertionError("nobody is there to ask")
+        raise AssertionError("no controller is there to ask")

@@ -12,7 +12,7 @@ from typing import Any
 
 from fake_controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition

@@ -53,7 +53,7 @@ def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any
         "leader": 3 if outcome in (*GIVEN_A_LEADER, "already_online") else None,
         "designated_leader": 3,
         "evidence": "prefix",
-        "word": "",
+        "reason_code": "",
         "detail": PREFIX,
         "result_reason": None,
         "strategy": "balanced",
@@ -142,12 +142,12 @@ def sample(
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
-    for key in sorted({(row["cluster"], row["outcome"], row["word"]) for row in rows}):
-        own = [row for row in rows if (row["cluster"], row["outcome"], row["word"]) == key]
+    for key in sorted({(row["cluster"], row["outcome"], row["reason_code"]) for row in rows}):
+        own = [row for row in rows if (row["cluster"], row["outcome"], row["reason_code"]) == key]
         first = min((row["topic"], row["partition"]) for row in own)
         groups.append(
             {
-                **dict(zip(("cluster", "outcome", "word"), key, strict=True)),
+                **dict(zip(("cluster", "outcome", "reason_code"), key, strict=True)),
                 "partitions": len(own),
                 "evidence": sorted({row["evidence"] for row in own if row["evidence"]}),
                 "first": {"topic": first[0], "partition": first[1]},
@@ -289,7 +289,8 @@ def incident() -> dict[str, Any]:
     rows += [partition("east", "payments", number, "elected", lower_bound=0, upper_bound=40) for number in range(2)]
     rows += [partition("east", "clicks", number, "already_online", detail="broker 3 leads it") for number in range(3)]
     rows += [
-        partition("east", "orders", number, "held", word="forked", evidence="forked", detail=FORKED, lower_bound=12) for number in (7, 8)
+        partition("east", "orders", number, "held", reason_code="forked", evidence="forked", detail=FORKED, lower_bound=12)
+        for number in (7, 8)
     ]
     rows += [
         partition(
@@ -297,7 +298,7 @@ def incident() -> dict[str, Any]:
             "__consumer_offsets",
             11,
             "held",
-            word="no_survivor",
+            reason_code="no_survivor",
             evidence="no_survivor",
             detail=GONE,
             lower_bound=None,

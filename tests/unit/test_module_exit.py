@@ -17,7 +17,7 @@ from repository_root import ROOT
 
 pytestmark = pytest.mark.slow  # processes of git, Ansible or many connections
 
-# Escape sequences of terminals with 7 and with 8 bits, what erases or turns around, and what begins a line that nobody wrote.
+# Escape sequences of terminals with 7 and with 8 bits, what erases or turns around, and what begins a line that no author wrote.
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\x90\x85\x7f\u202eb\u2066\u200b\u2028c\rd\nNext: e"
 MODULE = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit

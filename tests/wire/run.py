@@ -79,8 +79,8 @@ def resident_bytes() -> int:
 
 def bare_bytes() -> int:
     """What a process takes that can run modules, and has run none. This one may be large, because of other tests."""
-    told = "from wire import fuzz, run; print(run.resident_bytes())"
-    return int(subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True).stdout)
+    program = "from wire import fuzz, run; print(run.resident_bytes())"
+    return int(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout)
 
 
 def _status_bytes(name: str) -> int:

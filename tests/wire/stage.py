@@ -28,7 +28,7 @@ class Stage:
         """Let all answers go through `change` for a while."""
         before, self._taps.change = self._taps.change, change
         try:
-            with self.cluster.gateways.told(change=change):
+            with self.cluster.gateways.with_rules(change=change):
                 yield
         finally:
             self._taps.change = before

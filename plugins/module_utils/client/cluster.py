@@ -49,9 +49,13 @@ if CLIENT_IMPORT_ERROR is None:
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
+        api_versions,
+        broker_nodes,
         configs,
         consumer_groups,
-        core,
+        error_codes,
+        leader_elections,
+        partition_states,
         reassignments,
     )
 
@@ -84,7 +88,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
     def _opened(self) -> None:
         try:
-            answer = self._ask_any(lambda: core.metadata(()), list(self._named()), 0.0)[1]
+            answer = self._ask_any(lambda: partition_states.metadata(()), list(self._named()), 0.0)[1]
         except errors.KafkaError as error:
             raise ClusterError(connection_diagnosis.explain(self._connection, error)) from error
         self._nodes = self._take_brokers(answer)
@@ -96,15 +100,15 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
     def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[brokers.Node]:
         asked = self._current() if nodes is None else nodes
-        alive = self._ask_of(asked, lambda: core.metadata(()))
+        alive = self._ask_of(asked, lambda: partition_states.metadata(()))
         first = self._last_nodes.get(READ)
-        answer = self._ask_of(asked, core.describe_cluster)
+        answer = self._ask_of(asked, broker_nodes.describe_cluster)
         self._lists_fenced = answer.API_VERSION >= 2
         # Other threads see the brokers of before, or all of these: Metadata alone leaves out the fenced ones.
         found = self._read_brokers(alive)
         if self._lists_fenced:
             found = self._read_brokers(answer)
-            alive = core.with_brokers(alive, fenced_with_address(found))
+            alive = broker_nodes.with_brokers(alive, fenced_with_address(found))
         self._manager.cluster.update_metadata(alive)
         self._describer = first if first == self._last_nodes.get(READ) else None
         self._nodes = found
@@ -155,7 +159,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
     def _that_answer(self, fenced: Collection[int]) -> set[int]:
         """Return which of these fenced brokers answer a request. One that hangs is asked once."""
         asked = {*fenced} - self._mute
-        answers = self._ask_each({broker: [core.api_versions()] for broker in asked})
+        answers = self._ask_each({broker: [api_versions.api_versions()] for broker in asked})
         found = {broker for broker in asked if answers.get(broker)}
         self._mute |= asked - found
         # A lost broker is expected not to answer.
@@ -198,7 +202,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
     def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
         answer = self._ask(lambda: reassignments.list_reassignments(self._timeout_ms))
-        refused = core.error_name(answer.error_code)
+        refused = error_codes.error_name(answer.error_code)
         if refused:
             raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster", refused)
         return reassignments.read_reassignments(answer)
@@ -214,8 +218,8 @@ class Cluster(PartitionClient, ReplicaLogClient):
         return topic_configs.merge((configs.read_topics(self._ask(make)) for make in requests), topics)
 
     def feature_level(self, feature: str) -> int | None:
-        """Return the finalized level of a feature; see `core.read_feature_level`."""
-        return core.read_feature_level(self._ask(core.api_versions), feature)
+        """Return the finalized level of a feature; see `api_versions.read_feature_level`."""
+        return api_versions.read_feature_level(self._ask(api_versions.api_versions), feature)
 
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[consumer_groups.Committed]:
         """Return the offsets that groups committed on these partitions, sorted. They may be incomplete.
@@ -260,7 +264,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
             lambda: reassignments.reassign(orders, self._timeout_ms, allow_replication_factor_change=False), orders, self.in_doubt
         ) as make:
             answer = self._send_write(make)
-        refused = core.refusal(answer.error_code, answer.error_message)
+        refused = error_codes.refusal(answer.error_code, answer.error_message)
         answers = reassignments.read_refusals(answer)
         if refused:
             answers = dict.fromkeys(orders, refused)
@@ -272,9 +276,11 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders (KIP-460): `preferred` or `unclean`. Return Kafka's refusal (None: elected) by partition."""
-        with unanswered_requests.noted(lambda: core.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
+        with unanswered_requests.noted(
+            lambda: leader_elections.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt
+        ) as make:
             answer = self._send_write(make)
-        refused = core.refusal(answer.error_code, None)
+        refused = error_codes.refusal(answer.error_code, None)
         return unanswered_requests.note_timeouts(
-            dict.fromkeys(keys, refused) if refused else core.read_election(answer), self.elections_in_doubt
+            dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer), self.elections_in_doubt
         )

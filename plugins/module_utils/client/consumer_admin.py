@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     REQUEST_LIMIT,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import (
     UNENDED,
     EpochEnd,
@@ -35,7 +35,7 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
         consumer_groups,
         consumers,
-        core,
+        replica_log_fetch,
         transactions,
     )
 
@@ -102,7 +102,7 @@ class ConsumerAdmin(Cluster):
     def _bounds(self, work: Mapping[int, Keys]) -> list[Ends]:
         """Return the log end, log start, high watermark and last stable offset of each log. All four are read in one round of requests."""
         requests: Sequence[Callable[[Keys], Any]] = (
-            core.list_offsets,
+            replica_log_fetch.list_offsets,
             partial(consumers.list_offsets, timestamp=consumers.EARLIEST),
             partial(consumers.list_offsets, timestamp=consumers.LATEST),
             partial(consumers.list_offsets, timestamp=consumers.LATEST, isolation_level=consumers.READ_COMMITTED),
@@ -110,15 +110,15 @@ class ConsumerAdmin(Cluster):
         by_node = {node: [make(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for make in requests] for node, keys in work.items()}
         wanted = keys_of(work.values())
         bounds: list[Ends] = [{} for _request in requests]
-        for node, answers in self._ask_each(by_node, lambda answer: only(wanted, core.read_log_ends(answer))).items():
+        for node, answers in self._ask_each(by_node, lambda answer: only(wanted, replica_log_fetch.read_log_ends(answer))).items():
             own = set(work[node])
             for place, ends in enumerate(answers):
                 bounds[place % len(requests)] |= {key: end for key, end in ends.items() if key in own}
         return bounds
 
-    def _fetch_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, core.FetchedBatch]:
+    def _fetch_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, replica_log_fetch.FetchedBatch]:
         """Return what consumers read at these offsets. After an empty answer the request is repeated with more room, as in `Cluster.batches`."""
-        found: dict[TopicPartition, core.FetchedBatch] = {}
+        found: dict[TopicPartition, replica_log_fetch.FetchedBatch] = {}
         left = dict(offsets)
         wanted = keys_of([offsets])
         for size, per_request in FETCH_ROUNDS:
@@ -126,7 +126,7 @@ class ConsumerAdmin(Cluster):
                 node: [consumers.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
                 for node, keys in _by_leader({key: leaders[key] for key in left}).items()
             }
-            for node, batches in self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer))).items():
+            for node, batches in self._ask_each(requests, lambda answer: only(wanted, replica_log_fetch.read_batches(answer))).items():
                 for batch in batches:
                     found |= {key: row for key, row in batch.items() if key in left and leaders[key] == node}
             left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quo
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, quorum_state
 
 NOT_ACTIVE = kafka_errors.NOT_LEADER_OR_FOLLOWER  # a controller that does not lead the quorum does not describe it
 
@@ -34,11 +34,11 @@ class Controllers(NodeClient):
     def active(self) -> tuple[Any, Any]:
         """Return the active controller's node and its DescribeQuorum answer. ClusterError if no address is that of the active controller."""
         nodes = self._named()
-        answers = self._ask_each({node: [core.describe_quorum()] for node in nodes})
+        answers = self._ask_each({node: [quorum_state.describe_quorum()] for node in nodes})
         descriptions = {node: answer for node, own in answers.items() for answer in own}
         refusals = {}
         for node, answer in descriptions.items():
-            refused = core.quorum_error(answer)
+            refused = quorum_state.quorum_error(answer)
             if refused is None:
                 return node, answer
             refusals[nodes[node]] = refused
@@ -52,12 +52,14 @@ class Controllers(NodeClient):
         Unknown values are None or empty, and `error` or `timeouts_error` says why. `quorum`: its voters give the node ids. Timeouts are in ms.
         """
         nodes = self._named()
-        answers = self._ask_each({node: [core.api_versions(), core.describe_quorum()] for node in nodes})
+        answers = self._ask_each({node: [api_versions.api_versions(), quorum_state.describe_quorum()] for node in nodes})
         unreachable = dict(self.unreachable)
         # A single voter is the active controller: that is known without a request.
         ids = [voter.replica_id for voter in quorum.voters] if quorum and len(quorum.voters) > 1 else []
         # In separate requests: a controller that refuses them has answered the others.
-        describing = [node for node, own in answers.items() if ids and own and core.DESCRIBE_CONFIGS in core.read_versions(own[0])]
+        describing = [
+            node for node, own in answers.items() if ids and own and api_versions.DESCRIBE_CONFIGS in api_versions.read_versions(own[0])
+        ]
         configs = self._ask_each({node: [quorum_timeouts.describe(ids)] for node in describing})
         rows = []
         for node, address in sorted(nodes.items(), key=lambda item: item[1]):
@@ -78,8 +80,8 @@ class Controllers(NodeClient):
 
 
 def _row(address: str, answers: list[Any], unreachable: str | None) -> dict[str, Any]:
-    vote = core.read_vote_versions(answers[0]) if answers else None
-    refused = core.quorum_error(answers[1]) if len(answers) == 2 else unreachable
+    vote = api_versions.read_vote_versions(answers[0]) if answers else None
+    refused = quorum_state.quorum_error(answers[1]) if len(answers) == 2 else unreachable
     follows = refused == NOT_ACTIVE
     return {
         "address": address,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed, CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
@@ -107,7 +107,7 @@ class Coordinators:
 
     def _loading(self) -> set[int]:
         """Return the brokers that may list their groups later."""
-        return {node for node, error in self._listing_errors.items() if core.is_retriable(error)}
+        return {node for node, error in self._listing_errors.items() if error_codes.is_retriable(error)}
 
     def _has_moved_groups(self) -> bool:
         """Return whether the coordinator of a group has changed, and the new one is not known yet."""
@@ -117,7 +117,7 @@ class Coordinators:
     def _retriable_groups(self, node: int) -> set[str]:
         """Return the groups whose offsets a broker may answer later."""
         refused = self._refused.get(node, {})
-        return {group for group, error in refused.items() if error != NOT_COORDINATOR and core.is_retriable(error)}
+        return {group for group, error in refused.items() if error != NOT_COORDINATOR and error_codes.is_retriable(error)}
 
     def _result(self, blind: list[str]) -> CommittedOffsets:
         """Return the answers of each group's only coordinator."""

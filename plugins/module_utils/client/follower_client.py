@@ -29,7 +29,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.bro
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
+        broker_nodes,
+        error_codes,
+        partition_states,
+        quorum_state,
+    )
 
 HEDGE_AFTER = 1.0  # seconds after which the next broker gets the same request
 # Without an active controller no broker describes the quorum: the number of brokers that get the request, and the seconds until the last one gets it.
@@ -91,14 +96,14 @@ class FollowerClient(LogDirClient, ABC):
         return [*unfenced[:QUORUM_NODES], *named[:QUORUM_NODES], *fenced[:QUORUM_NODES]]
 
     def _describe_quorum(self, nodes: Sequence[Any]) -> Any:
-        answer = self._answered(core.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), READ)
+        answer = self._answered(quorum_state.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), READ)
         effect = "so brokers that are coming back cannot be distinguished from lost ones"
-        refused = core.error_name(answer.error_code)
+        refused = error_codes.error_name(answer.error_code)
         if refused:
             raise quorum.QuorumAccessError(
                 f"the metadata quorum cannot be described ({refused}), {effect}; grant DESCRIBE on the cluster", refused
             )
-        refused = core.error_name(core.quorum_partition(answer).error_code)
+        refused = error_codes.error_name(quorum_state.quorum_partition(answer).error_code)
         if refused:
             raise ClusterError(f"the metadata quorum cannot be described ({refused}), {effect}; wait until the quorum has a leader")
         return answer
@@ -164,7 +169,7 @@ class FollowerClient(LogDirClient, ABC):
         """If the node that answered is not listed as alive, take over the brokers that it lists."""
         answering = self._last_nodes[READ]
         if answering not in self._unfenced():
-            self._nodes = self._take_brokers(self._answered(lambda: core.metadata(()), [answering], HEDGE_AFTER, READ))
+            self._nodes = self._take_brokers(self._answered(lambda: partition_states.metadata(()), [answering], HEDGE_AFTER, READ))
 
     def _origin(self) -> str:
         """Return the name, for messages, of the broker that described the others."""
@@ -181,7 +186,7 @@ class FollowerClient(LogDirClient, ABC):
 
     def _read_brokers(self, answer: Any) -> list[Node]:
         """Return the brokers of an answer. RecoveryError if the login must not be sent to one of them."""
-        nodes = core.read_nodes(answer)
+        nodes = broker_nodes.read_nodes(answer)
         self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
         return nodes
 

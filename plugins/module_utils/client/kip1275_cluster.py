@@ -27,7 +27,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, kip1275
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 
 
 ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are in memory together
@@ -55,8 +56,8 @@ class NativeCluster(Cluster):
         return choice.warning
 
     def _offered(self) -> dict[int, backend_selection.Versions]:
-        answers = self._ask_each({node: [core.api_versions()] for node in self._unfenced()})
-        return {node: core.read_versions(rows[0]) for node, rows in answers.items() if rows}
+        answers = self._ask_each({node: [api_versions.api_versions()] for node in self._unfenced()})
+        return {node: api_versions.read_versions(rows[0]) for node, rows in answers.items() if rows}
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         """Read as `Cluster.partitions` does, and remember the topic ids for GetReplicaLogInfo."""
@@ -64,7 +65,7 @@ class NativeCluster(Cluster):
         self._topic_ids |= {state.topic: state.topic_id for state in states.values()}
         return states
 
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
         """Read as `Cluster.log_ends` does, with the broker's epoch (KIP-966) if the backend is native.
 
         Requests for further pages (HasMoreData) and for partitions that brokers leave over (REQUEST_LIMIT_REACHED) are sent until the caller's
@@ -72,7 +73,7 @@ class NativeCluster(Cluster):
         """
         if self.backend != backend_selection.NATIVE:
             return super().log_ends(work)
-        found: dict[int, dict[TopicPartition, core.LogEnd]] = {node: {} for node in work}
+        found: dict[int, dict[TopicPartition, LogEnd]] = {node: {} for node in work}
         # A topic that no broker has described does not exist, so no broker has an answer about it.
         left = {node: [key for key in keys if key[0] in self._topic_ids] for node, keys in work.items()}
         # All requests are one round: endless pages of one broker leave time for the others.
@@ -80,7 +81,7 @@ class NativeCluster(Cluster):
             self._all_pages(left, found)
         return found
 
-    def _all_pages(self, left: dict[int, list[TopicPartition]], found: dict[int, dict[TopicPartition, core.LogEnd]]) -> None:
+    def _all_pages(self, left: dict[int, list[TopicPartition]], found: dict[int, dict[TopicPartition, LogEnd]]) -> None:
         while (left := {node: keys for node, keys in left.items() if keys}) and not deadline.has_passed():
             per_round = max(REQUEST_LIMIT, ROUND_LIMIT // len(left))
             rest = {node: keys[per_round:] for node, keys in left.items()}
@@ -98,7 +99,11 @@ class NativeCluster(Cluster):
         return kip1275.get_replica_log_info(wanted, self._numbers.api_key)
 
     def _read(
-        self, node: int, parts: Sequence[Sequence[TopicPartition]], answers: Sequence[Any], found: dict[TopicPartition, core.LogEnd]
+        self,
+        node: int,
+        parts: Sequence[Sequence[TopicPartition]],
+        answers: Sequence[Any],
+        found: dict[TopicPartition, LogEnd],
     ) -> list[TopicPartition]:
         """Add one broker's pages to `found`. Return the partitions that it left over and may answer in another request."""
         left: list[TopicPartition] = []
@@ -115,10 +120,10 @@ class NativeCluster(Cluster):
             limited = [asked[row] for row, info in page.rows.items() if info.error == LIMIT_REACHED]
             left += missing + limited
             served += len(page.rows) - len(limited)
-            found |= {asked[row]: core.LogEnd(*info, broker_epoch=page.broker_epoch) for row, info in page.rows.items()}
+            found |= {asked[row]: LogEnd(*info, broker_epoch=page.broker_epoch) for row, info in page.rows.items()}
         if left and not served:
             # It may answer later. Requests without a pause would only slow it down.
-            found |= {key: core.LogEnd(LIMIT_REACHED, -1, -1) for key in left}
+            found |= {key: LogEnd(LIMIT_REACHED, -1, -1) for key in left}
             return []
         return left
 

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 
 
 class PartitionClient(FollowerClient, ABC):
@@ -51,7 +51,7 @@ class PartitionClient(FollowerClient, ABC):
     def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
         """Return the state of a topic's first PARTITIONS_PER_PAGE partitions; empty if the topic does not exist."""
         # A range: the partitions in it that exist come back in one page.
-        states = self.partitions({(topic, 0), (topic, core.PARTITIONS_PER_PAGE - 1)})
+        states = self.partitions({(topic, 0), (topic, partition_states.PARTITIONS_PER_PAGE - 1)})
         return {key: state for key, state in states.items() if key[0] == topic}
 
     def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
@@ -106,20 +106,20 @@ class PartitionClient(FollowerClient, ABC):
         try:
             return self._pages(keys, ask)
         except UnsupportedRequestError:
-            node, answer = ask(lambda: core.metadata(None if keys is None else {topic for topic, _partition in keys}))
-            return core.read_metadata(answer, node)
+            node, answer = ask(lambda: partition_states.metadata(None if keys is None else {topic for topic, _partition in keys}))
+            return partition_states.read_metadata(answer, node)
 
     def _pages(self, keys: Collection[TopicPartition] | None, ask: Callable[[Callable[[], Any]], tuple[int, Any]]) -> list[PartitionState]:
         # The broker goes through topics by name: from the first requested partition up to the last one, no further.
         start, stop = (min(keys), max(keys)) if keys else (None, None)
         names = sorted({topic for topic, _partition in keys or ()})
-        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else core.PARTITIONS_PER_PAGE
+        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else partition_states.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
         deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
         ids = 0
         while True:
-            node, page = ask(partial(core.describe_topic_partitions, names, start, limit))
-            states = core.read_topic_partitions(page, node)
+            node, page = ask(partial(partition_states.describe_topic_partitions, names, start, limit))
+            states = partition_states.read_topic_partitions(page, node)
             found += states
             ids += sum(len(state.replicas) + len(state.isr) + len(state.offline_replicas) for state in states)
             ids += sum(len(state.eligible_leader_replicas) + len(state.last_known_elr) for state in states)
@@ -137,8 +137,8 @@ class PartitionClient(FollowerClient, ABC):
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
             # The topic has no partition from there on: one row of it distinguishes a missing partition from a missing topic.
-            node, page = ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1))
-            found += core.read_topic_partitions(page, node)
+            node, page = ask(lambda: partition_states.describe_topic_partitions([min(keys)[0]], None, 1))
+            found += partition_states.read_topic_partitions(page, node)
         return found
 
     def _check_page(

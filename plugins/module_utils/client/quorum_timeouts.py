@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import configs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import DEFAULT_TIMEOUTS

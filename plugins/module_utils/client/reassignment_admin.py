@@ -12,7 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments as move_protocol
 
 
@@ -32,7 +32,7 @@ class ReassignmentAdmin(ConfigAdmin):
 
     def _alter(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, move_protocol.Answer]:
         answer = self._send_write(lambda: move_protocol.reassign(targets, self._timeout_ms))
-        refused = core.refusal(answer.error_code, answer.error_message)
+        refused = error_codes.refusal(answer.error_code, answer.error_message)
         if refused:
             return dict.fromkeys(targets, move_protocol.Answer(*refused))
         return move_protocol.read_answers(answer)

@@ -30,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import contradictions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs, without_discarded
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     DISK_FAILED,
     STALE_METADATA,
     UNFENCED,

@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     follows,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FENCED_BROKER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FENCED_BROKER
 
 
 def as_led_by(decision: Decision, broker: int) -> Decision:

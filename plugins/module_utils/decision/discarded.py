@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_REPLICAS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import exceeds_its_end, fits
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     BROKER_STATES,
     IMPOSSIBLE_ANSWER,
     UNFENCED,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, brokers_of, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     COMING_BACK,
     HEALTHY_SNAPSHOT,
     IMPOSSIBLE_ANSWER,
@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     starts_text,
     tails_text,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     proof_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.returns import elected_by_return, waited_for
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import disk_failed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 
 # The most proofs of one offset that an explanation names.
 MOST_NAMES = 5

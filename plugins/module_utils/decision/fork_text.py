@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PREFIX
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import plural
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import History, RecordedState, State
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import History, RecordedState, State
 
 # 3.7-IV0: with it finalized every broker runs 3.7 or later. Before, a small ISR committed too.
 SOUND_METADATA_VERSION = 15

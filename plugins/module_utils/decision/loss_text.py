@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     CONSUMER_GROUP,
     FENCED_BROKER,
     HEALTHY_SNAPSHOT,

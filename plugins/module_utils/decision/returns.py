@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, ClusterHeader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import elects, standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNFENCED, ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import elects, standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about, elected_on_return
 
 

@@ -46,7 +46,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     whole,
     whole_or_null,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     BROKER_STATES,
     RELATIONS,
     Broker,

@@ -15,11 +15,15 @@ from dataclasses import replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes, leader_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, ElectionResult, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
+    PREFERRED,
+    ElectionResult,
+    remedy,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
@@ -77,9 +81,9 @@ class ElectingCluster(Cluster):
     def _directly(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         with Controllers(self._connection) as controllers:
             node, _quorum = controllers.active()
-            answer = controllers.ask(node, lambda: core.elect(election_type, keys, self._timeout_ms))
-        refused = core.refusal(answer.error_code, None)
-        return dict.fromkeys(keys, refused) if refused else core.read_election(answer)
+            answer = controllers.ask(node, lambda: leader_elections.elect(election_type, keys, self._timeout_ms))
+        refused = error_codes.refusal(answer.error_code, None)
+        return dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer)
 
 
 class DirectElection(LeaderElection):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import MAY_LACK
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import MAY_LACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, has_live_leader

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
@@ -169,7 +169,7 @@ def _worth_another_attempt(result: Result) -> bool:
     Brokers show a changed order at slightly different times, so they may disagree for a moment.
     """
     if result.outcome == Outcome.FAILED:
-        return result.error is None or core.is_retriable(result.error)
+        return result.error is None or error_codes.is_retriable(result.error)
     return result.reason_code in (ReasonCode.OTHER_ORDER, ReasonCode.BROKERS_DISAGREE)
 
 

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     DISK_FAILED,
     NO_ANSWER,
     STORAGE_ERROR,
     Log,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import (
     CANNOT_COMPLETE,
     because,
     elects,

@@ -96,20 +96,20 @@ LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
 # These follow the start of a broker. If a command still named it as lost, the run would fail.
 AFTER_START = ("wait_for_clean_leader", *DISK)
 APPLIED = ("data_loss_not_allowed", "planned")
-AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
+AGGRESSIVE = tuple(code for code in FORCE if code != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 # No playbook of this collection helps there.
 WITHOUT_COMMAND = ("cluster_metadata", "unknown_topic_or_partition")
 
 
 def first_with_step(codes: Iterable[str]) -> str:
-    """Return the first of these outcomes, reason codes or evidence words that has a step, empty if none has."""
+    """Return the first of these outcomes or reason codes that has a step, empty if none has."""
     return next((code for code in codes if code in STEPS), "")
 
 
-def order(word: str) -> int:
+def order(code: str) -> int:
     """Return the position of a code's step in STEPS, the cheapest first. Codes without a step come after those of DISK."""
-    return list(STEPS).index(word) if word in STEPS else len(WAIT) + len(DISK)
+    return list(STEPS).index(code) if code in STEPS else len(WAIT) + len(DISK)
 
 
 def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> str:
@@ -117,8 +117,8 @@ def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> 
 
     `plan`: path of the plan, for the text. `require_commit`: whether the step's command only proposes a plan, so that no dry run comes first.
     """
-    word = first_with_step(codes)
-    return STEPS.get(word, ANYTHING_ELSE).format(plan=plan) + (LOOK_FIRST if word in FORCE and not require_commit else "")
+    code = first_with_step(codes)
+    return STEPS.get(code, ANYTHING_ELSE).format(plan=plan) + (LOOK_FIRST if code in FORCE and not require_commit else "")
 
 
 def command(codes: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
@@ -126,36 +126,36 @@ def command(codes: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
 
     `cluster`: its name in the inventory. `plan`: path of the plan that designates leaders for exactly these partitions, None if there is none.
     """
-    word = first_with_step(codes)
-    if word in WITHOUT_COMMAND or not partitions:
+    code = first_with_step(codes)
+    if code in WITHOUT_COMMAND or not partitions:
         return None
-    looks_again = word in LOOK_AGAIN
+    looks_again = code in LOOK_AGAIN
     # To name these topics consents to their loss, so a command that only reads must not name them.
     named = [key for key in partitions if not looks_again or key[0] not in ELECTED_IF_NAMED]
     if not named:
         return None
-    if not playbooks.require_commit and word in APPLIED and plan is not None:
+    if not playbooks.require_commit and code in APPLIED and plan is not None:
         return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **ALLOWED})
     # To name a partition consents to its loss under `aggressive`, which also elects past a clean leader that is coming back. So the strategy of the run
     # is repeated only where the step says what is lost.
     strategy = (
         "aggressive"
-        if word in AGGRESSIVE
+        if code in AGGRESSIVE
         else "kip966_balanced"
-        if word == "wait_for_elr"
+        if code == "wait_for_elr"
         else ""
-        if (looks_again and word != "strategy_none") or word == "must_be_named"
+        if (looks_again and code != "strategy_none") or code == "must_be_named"
         else "balanced"
     )
     variables = {STRATEGY: strategy} if strategy else {}
-    without = [*([] if word == "must_be_named" else [STRATEGY, TOPIC_STRATEGIES]), *([LOST_BROKERS] if word in AFTER_START else [])]
+    without = [*([] if code == "must_be_named" else [STRATEGY, TOPIC_STRATEGIES]), *([LOST_BROKERS] if code in AFTER_START else [])]
     if playbooks.require_commit or looks_again:
         return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named, without=without)
-    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without, dry_run=word in FORCE)
+    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without, dry_run=code in FORCE)
 
 
 def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
-    """Return one step for each code, the cheapest first, with the keys `word` (the code), `partitions` (count), `step` and `command`.
+    """Return one step for each code, the cheapest first, with the keys `code`, `partitions` (count), `step` and `command`.
 
     rows     the codes of each partition, as for `first_with_step`, and the partition
     cluster  its name in the inventory
@@ -163,17 +163,17 @@ def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: st
     """
     groups: dict[tuple[str, bool], list[TopicPartition]] = {}
     for codes, key in rows:
-        word = first_with_step(codes)
+        code = first_with_step(codes)
         # A group of its own, because its command cannot name them.
-        groups.setdefault((word, word in LOOK_AGAIN and key[0] in ELECTED_IF_NAMED), []).append(key)
+        groups.setdefault((code, code in LOOK_AGAIN and key[0] in ELECTED_IF_NAMED), []).append(key)
     return [
         {
-            "word": word,
+            "code": code,
             "partitions": len(keys),
-            "step": next_step([word], plan, playbooks.require_commit),
-            "command": command([word], cluster, keys, plan, playbooks),
+            "step": next_step([code], plan, playbooks.require_commit),
+            "command": command([code], cluster, keys, plan, playbooks),
         }
-        for (word, _unnamed), keys in sorted(groups.items(), key=lambda group: (order(group[0][0]), group[0][1]))
+        for (code, _unnamed), keys in sorted(groups.items(), key=lambda group: (order(group[0][0]), group[0][1]))
     ]
 
 

@@ -23,12 +23,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Word,
     decide,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, ClusterHeader, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import (
     best_first,
     fields,
     loss_fields,
     truncated,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    UNFENCED,
+    ClusterHeader,
+    PartitionEvidence,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result

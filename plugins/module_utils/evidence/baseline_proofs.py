@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import HEALTHY_SNAPSHOT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import HEALTHY_SNAPSHOT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
     Replicas,
     log_fields,

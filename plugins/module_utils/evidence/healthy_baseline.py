@@ -62,7 +62,7 @@ class _Snapshot:
 def latest_healthy_rows(workdir: Path, cluster: str, cluster_id: str, offline: Sequence[PartitionState]) -> tuple[list[Row], list[str]]:
     """Return a row of kind `healthy` for each partition of `offline` that had a leader in a snapshot of this cluster, and warnings.
 
-    Rows have the fields of `decision.document.Healthy`, `topic`, `partition` and the `run_id` of the snapshot. `append_rate` (offsets per second) is
+    Rows have the fields of `decision.evidence_document.Healthy`, `topic`, `partition` and the `run_id` of the snapshot. `append_rate` (offsets per second) is
     None without a suitable older snapshot: one of the same topic, taken long enough before, with a log that was not longer. Files that are damaged,
     of another cluster or of another version are left out with a warning.
     """

@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import RELATIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import RELATIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import aggressive_ones, check_strategies

@@ -15,7 +15,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CORRUPT, FORKED, PREFIX, SAME, UNKNOWN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    CORRUPT,
+    FORKED,
+    PREFIX,
+    SAME,
+    UNKNOWN,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, may_be_equal
 

@@ -9,11 +9,15 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER, STALE_METADATA
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    DISK_FAILED,
+    NO_ANSWER,
+    STALE_METADATA,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks, LogDirSource, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog
@@ -191,7 +195,7 @@ class _Reading:
 
 
 def _may_pass(error: str | None) -> bool:
-    return error is not None and (error in PASSING or core.is_retriable(error))
+    return error is not None and (error in PASSING or error_codes.is_retriable(error))
 
 
 def fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reason codes: why a partition has its outcome, for programs (docs/reason-codes.md). The sentence with a code is for people, and is never parsed.
 
-The codes of held partitions that come from a decision are those of `decision.held_reasons.REASONS`. Pure.
+The codes of held partitions that come from a decision are those of `decision.held_text.REASONS`. Pure.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     possible,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt, doubt
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import (
     LAST_KNOWN_LEADER,
     MAY_LACK,
     because,

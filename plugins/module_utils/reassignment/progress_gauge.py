@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 if TYPE_CHECKING:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 
 
 class Measurable(PartitionSource, HasLogDirs, Protocol):

@@ -140,7 +140,7 @@ def losses(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _loss(groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     added = phrases.total(list(groups))
-    return {**added, "words": phrases.loss(added)}
+    return {**added, "text": phrases.loss(added)}
 
 
 def _quarantine(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Metrics(Collector):
         waiting: dict[tuple[str, ...], int] = {}
         for row in self._doc["groups"]:
             if row["outcome"] in WITHOUT_LEADER:
-                key = (row["cluster"], row["word"] or row["outcome"])
+                key = (row["cluster"], row["reason_code"] or row["outcome"])
                 waiting[key] = waiting.get(key, 0) + row["partitions"]
         calm = {row["cluster"] for row in self._doc["clusters"]} - {cluster for cluster, _since in waiting}
         yield from waiting.items()

@@ -193,7 +193,9 @@ def tables(doc: Document) -> dict[str, Any]:
     ]
     runs = [{**row, "cluster_names": _names(row["clusters"]), "mode_text": MODE_TITLES[row["mode"]]} for row in doc["runs"]]
     found = {
-        "partitions": _table(PARTITIONS, [{**row, "why": spaced(row["word"] or row["evidence"] or "")} for row in doc["partitions"]]),
+        "partitions": _table(
+            PARTITIONS, [{**row, "why": spaced(row["reason_code"] or row["evidence"] or "")} for row in doc["partitions"]]
+        ),
         "clusters": _table(CLUSTERS, clusters),
         "topics": _table(TOPICS, topics),
         "runs": _table(RUNS, runs),

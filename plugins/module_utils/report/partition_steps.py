@@ -26,7 +26,7 @@ def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> l
     """
     step = "plan for all partitions of the cluster without a leader. The last run was not about these, which are among them"
     return [
-        {**row, "word": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"], without=[STRATEGY])}
+        {**row, "reason_code": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"], without=[STRATEGY])}
         for row in rows
     ]
 
@@ -38,16 +38,16 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
     """
     found, rows = [], defaultdict(list)
     for row in shown:
-        rows[row["cluster"], row["outcome"], row["word"]].append(row)
+        rows[row["cluster"], row["outcome"], row["reason_code"]].append(row)
     for group in groups:
         if group["outcome"] not in recovery_queries.WITHOUT_LEADER:
             continue
-        own = rows[group["cluster"], group["outcome"], group["word"]]
+        own = rows[group["cluster"], group["outcome"], group["reason_code"]]
         plan = _plan(wanted.workdir, own[0]["run_id"] if own else "", group["cluster"])
         names = [(row["topic"], row["partition"]) for row in own] if len(own) == group["partitions"] else []
         found.append(
             {
-                **{key: group[key] for key in ("cluster", "outcome", "word", "partitions", "first")},
+                **{key: group[key] for key in ("cluster", "outcome", "reason_code", "partitions", "first")},
                 "plan": plan,
                 "next_step": next_steps.next_step(_codes(group), plan, wanted.playbooks.require_commit),
                 "command": next_steps.command(
@@ -75,7 +75,7 @@ def _plan(workdir: Path, run_id: str, cluster: str) -> str:
 
 
 def _codes(row: Mapping[str, Any]) -> list[str]:
-    return [row["word"], row["outcome"]]
+    return [row["reason_code"], row["outcome"]]
 
 
 def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartition]) -> bool:

@@ -16,7 +16,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CONSUMER_GROUP
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import CONSUMER_GROUP
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import outcomes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import RECOVERY
@@ -82,8 +82,8 @@ def of_runs(table: DataFrame, run_ids: Sequence[str], dates: Sequence[object], c
 def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None) -> DataFrame:
     """Return one row per partition of these runs, from the last of them that has it: result, plan and loss joined.
 
-    `word`: the reason code; `detail`: the plan's explanation, else the reason in the result; `reported_at`: the time of result or plan. Loss bounds are
-    null if they are not known.
+    `reason_code`: that of the result, else of the plan, empty if there is none; `detail`: the plan's explanation, else the reason in the result;
+    `reported_at`: the time of result or plan. Loss bounds are null if they are not known.
     """
     own = [*KEY, "run_id"]
     plan = of_runs(read("plan"), run_ids, dates, clusters).select(
@@ -109,7 +109,7 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
             "leader",
             F.coalesce("result_designated_leader", "designated_leader").alias("designated_leader"),
             F.coalesce("result_evidence", "evidence").alias("evidence"),
-            F.coalesce("result_reason_code", "reason_code", F.lit("")).alias("word"),
+            F.coalesce("result_reason_code", "reason_code", F.lit("")).alias("reason_code"),
             F.coalesce("explanation", "result_reason", F.lit("")).alias("detail"),
             "result_reason",
             "strategy",
@@ -125,17 +125,17 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
 
 def by_outcome(rows: DataFrame) -> DataFrame:
     """Return counts and bounds of `partitions` per cluster, outcome and reason code: at most some dozens of rows per cluster."""
-    needs_word = F.col("outcome").isin(*WITHOUT_LEADER)
+    needs_reason = F.col("outcome").isin(*WITHOUT_LEADER)
     return (
-        rows.withColumn("word", F.when(needs_word, F.col("word")).otherwise(F.lit("")))
-        .groupBy("cluster", "outcome", "word")
+        rows.withColumn("reason_code", F.when(needs_reason, F.col("reason_code")).otherwise(F.lit("")))
+        .groupBy("cluster", "outcome", "reason_code")
         .agg(
             F.count("*").alias("partitions"),
             F.sort_array(F.collect_set("evidence")).alias("evidence"),
             F.min(F.struct("topic", "partition")).alias("first"),
             *_bounds(),
         )
-        .orderBy("cluster", "outcome", "word")
+        .orderBy("cluster", "outcome", "reason_code")
     )
 
 

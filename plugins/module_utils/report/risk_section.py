@@ -92,7 +92,7 @@ def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lo
         shown = plain_rows.rows(risk_queries.what_if_ranked(rows, LIMITS["what_if"]))
     finally:
         rows.unpersist()
-    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "words": what_if_text(counts)}
+    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "text": what_if_text(counts)}
 
 
 def what_if_text(counts: Sequence[Mapping[str, Any]]) -> str:

@@ -29,8 +29,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ses
 
 # Bytes. Of a larger workdir a report reads the tables, and few of its files are new.
 MOST_INPUT = 1 << 30
-# Keys of a step in the result of the module, with the keys of the document.
-_STEP = {"cluster": "cluster", "word": "word", "partitions": "partitions", "step": "next_step", "command": "command"}
 
 
 def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool = False) -> dict[str, Any]:
@@ -69,7 +67,7 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
         write_private(paths["json"], text)
         if textfile:
             prometheus_file.write(textfile, content)
-    steps = [{key: row[name] for key, name in _STEP.items()} for row in [*content["held"], *content["others_offline"]]]
+    steps = [_step(row) for row in [*content["held"], *content["others_offline"]]]
     result = {
         "headline": {key: printable(text) for key, text in content["headline"].items()},
         "next_steps": steps[:STEPS_SHOWN],
@@ -81,6 +79,17 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
         "quarantine": ingested.quarantine,
     }
     return result | ({"textfile": str(textfile)} if textfile else {})
+
+
+def _step(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the document's `held` or `others_offline` as a step in the result of the module."""
+    return {
+        "cluster": row["cluster"],
+        "code": row["reason_code"] or row["outcome"],
+        "partitions": row["partitions"],
+        "step": row["next_step"],
+        "command": row["command"],
+    }
 
 
 def _summary(content: Mapping[str, Any], ingested: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import RecordClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
@@ -32,7 +32,7 @@ class SaveTask(Protocol):
     def ansible(self) -> AnsibleModule: ...
 
 
-def save_records(module: SaveTask, cluster: RecordClient, plan: Mapping[str, Any]) -> dict[str, Any]:
+def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) -> dict[str, Any]:
     """Save the tails of a plan, and return the result of `kafka_replica_records` without `changed`.
 
     Raises RecoveryError for a bare plan or one of another cluster, SavedRecordsError for damaged files of an earlier run, FileError if nothing more can be
@@ -83,7 +83,7 @@ def _rows(refused: Mapping[Tail, str]) -> Iterable[dict[str, Any]]:
         }
 
 
-def _bytes_at_most(cluster: RecordClient, tails: Collection[Tail]) -> int | None:
+def _bytes_at_most(cluster: Cluster, tails: Collection[Tail]) -> int | None:
     """Return the bytes of all logs of which these tails are the ends, None if a broker does not report the size of one."""
     sizes = cluster.log_dirs({tail.broker_id for tail in tails}, {tail.key for tail in tails}) if tails else {}
     found = [sizes[tail.broker_id].sizes.get(tail.key) if tail.broker_id in sizes else None for tail in tails]

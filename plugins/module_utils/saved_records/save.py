@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -33,7 +33,7 @@ OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 
 
 class RecordSource(Protocol):
-    """The parts of a cluster that saving needs (`RecordClient`)."""
+    """The parts of a cluster that saving needs (`Cluster`)."""
 
     unreachable: dict[Any, str]
 

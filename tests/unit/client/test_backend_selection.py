@@ -79,7 +79,7 @@ def test_a_plan_is_applied_with_the_backend_of_its_guards(made_with: str) -> Non
         for_plan(other, made_with, "east.json")
 
 
-def test_a_backend_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_backend_is_refused() -> None:
     with pytest.raises(BackendError, match=r"east\.json was made with backend telepathy"):
         for_plan(AUTO, "telepathy", "east.json")
 

@@ -18,7 +18,11 @@ from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import partition_client, replica_log_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
+    error_codes,
+    partition_states,
+    replica_log_fetch,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import TURNS
@@ -36,10 +40,10 @@ PAGES_TO_GIVE_UP = 20  # by a client that goes on for ever
 
 
 def test_no_row_about_a_log_takes_more_than_is_counted_for_it() -> None:
-    longest = max((name for code in range(-1, core.CODES) if (name := core.error_name(code))), key=len)
+    longest = max((name for code in range(-1, error_codes.CODES) if (name := error_codes.error_name(code))), key=len)
     batch = LastBatch(GREATEST, GREATEST, GREATEST, GREATEST, GREATEST, True, True)
-    assert size_of(core.LogEnd(longest, GREATEST, GREATEST, GREATEST)) <= replica_log_client.LOG_END_BYTES
-    assert size_of(core.FetchedBatch(longest, GREATEST, GREATEST, batch)) <= replica_log_client.BATCH_BYTES
+    assert size_of(replica_log_fetch.LogEnd(longest, GREATEST, GREATEST, GREATEST)) <= replica_log_client.LOG_END_BYTES
+    assert size_of(replica_log_fetch.FetchedBatch(longest, GREATEST, GREATEST, batch)) <= replica_log_client.BATCH_BYTES
 
 
 class Paging(Cluster):
@@ -118,7 +122,7 @@ def test_a_coordinators_partition_whose_leader_is_fenced_has_no_leader(
 def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_traceback() -> None:
     """A broker can name living brokers in its first answer and none in its second."""
     with pytest.raises(ClusterError, match="lists no live broker any more"):
-        Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: core.metadata(()))
+        Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: partition_states.metadata(()))
 
 
 def test_fenced_brokers_stay_known_while_another_thread_reads_the_brokers_again() -> None:

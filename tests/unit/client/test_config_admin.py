@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configs of a cluster: whom each question and each change goes to, and what becomes of those that nobody answers."""
+"""Configs of a cluster: whom each question and each change goes to, and what becomes of those without an answer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def answered(request: Any, errors: Mapping[str, int]) -> Any:
     return DescribeConfigsResponse(throttle_time_ms=0, results=rows)
 
 
-class Told(ConfigAdmin):
+class FakeAdmin(ConfigAdmin):
     """Brokers 1 and 2 answer, 3 is unfenced and silent, 4 is fenced. `asked`: the resources of each request, with whom it went to."""
 
     def __init__(self, *controllers: str, **errors: int) -> None:
@@ -97,35 +97,35 @@ def rate(broker: int) -> ConfigOperation:
 
 
 def test_each_broker_is_asked_for_its_own_configs() -> None:
-    cluster = Told()
+    cluster = FakeAdmin()
     setting = {"a": Setting("a", OF_BROKER)}
     assert cluster.broker_configs({1, 2, 3}, ["a"]) == {1: setting, 2: setting}
     assert cluster.asked == [(1, ["1"]), (2, ["2"])]
 
 
 def test_topics_that_are_not_there_are_absent_and_those_that_may_not_be_seen_are_an_error() -> None:
-    assert Told(gone=UNKNOWN).topic_configs_of(["here", "gone"], ["a"]) == {"here": {"a": Setting("a", OF_TOPIC)}}
+    assert FakeAdmin(gone=UNKNOWN).topic_configs_of(["here", "gone"], ["a"]) == {"here": {"a": Setting("a", OF_TOPIC)}}
     with pytest.raises(
         ClusterError, match="the configs of topic here cannot be described: TOPIC_AUTHORIZATION_FAILED; grant DESCRIBE_CONFIGS"
     ):
-        Told(here=FORBIDDEN).topic_configs_of(["here"], ["a"])
+        FakeAdmin(here=FORBIDDEN).topic_configs_of(["here"], ["a"])
     with pytest.raises(ClusterError, match=r"the configs of broker 1 cannot be described: .*; grant DESCRIBE_CONFIGS on the cluster"):
-        Told(_1=31).broker_configs({1}, ["a"])
+        FakeAdmin(_1=31).broker_configs({1}, ["a"])
 
 
 def test_configs_of_topics_take_a_bounded_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONFIGS_BYTES", 1 << 20)
     topics = [f"t{number}" for number in range(2000)]
-    assert len(Told().topic_configs_of(topics, ["a"])) == len(topics)
+    assert len(FakeAdmin().topic_configs_of(topics, ["a"])) == len(topics)
     with pytest.raises(ClusterError, match=r"^xxx.* of 7[0-9]+ topics take more than 1 MiB; .*topic t[0-9]+ .*kafka-configs.sh"):
-        Told().topic_configs_of(topics, ["x" * 1000])
+        FakeAdmin().topic_configs_of(topics, ["x" * 1000])
 
 
-def test_each_broker_is_told_by_itself_and_any_broker_of_topics() -> None:
-    cluster = Told(gone=UNKNOWN)
+def test_configs_of_a_broker_go_to_that_broker_and_those_of_topics_to_any() -> None:
+    cluster = FakeAdmin(gone=UNKNOWN)
     topics = [ConfigOperation(Resource(TOPIC, name), "list", APPEND, "0:1") for name in ("t", "gone")]
-    told = cluster.alter_configs([rate(1), *topics, rate(2), ConfigOperation(Resource(BROKER, "1"), "other", DELETE)])
-    assert told == {
+    reported = cluster.alter_configs([rate(1), *topics, rate(2), ConfigOperation(Resource(BROKER, "1"), "other", DELETE)])
+    assert reported == {
         rate(1).resource: None,
         rate(2).resource: None,
         topics[0].resource: None,
@@ -135,13 +135,13 @@ def test_each_broker_is_told_by_itself_and_any_broker_of_topics() -> None:
 
 
 def test_brokers_that_are_silent_or_fenced_are_absent() -> None:
-    cluster = Told()
+    cluster = FakeAdmin()
     assert cluster.alter_configs([rate(1), rate(3), rate(4)]) == {rate(1).resource: None}
-    assert cluster.asked == [(1, ["1"])], "nobody else passes it on"
+    assert cluster.asked == [(1, ["1"])], "no other broker passes it on"
 
 
-def test_many_topics_are_told_in_requests_that_the_controller_can_write_at_once() -> None:
-    cluster = Told()
+def test_changes_of_many_topics_are_split_into_requests_that_the_controller_can_write_at_once() -> None:
+    cluster = FakeAdmin()
     changes = [ConfigOperation(Resource(TOPIC, f"t{number}"), "list", APPEND, "0:1") for number in range(2 * TOPICS_PER_CHANGE + 1)]
     assert len(cluster.alter_configs(changes)) == len(changes)
     assert [len(names) for _, names in cluster.asked] == [TOPICS_PER_CHANGE, TOPICS_PER_CHANGE, 1]
@@ -150,7 +150,7 @@ def test_many_topics_are_told_in_requests_that_the_controller_can_write_at_once(
 class Active:
     """The controllers, of which one is active."""
 
-    told: ClassVar[list[str]] = []
+    received: ClassVar[list[str]] = []
 
     def __init__(self, connection: Connection) -> None:
         assert connection.controller_bootstrap_servers
@@ -166,16 +166,16 @@ class Active:
 
     def ask(self, node: str, make: Callable[[], Any]) -> Any:
         request = make()
-        self.told.extend(row.resource_name for row in request.resources)
+        self.received.extend(row.resource_name for row in request.resources)
         return answered(request, {})
 
 
-def test_the_active_controller_is_told_in_place_of_brokers_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_active_controller_gets_the_configs_of_brokers_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_admin, "Controllers", Active)
-    monkeypatch.setattr(Active, "told", [])
-    told = Told("localhost:2").alter_configs([rate(1), rate(3), rate(4)])
-    assert told == dict.fromkeys(rate(broker).resource for broker in (1, 3, 4))
-    assert Active.told == ["3", "4"]
+    monkeypatch.setattr(Active, "received", [])
+    reported = FakeAdmin("localhost:2").alter_configs([rate(1), rate(3), rate(4)])
+    assert reported == dict.fromkeys(rate(broker).resource for broker in (1, 3, 4))
+    assert Active.received == ["3", "4"]
 
 
 def test_without_an_active_controller_they_stay_unanswered_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_without_an_active_controller_they_stay_unanswered_for(monkeypatch: pyte
             raise ClusterError("none of them is the active controller")
 
     monkeypatch.setattr(config_admin, "Controllers", Passive)
-    cluster = Told("localhost:2")
+    cluster = FakeAdmin("localhost:2")
     assert cluster.alter_configs([rate(1), rate(4)]) == {rate(1).resource: None}
     assert cluster.unreachable == {4: "none of them is the active controller"}
 
@@ -197,7 +197,7 @@ def test_changes_that_are_only_to_be_judged_are_never_made(monkeypatch: pytest.M
         return answered(request, errors)
 
     monkeypatch.setattr(config_admin, "Controllers", Active)
-    cluster = Told("localhost:2")
+    cluster = FakeAdmin("localhost:2")
     monkeypatch.setattr(cluster, "_answer", lambda to, request: judged(request, {}))
     monkeypatch.setattr(Active, "ask", lambda self, node, make: judged(make(), {}))
     changes = [rate(1), rate(4), ConfigOperation(Resource(TOPIC, "t"), "list", APPEND, "0:1")]

@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
@@ -158,7 +158,7 @@ class Brokers(ConsumerAdmin):
         row = topic.PartitionResponse
         seen = self.producers[0] if len(self.producers) == 1 else self.producers.pop(0)
 
-        def told(key: TopicPartition) -> Any:
+        def reported(key: TopicPartition) -> Any:
             active = [
                 row.ProducerState(producer_id=p, producer_epoch=e, last_timestamp=t, current_txn_start_offset=s)
                 for p, e, t, s in seen.get(key, [])
@@ -167,7 +167,7 @@ class Brokers(ConsumerAdmin):
 
         return DescribeProducersResponse(
             topics=[
-                topic(name=asked.name, partitions=[told((asked.name, number)) for number in asked.partition_indexes])
+                topic(name=asked.name, partitions=[reported((asked.name, number)) for number in asked.partition_indexes])
                 for asked in request.topics
             ]
         )
@@ -185,7 +185,7 @@ class Brokers(ConsumerAdmin):
     def _DescribeTransactionsRequest(self, node: int, request: Any) -> Any:
         kind = DescribeTransactionsResponse.TransactionState
         by_id = {one.transactional_id: one for one in self.transactions[node]}
-        told = [
+        reported = [
             kind(
                 error_code=0, transactional_id=name, transaction_state=(one := by_id[name]).state, producer_id=one.producer_id,
                 producer_epoch=one.producer_epoch, transaction_timeout_ms=one.timeout, transaction_start_time_ms=one.started_at,
@@ -193,7 +193,7 @@ class Brokers(ConsumerAdmin):
             )
             for name in request.transactional_ids
         ]  # fmt: skip
-        return DescribeTransactionsResponse(transaction_states=told)
+        return DescribeTransactionsResponse(transaction_states=reported)
 
     def _ProduceRequest(self, _node: int, request: Any) -> Any:
         topic = ProduceResponse.TopicProduceResponse
@@ -237,14 +237,14 @@ def test_what_is_not_answered_or_refused_is_said_of_that_partition_alone(cluster
     assert found[TWO].log_end_offset is None
 
 
-def test_what_groups_of_all_coordinators_committed_is_told(cluster: Brokers) -> None:
+def test_offsets_that_groups_of_all_coordinators_committed_are_returned(cluster: Brokers) -> None:
     found = cluster.group_offsets({ONE})
     assert found.offsets == [("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)]
     assert found.groups == {"of 1": Group("Stable", "classic"), "of 2": Group("Stable", "classic")}
     assert found.blind == []
 
 
-def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_are_not_listed_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
@@ -259,7 +259,7 @@ def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monke
     ]
 
 
-def test_groups_that_are_not_told_may_prove_more_of_offline_partitions(cluster: Brokers) -> None:
+def test_groups_that_are_not_listed_may_prove_more_of_offline_partitions(cluster: Brokers) -> None:
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
@@ -387,20 +387,20 @@ def test_one_that_ends_or_begins_while_we_look_does_not_hang(cluster: Brokers) -
     assert transacting(cluster, {}, {ONE: OPEN_NOW}) == []
 
 
-def test_records_of_an_open_transaction_that_the_log_does_not_have_are_told(cluster: Brokers) -> None:
+def test_missing_records_of_an_open_transaction_are_reported(cluster: Brokers) -> None:
     cluster.transactions = {1: [ONGOING]}
     assert transacting(cluster, {}) == [(ONE, analysis.RECORDS_LOST)]
     assert transacting(cluster, {}, {ONE: OPEN_NOW}) == [(ONE, analysis.OPEN)], "its first record came a moment later"
 
 
-def test_coordinators_that_do_not_tell_keep_everything_in_doubt(cluster: Brokers) -> None:
+def test_coordinators_that_do_not_answer_leave_all_transactions_in_doubt(cluster: Brokers) -> None:
     cluster.leaderless = {("__transaction_state", 0)}
     assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
     cluster.leaderless, cluster.listing_error = set(), LOADING
     assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
 
 
-def test_leaders_that_do_not_tell_of_producers_are_named(cluster: Brokers) -> None:
+def test_leaders_that_do_not_describe_producers_are_named(cluster: Brokers) -> None:
     cluster.silent, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
     found = cluster.active_transactions({ONE: 1, TWO: 2})
     assert found.unanswered == {ONE: "NOT_LEADER_OR_FOLLOWER", TWO: NO_ANSWER}

@@ -11,7 +11,7 @@ import pytest
 from fake_brokers import PASSWORD, Broker, brokers, plain_login, resolve
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, connection_probe
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -68,7 +68,7 @@ def test_no_connection_to_another_machine_logs_in_unencrypted() -> None:
     with brokers(1) as (far,):
         with NodeClient(replace(plain_login(["127.0.0.1:1"]), bootstrap_servers=()), [f"{ELSEWHERE}:{far.port}"]) as asking:
             (node,) = asking._named()
-            asking._ask_each({node: [core.metadata(())]})
+            asking._ask_each({node: [partition_states.metadata(())]})
         assert far.requests == []
         assert REFUSED in asking.unreachable[node]
 

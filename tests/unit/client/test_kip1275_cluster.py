@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, replica_log_fetch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -53,8 +53,8 @@ class Cluster(NativeCluster):
         more, rows = self.brokers[node](asked)
         kind = kip1275.log_info_messages(93)[1]
         info = kind.TopicPartitionLogInfo
-        told = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
-        topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=told)]
+        reported = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
+        topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=reported)]
         return kind(throttle_time_ms=0, broker_epoch=EPOCH, has_more_data=more, topic_partition_log_info_list=topics)
 
 
@@ -76,15 +76,15 @@ def keys(count: int) -> list[TopicPartition]:
     return [("t", partition) for partition in range(count)]
 
 
-def test_every_replica_is_told_with_its_brokers_epoch(cluster: Callable[..., Cluster]) -> None:
+def test_every_replica_has_the_epoch_of_its_broker(cluster: Callable[..., Cluster]) -> None:
     assert cluster(_1=whole).log_ends({1: keys(2)}) == {
-        1: {("t", 0): core.LogEnd(None, 100, 4, EPOCH), ("t", 1): core.LogEnd(None, 101, 4, EPOCH)}
+        1: {("t", 0): replica_log_fetch.LogEnd(None, 100, 4, EPOCH), ("t", 1): replica_log_fetch.LogEnd(None, 101, 4, EPOCH)}
     }
 
 
 def test_brokers_get_no_request_about_a_topic_that_none_of_them_has_described(cluster: Callable[..., Cluster]) -> None:
     found = cluster(_1=whole, _2=whole).log_ends({1: [("deleted", 0), ("t", 0)], 2: [("deleted", 1)]})
-    assert found == {1: {("t", 0): core.LogEnd(None, 100, 4, EPOCH)}, 2: {}}
+    assert found == {1: {("t", 0): replica_log_fetch.LogEnd(None, 100, 4, EPOCH)}, 2: {}}
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 3000])
@@ -151,7 +151,7 @@ def test_an_answer_that_is_none_stops_everything(cluster: Callable[..., Cluster]
     assert "get_replica_log_info_api_key" in str(error.value)
 
 
-def test_a_broker_that_was_unreadable_is_told_from_one_that_fell_silent(cluster: Callable[..., Cluster]) -> None:
+def test_an_unreadable_broker_is_distinguished_from_a_silent_one(cluster: Callable[..., Cluster]) -> None:
     one = cluster(_1=whole)
     one.failures[1] = kip1275.MessageError("12 bytes are no GetReplicaLogInfoResponse v0")
     with pytest.raises(ClusterError, match="its answer cannot be read: 12 bytes are no GetReplicaLogInfoResponse v0"):

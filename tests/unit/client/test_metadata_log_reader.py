@@ -1,12 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading the metadata log: whole batches up to the high watermark, a snapshot before them, and limits that are told."""
+"""Reading the metadata log: whole batches up to the high watermark, a snapshot before them, and limits that are reported."""
 
 from __future__ import annotations
 
 import pytest
-from metadata_logs import Active, Nobody, batch, feature, topic
+from metadata_logs import Active, NoController, batch, feature, topic
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import metadata_log_reader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord, MetadataLog
@@ -37,7 +37,7 @@ def test_every_record_comes_with_its_offset_and_time() -> None:
     assert (log.cut, log.snapshot, log.bytes) == (None, False, sum(map(len, LOG)))
 
 
-def test_it_goes_on_behind_what_came_and_tells_the_epoch_of_the_last_record() -> None:
+def test_the_next_fetch_starts_after_the_last_record_with_its_epoch() -> None:
     active = Active(LOG, end=7, piece=len(LOG[1]) + 60)
     log, entries = read(active)
     assert (log.cut, [entry.offset for entry in entries]) == (None, [1, 2, 3, 4, 5, 6])
@@ -76,13 +76,13 @@ def test_a_snapshot_stands_for_what_was_before() -> None:
         (Active([], end=7, snapshot=(4, 1, HEADERS)), "the batch at offset 1 cannot be read: a record has 100000 headers"),
     ],
 )
-def test_what_cannot_be_read_is_told(active: Active, reason: str) -> None:
+def test_the_reason_states_what_cannot_be_read(active: Active, reason: str) -> None:
     log, _ = read(active)
     assert log.cut is not None
     assert reason in log.cut
 
 
-def test_limits_end_the_reading_and_are_told() -> None:
+def test_limits_end_the_reading_and_are_the_stated_reason() -> None:
     active = Active(LOG, end=7, piece=len(LOG[1]) + 60)
     assert read(active, limit=200)[0].cut == "the limit of 0 MiB was reached at offset 1 of 7"
     assert read(active, seconds=0)[0].cut == "the limit of 0 s was reached at offset 1 of 7"
@@ -102,4 +102,4 @@ def test_a_piece_that_is_larger_than_the_one_asked_for_ends_the_reading(monkeypa
 
 def test_without_an_active_controller_there_is_nothing_to_read() -> None:
     with pytest.raises(ClusterError, match="none of them is the active controller"):
-        list(MetadataLog(Nobody(), 60))
+        list(MetadataLog(NoController(), 60))

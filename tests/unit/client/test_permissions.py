@@ -74,7 +74,7 @@ def missing(granted: Mapping[str, Collection[str]], topics: Collection[str] | No
 
 def test_moves_take_permissions_on_all_topics_also_if_partitions_are_named() -> None:
     granted = {"orders": (*READS, *CONFIGS), "payments": READS, "audit": ("DESCRIBE", *CONFIGS)}
-    for_all = [("ALTER_CONFIGS", "payments"), ("DESCRIBE", "*")]  # these brokers hide what nobody may see
+    for_all = [("ALTER_CONFIGS", "payments"), ("DESCRIBE", "*")]  # these brokers hide what this client may not see
     assert missing(granted, None, "collect", "reassign", "throttle") == [*for_all, ("READ", "audit")]
     assert missing(granted, {"orders"}, "collect", "reassign", "throttle") == for_all, "evidence is of orders alone"
     assert missing(granted, {"orders"}, "collect", "reassign") == [("DESCRIBE", "*")]
@@ -95,5 +95,5 @@ def test_operations_of_later_releases_are_no_obstacle() -> None:
     assert operations({8, 30}) == {"DESCRIBE"}
 
 
-def test_a_broker_that_does_not_tell_is_no_broker_that_forbids() -> None:
+def test_a_broker_that_does_not_report_permissions_does_not_deny_them() -> None:
     assert operations(None) is None

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names that the resolver takes its time for: nobody else waits for them."""
+"""Names that the resolver resolves slowly: no other request waits for them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_reason_for_a_name_that_is_not_resolved_comes_in_time() -> None:
     assert f"the name {SLOW[0]} cannot be resolved (the resolver does not answer in time)" in said
 
 
-def test_a_name_that_nobody_waits_for_any_more_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_no_request_needs_any_more_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "THREADS", 1)
     resolver = addresses.Resolver()
     lookups = [resolver.lookup(host, 9092) for host in SLOW]

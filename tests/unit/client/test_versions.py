@@ -24,7 +24,7 @@ from fake_brokers import (
 )
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states, replica_log_fetch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
@@ -54,7 +54,7 @@ def test_a_bootstrap_server_does_not_choose_the_versions_of_others(versions: Map
         with Cluster(Connection.from_params(options([good.server, bad.server], request_timeout=3.0))) as cluster:
             (named,) = (node for node, server in cluster._named().items() if server == bad.server)
             # The connection to it is made last. The one to broker 1 breaks, and is made again.
-            cluster._ask_each({named: [core.metadata(())]})
+            cluster._ask_each({named: [partition_states.metadata(())]})
             good.answers.pop(LIST_OFFSETS)
             cluster.log_ends({1: [KEY]})
             good.answers[LIST_OFFSETS] = lambda _request: log_ends("t", 5)
@@ -63,7 +63,7 @@ def test_a_bootstrap_server_does_not_choose_the_versions_of_others(versions: Map
         assert {request.version for request in good.requests if request.api_key == LIST_OFFSETS} == {5}
 
 
-def again(cluster: Cluster) -> dict[tuple[str, int], core.LogEnd]:
+def again(cluster: Cluster) -> dict[tuple[str, int], replica_log_fetch.LogEnd]:
     """The log ends of broker 1, as soon as the client connects to it again."""
     for _time in range(50):
         if found := cluster.log_ends({1: [KEY]})[1]:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
@@ -42,14 +42,14 @@ def test_rounds_end_with_the_deadline_however_long_a_request_may_take(hanging: s
         (node,) = asking._named()
         began = time.monotonic()
         with deadline.until(began + 1.0):
-            assert asking._ask_each({node: [core.metadata(())]}) == {node: []}
+            assert asking._ask_each({node: [partition_states.metadata(())]}) == {node: []}
             first = time.monotonic() - began
-            assert asking._ask_each({node: [core.metadata(())] * 5}) == {node: []}
+            assert asking._ask_each({node: [partition_states.metadata(())] * 5}) == {node: []}
         assert 0.4 < first < 0.9, "half of the time: the rounds that follow have some, too"
         assert time.monotonic() - began < 1.5
         assert asking.unreachable[node] == "KafkaTimeoutError: it gave no answer within its share of duration"
         with deadline.until(time.monotonic() - 1.0):
-            assert asking._ask_each({node: [core.metadata(())]}) == {node: []}
+            assert asking._ask_each({node: [partition_states.metadata(())]}) == {node: []}
         assert asking.unreachable[node] == "KafkaTimeoutError: no time was left for a request to it; raise duration"
 
 

@@ -161,7 +161,7 @@ def test_what_a_killed_run_left_beside_a_file_is_taken_over(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [tmp_path / "east.json"]
 
 
-def test_the_second_of_two_who_write_one_file_is_told(tmp_path: Path) -> None:
+def test_the_second_of_two_writers_of_one_file_gets_an_error(tmp_path: Path) -> None:
     path = tmp_path / "east.json"
     with replacing(path) as stream:
         stream.write(b"first")
@@ -172,7 +172,7 @@ def test_the_second_of_two_who_write_one_file_is_told(tmp_path: Path) -> None:
     assert path.read_bytes() == b"third"
 
 
-def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+def test_an_error_for_a_full_disk_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "east.json"
     with pytest.raises(FileError, match=rf"cannot write {path}: No space left on device"), replacing(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     (b'{"a\\nb": {"\\u001b[1m": NaN}}', "a\\nb.\\x1b[1m: NaN is not a finite number"),
     (b'{"a": {"b\\n": 1, "b\\n": 2}}', "a: duplicate key 'b\\n' in an object"),
 ])  # fmt: skip
-def test_the_place_is_told_in_one_line(content: bytes, said: str) -> None:
+def test_the_error_names_the_place_in_one_line(content: bytes, said: str) -> None:
     with pytest.raises(ContentError) as caught:
         parse(content)
     assert str(caught.value) == said

@@ -52,7 +52,7 @@ def test_with_the_feature_off_no_last_known_leader_is_elected() -> None:
     assert waited_for(partition, {1, 2}, elr=None) == waited_for(partition, {1, 2}, elr=True) == {2}
 
 
-def test_nobody_is_waited_for_whom_the_controller_never_elects() -> None:
+def test_no_broker_is_waited_for_that_the_controller_never_elects() -> None:
     assert waited_for(WAITING, {2, 3}, elr=True) == set()
     assert waited_for(WAITING, {1, 3}, elr=True) == {1}
     assert waited_for(WAITING, {1, 2, 3}, elr=True) == {1, 2}, "1 may have been shut down uncleanly, and leave the ELR"

@@ -26,7 +26,7 @@ from pyspark import cloudpickle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, UNFENCED, Pair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FORKED, PREFIX, UNFENCED, Pair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 BY_TOPIC = {case.topic: case for case in CASES}

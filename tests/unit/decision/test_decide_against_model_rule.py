@@ -22,11 +22,11 @@ from model.partition import NOTHING, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
 from model.rules import able, best_first, isr_history, ours, waited_for
 from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import comparison, document, waiting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import comparison, evidence_document, waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import decide as decision_rule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, Word, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     DISK_FAILED,
     NO_ANSWER,
     STORAGE_ERROR,
@@ -72,7 +72,7 @@ class Case(NamedTuple):
 
 
 def case(seed: int) -> Case:
-    """The partition with all that the model's rules know: not with a leader, nor with healthy snapshots, which elect nobody."""
+    """The partition with all that the model's rules know: not with a leader, nor with healthy snapshots, which elect no leader."""
     rng = random.Random(seed)
     [situation] = random_situations(rng, 1)
     # In most partitions nothing is waited for, so that their logs decide.
@@ -338,8 +338,8 @@ def only_high_watermarks(
     ("owner", "name", "mistake"),
     [
         (waiting, "waited_for", waits_for_every_member),
-        (document.Log, "gone", property(lambda log: log.broker_state == FENCED)),
-        (document.Log, "disk_failed", property(lambda log: log.broker_state == UNFENCED and log.error == DISK_FAILED)),
+        (evidence_document.Log, "gone", property(lambda log: log.broker_state == FENCED)),
+        (evidence_document.Log, "disk_failed", property(lambda log: log.broker_state == UNFENCED and log.error == DISK_FAILED)),
         (log_comparison._Side, "check_batch", needs_the_batch),
         (comparison.Comparison, "_points", only_high_watermarks),
         (comparison.Comparison, "proven", lambda _compared, _log: 0),

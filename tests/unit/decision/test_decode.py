@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     read_brokers,
     read_header,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     IMPOSSIBLE_ANSWER,
     Broker,
     ClusterHeader,
@@ -270,7 +270,7 @@ def test_a_contradiction_is_a_defect(case: str) -> None:
     damaged = copy.deepcopy(SOUND)
     contradict(damaged)
     found = read(damaged)
-    assert any(defect in told for told in found.defects), found.defects
+    assert any(defect in reported for reported in found.defects), found.defects
     assert found.state is not None and not (found.pairs or found.proofs or found.history)
 
 

@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     PREFIX,
     ClusterHeader,
     Pair,
@@ -250,7 +250,7 @@ def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_el
         return [part for part in parts if part.startswith("should broker")]
 
     by_elr = f"should broker 1 come back before an election, the controller may elect it by itself (ELR, {SHUTDOWN})"
-    assert foretold(eligible_leader_replicas=[1], last_known_elr=[2]) == [by_elr], "2 is elected by nobody while the ELR names 1"
+    assert foretold(eligible_leader_replicas=[1], last_known_elr=[2]) == [by_elr], "2 is not elected while the ELR names 1"
     assert foretold(last_known_elr=[1, 2]) == [], "a list of several is not elected from"
     assert foretold(last_known_elr=[1])
     assert foretold(replace(EAST, eligible_leader_replicas_version=0), last_known_elr=[1]) == []

@@ -63,7 +63,7 @@ def change(leader: int, unclean: bool = False) -> dict[str, Any]:
         ("cut off", [change(-1), change(1, unclean=True)], "if its shutdown was clean", "elected_from_elr_or_as_last_known_leader"),
     ],
 )
-def test_the_log_settles_it_where_it_tells_how_this_leader_became_one(
+def test_the_metadata_log_decides_if_it_has_the_election_of_this_leader(
     monkeypatch: pytest.MonkeyPatch, doubt: str | None, changes: list[dict[str, Any]], words: str, code: str
 ) -> None:
     rows = [{**isr_history.unreadable_history_row(("t", 0), doubt), "changes": changes}]

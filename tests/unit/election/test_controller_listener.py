@@ -15,9 +15,9 @@ from kafka.protocol.admin import ElectLeadersResponse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_listener, kip460_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_listener, preferred_and_unclean_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
@@ -71,7 +71,7 @@ def active(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             return found
 
     monkeypatch.setattr(controller_listener, "Controllers", Controllers)
-    monkeypatch.setattr(kip460_election, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(preferred_and_unclean_elections, "RETRY_SECONDS", 0.0)
     return controller
 
 

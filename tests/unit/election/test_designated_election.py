@@ -18,7 +18,7 @@ from elected_entries import ENTRIES, entry
 from fake_controller import Controller, Killed
 from full_disk import no_room
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
@@ -56,7 +56,7 @@ def test_the_designated_replicas_lead_and_the_orders_stand_as_before(tmp_path: P
     assert controller.written == 3, "reorder, elect, restore: and nothing for the partition that needs no reorder"
 
 
-def test_an_order_that_somebody_else_has_set_since_the_plan_is_left_alone(tmp_path: Path) -> None:
+def test_an_order_that_another_tool_has_set_since_the_plan_stays(tmp_path: Path) -> None:
     controller = Controller()
     controller.states["t", 0] = replace(controller.states["t", 0], replicas=(3, 1, 2))
     assert recover(controller, tmp_path / "j")["t", 0] == "stale"
@@ -64,7 +64,7 @@ def test_an_order_that_somebody_else_has_set_since_the_plan_is_left_alone(tmp_pa
     assert controller.states["t", 0].leader == -1
 
 
-def test_an_order_that_somebody_else_sets_during_the_election_is_not_overwritten_and_its_original_not_forgotten(tmp_path: Path) -> None:
+def test_an_order_that_another_tool_sets_during_the_election_is_not_overwritten_and_the_journal_keeps_the_original(tmp_path: Path) -> None:
     class Overtaken(Controller):
         def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             self.states["t", 0] = replace(self.states["t", 0], replicas=(3, 2, 1))
@@ -183,7 +183,7 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
         ({"eligible_leader_replicas": ()}, False, 1, "elected", "unread_replica_elected", "broker 1 leads, whose log was not read: "),
     ],
 )  # fmt: skip
-def test_a_leader_that_nobody_designated_is_called_what_it_is(
+def test_a_leader_that_was_not_designated_has_the_code_of_its_election(
     tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, code: str, words: str
 ) -> None:
     class Overtaking(Controller):

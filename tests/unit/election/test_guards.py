@@ -13,7 +13,7 @@ import pytest
 from collected_evidence import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal
@@ -65,7 +65,7 @@ def test_a_broker_that_has_rebooted_has_to_be_looked_at_again_although_its_log_i
     assert "broker 2 has registered again: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
 
 
-def test_another_order_of_the_same_replicas_is_somebody_else_at_work() -> None:
+def test_another_order_of_the_same_replicas_is_the_work_of_another_run() -> None:
     result = refused(ENTRY, with_state(replicas=(2, 3, 1)))
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "other_order")
     assert (result.reason or "").startswith("its replicas stand in the order [2, 3, 1], not [1, 2, 3] as they did")
@@ -289,11 +289,11 @@ def test_a_reassignment_is_no_obstacle_where_the_election_names_the_leader() -> 
 
 
 def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:
-    """Broker 1 stands first: unfenced just before the election it would win, although nobody has seen its log."""
+    """Broker 1 stands first: unfenced just before the election it would win, although its log was not read."""
     assert needs_reorder(ENTRY, replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
 
 
-def test_a_forged_plan_elects_nobody_else_than_the_decision() -> None:
+def test_a_forged_plan_elects_no_other_broker_than_the_decision() -> None:
     """Its guards fit the cluster and its digest fits its content, and still it designates the shorter log."""
     forged = replace(found_again(ENTRY), designated_leader=3, best_first=(3, 2, 1))
     result = refusal(forged, LIVE)
@@ -316,7 +316,7 @@ def test_without_evidence_of_now_nothing_is_elected(found: PartitionEvidence | N
     result = refusal(replace(ENTRY, live_evidence=found), LIVE)
     assert result is not None and result.outcome == "stale"
     assert refusal(replace(ENTRY, live_evidence=found, evidence_word="named", designated_by_hand=True), LIVE) is None, (
-        "whoever named it has seen the doubts"
+        "the person who named it has seen the doubts"
     )
 
 

@@ -16,7 +16,11 @@ import pytest
 from fake_controller import Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import (
+    EpochEndAnswer,
+    FetchedBatch,
+    LogEnd,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget

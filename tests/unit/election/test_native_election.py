@@ -60,7 +60,7 @@ def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Pa
     assert controller.written == written
 
 
-def test_an_error_of_the_controller_is_told_with_kafkas_name(tmp_path: Path) -> None:
+def test_an_error_of_the_controller_has_kafkas_name(tmp_path: Path) -> None:
     class Refusing(Controller):
         def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
             return dict.fromkeys(leaders, Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", None))
@@ -71,7 +71,7 @@ def test_an_error_of_the_controller_is_told_with_kafkas_name(tmp_path: Path) -> 
     assert results["t", 0].error == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
 
 
-def test_an_answer_that_does_not_tell_of_a_partition_elected_nobody_there(tmp_path: Path) -> None:
+def test_a_partition_that_the_answer_leaves_out_was_not_elected(tmp_path: Path) -> None:
     class Forgetful(Controller):
         def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
             return super().elect_designated({key: leader for key, leader in leaders.items() if key != ("t", 0)})

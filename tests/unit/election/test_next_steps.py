@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import (
     AGGRESSIVE,
     APPLIED,
@@ -37,9 +37,9 @@ FEW = [("orders", 3), ("orders", 4)]
 MANY = [("orders", number) for number in range(MOST_NAMED + 1)]
 
 
-def shown(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
+def shown(code: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
     commands = Commands(tmp_path)
-    line = command([word], "east", keys, PLAN, Playbooks(["/hosts.yml"], None, commands)) or ""
+    line = command([code], "east", keys, PLAN, Playbooks(["/hosts.yml"], None, commands)) or ""
     commands.write()
     return line
 
@@ -50,13 +50,13 @@ def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
     assert set(STEPS) == {*REASONS, *of_runs, *of_brokers, Outcome.STALE, Outcome.FAILED, PLANNED}
 
 
-@pytest.mark.parametrize("word", STEPS)
+@pytest.mark.parametrize("code", STEPS)
 @pytest.mark.parametrize("keys", [FEW, MANY], ids=["few", "many"])
-def test_a_command_names_exactly_its_partitions(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> None:
-    line = shown(word, keys, tmp_path)
-    if word in WITHOUT_COMMAND:
+def test_a_command_names_exactly_its_partitions(code: str, keys: list[tuple[str, int]], tmp_path: Path) -> None:
+    line = shown(code, keys, tmp_path)
+    if code in WITHOUT_COMMAND:
         assert line == ""
-    elif word in APPLIED:
+    elif code in APPLIED:
         assert "kafka_recovery_plan_dir=/var/lib/kafka-recovery/plans/1 " in line and line.endswith(".apply")
     elif len(keys) <= MOST_NAMED:
         assert re.findall(r"\{topic: (\w+), partition: (\d+)\}", line) == [(topic, str(partition)) for topic, partition in keys]
@@ -64,50 +64,50 @@ def test_a_command_names_exactly_its_partitions(word: str, keys: list[tuple[str,
         path = re.search(r"kafka_recovery_partitions_file=(\S+)", line)
         assert path is not None and requested(None, path[1]) == keys
     # Naming is no consent where the step is to look, and looking elects nothing.
-    assert ("allow_data_loss" in line) == (word not in (*LOOK_AGAIN, *WITHOUT_COMMAND))
-    assert ("aggressive" in line) == (word in AGGRESSIVE)
+    assert ("allow_data_loss" in line) == (code not in (*LOOK_AGAIN, *WITHOUT_COMMAND))
+    assert ("aggressive" in line) == (code in AGGRESSIVE)
     assert "--limit east" in line or not line
-    assert (" --check --diff streamops" in line) == (word in FORCE)
+    assert (" --check --diff streamops" in line) == (code in FORCE)
 
 
 @pytest.mark.parametrize("require_commit", [False, True])
-@pytest.mark.parametrize("word", STEPS)
-def test_a_forced_election_is_shown_as_a_dry_run_first(word: str, require_commit: bool) -> None:
+@pytest.mark.parametrize("code", STEPS)
+def test_a_forced_election_is_shown_as_a_dry_run_first(code: str, require_commit: bool) -> None:
     playbooks = Playbooks(["/hosts.yml"], require_commit=require_commit)
-    (step,) = next_steps([([word], FEW[0])], "east", PLAN, playbooks)
-    dry_run = word in FORCE and not require_commit
+    (step,) = next_steps([([code], FEW[0])], "east", PLAN, playbooks)
+    dry_run = code in FORCE and not require_commit
     assert step["step"].endswith(LOOK_FIRST) == ("--check --diff" in (step["command"] or "")) == dry_run
 
 
-@pytest.mark.parametrize("word", sorted({*LOOK_AGAIN} - {*WITHOUT_COMMAND}))
-def test_to_look_again_does_not_name_what_is_elected_only_by_name(word: str, tmp_path: Path) -> None:
-    line = shown(word, [("__transaction_state", 0), ("orders", 1)], tmp_path)
+@pytest.mark.parametrize("code", sorted({*LOOK_AGAIN} - {*WITHOUT_COMMAND}))
+def test_to_look_again_does_not_name_what_is_elected_only_by_name(code: str, tmp_path: Path) -> None:
+    line = shown(code, [("__transaction_state", 0), ("orders", 1)], tmp_path)
     assert "{kafka_recovery_partitions: [{topic: orders, partition: 1}]}" in line and "__transaction_state" not in line
-    assert shown(word, [("__transaction_state", 0)], tmp_path) == "", "a command that names nothing is about everything"
-    steps = next_steps([([word], ("__transaction_state", 0)), ([word], ("orders", 1))], "east", PLAN, Playbooks(["/hosts.yml"]))
+    assert shown(code, [("__transaction_state", 0)], tmp_path) == "", "a command that names nothing is about everything"
+    steps = next_steps([([code], ("__transaction_state", 0)), ([code], ("orders", 1))], "east", PLAN, Playbooks(["/hosts.yml"]))
     assert [(step["partitions"], step["command"] is None) for step in steps] == [(1, False), (1, True)]
 
 
-@pytest.mark.parametrize("word", AGGRESSIVE)
-def test_nothing_is_forced_without_its_name(word: str) -> None:
+@pytest.mark.parametrize("code", AGGRESSIVE)
+def test_nothing_is_forced_without_its_name(code: str) -> None:
     for require_commit in (True, False):
         playbooks = Playbooks(["/hosts.yml"], require_commit=require_commit)
-        assert command([word], "east", [], PLAN, playbooks) is None
-        assert "kafka_recovery_partitions_file=FILE" in (command([word], "east", MANY, PLAN, playbooks) or "")
+        assert command([code], "east", [], PLAN, playbooks) is None
+        assert "kafka_recovery_partitions_file=FILE" in (command([code], "east", MANY, PLAN, playbooks) or "")
 
 
-@pytest.mark.parametrize("word", APPLIED)
-def test_what_no_plan_is_about_alone_is_named(word: str) -> None:
-    line = command([word], "east", FEW, None, Playbooks(["/hosts.yml"])) or ""
+@pytest.mark.parametrize("code", APPLIED)
+def test_what_no_plan_is_about_alone_is_named(code: str) -> None:
+    line = command([code], "east", FEW, None, Playbooks(["/hosts.yml"])) or ""
     assert line.endswith(".recover") and "{topic: orders, partition: 3}, {topic: orders, partition: 4}" in line
 
 
 def test_no_step_says_to_run_with_options_that_its_command_does_not_have() -> None:
-    assert not [word for word, step in STEPS.items() if "-e " in step or "--limit" in step or "aggressive" in step]
+    assert not [code for code, step in STEPS.items() if "-e " in step or "--limit" in step or "aggressive" in step]
 
 
 def test_steps_say_repair_as_reasons_do() -> None:
-    assert not [word for word, step in STEPS.items() if re.search(r"\bmend", step)]
+    assert not [code for code, step in STEPS.items() if re.search(r"\bmend", step)]
 
 
 def test_one_step_is_that_of_the_first_word_that_has_one() -> None:
@@ -132,12 +132,12 @@ def test_steps_promise_no_more_than_the_plan_does() -> None:
 
 def test_the_cheapest_step_comes_first_and_each_once() -> None:
     words = ["forked", "stale", "no_survivor", "other_order", "wait_for_clean_leader", "forked"]
-    rows = [([word, "held"], ("orders", number)) for number, word in enumerate(words)]
+    rows = [([code, "held"], ("orders", number)) for number, code in enumerate(words)]
     steps = next_steps(rows, "east", PLAN, Playbooks(["/hosts.yml"]))
-    assert [(step["word"], step["partitions"]) for step in steps] == [
+    assert [(step["code"], step["partitions"]) for step in steps] == [
         ("wait_for_clean_leader", 1), ("no_survivor", 1), ("", 1), ("stale", 1), ("forked", 2),
     ]  # fmt: skip
-    assert [step["word"] in FORCE for step in steps] == [False, False, False, False, True]
+    assert [step["code"] in FORCE for step in steps] == [False, False, False, False, True]
     assert "{topic: orders, partition: 0}, {topic: orders, partition: 5}" in steps[-1]["command"]
 
 

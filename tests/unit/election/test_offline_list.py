@@ -126,11 +126,11 @@ def test_ansible_playbook_lists_all_of_them_on_stderr_and_nothing_else(
         *rows("audit", range(5000), "failed", "request_failed"),
         *rows("orders", [1], "elected", None),
     ]
-    told = stderr_of(tmp_path, collections, monkeypatch, {"cluster": "east", "data_loss_allowed": True, "partitions": found})
-    lines = told.rstrip("\n").split("\n")
+    reported = stderr_of(tmp_path, collections, monkeypatch, {"cluster": "east", "data_loss_allowed": True, "partitions": found})
+    lines = reported.rstrip("\n").split("\n")
     assert lines[:2] == ["east: 10,000 partitions have no leader after the election:", "  failed (request_failed), 5,000: audit-0..4999"]
     assert listed(lines)["held (forked), 5,000"] == {f"orders-{number}" for number in range(0, 10_000, 2)}
-    assert "the summary" not in told
+    assert "the summary" not in reported
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_plan_without_an_election_and_a_full_success_list_nothing(
 def test_a_results_file_that_cannot_be_read_is_a_warning(
     tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch, results: Any
 ) -> None:
-    told = stderr_of(tmp_path, collections, monkeypatch, results)
-    assert "[WARNING]" in told and "results.json" in told.replace("\n", "")
+    reported = stderr_of(tmp_path, collections, monkeypatch, results)
+    assert "[WARNING]" in reported and "results.json" in reported.replace("\n", "")
 
 
 def test_a_dry_run_has_no_results_file_and_lists_nothing(tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch) -> None:

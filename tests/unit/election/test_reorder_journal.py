@@ -177,7 +177,7 @@ def test_only_our_own_order_is_put_back() -> None:
     left = {("orders", 0): (ORDER,)}
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
     assert to_restore(left, {("orders", 0): state((1, 2, 3))}) == {}, "it stands as it was"
-    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {}, "somebody else has set this order"
+    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {}, "another tool has set this order"
     assert to_restore(left, {("orders", 0): state((3, 1, 2), "new")}) == {}, "another topic of that name"
     assert to_restore(left, {}) == {}
 
@@ -188,7 +188,7 @@ def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
 
 
-def test_an_order_that_somebody_else_has_set_is_kept_in_mind(path: Path) -> None:
+def test_an_order_that_another_tool_has_set_stays_in_the_journal(path: Path) -> None:
     other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
     with Journal(path, "abc") as journal:
         journal.intend([ORDER, other])

@@ -17,7 +17,7 @@ from fake_controller import Controller, Killed
 from offline_group_offsets import OFFSETS, Committing, outcomes, planned_without_offsets
 from partition_situations import FENCED, Log, Situation, broker_rows, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
@@ -358,7 +358,7 @@ def test_a_partition_that_is_still_held_for_the_same_reason_is_not_mentioned(tmp
 
 @pytest.mark.parametrize("proofs", [[], [(10, 2, True)], [(10, 2, True), (10, 3, True)], [(15, 3, True), (15, 2, False)], [(30, 2, False)]])
 def test_no_proof_changes_the_leader_of_a_prefix(proofs: list[tuple[int, int, bool | None]]) -> None:
-    """So a recovery that elects prefixes alone, with nobody looking on, has nothing to decide again."""
+    """So a recovery that elects prefixes alone, unattended, has nothing to decide again."""
     logs: dict[int, Log | str] = {1: FENCED, 2: Log.of((10, 0)), 3: Log.of((10, 0), (5, 1))}
     decision = decide(evidence(Situation("orders", logs, proofs=proofs)), Policy())
     assert (decision.word, decision.choices) == ("prefix", (3,))

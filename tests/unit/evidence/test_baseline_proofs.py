@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import baseline_proofs, log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition

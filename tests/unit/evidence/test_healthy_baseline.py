@@ -113,7 +113,7 @@ def test_the_newest_ten_minutes_older_is_taken_for_the_rate_and_leaderless_momen
     assert [row["append_rate"] for row in found(tmp_path)] == [80 / 800]
 
 
-def test_a_topic_that_was_created_anew_is_another_one(tmp_path: Path) -> None:
+def test_a_topic_that_was_created_again_has_no_baseline(tmp_path: Path) -> None:
     write(tmp_path, at(0), [mark("t", topic_id="another_topic_of_that_name")])
     assert found(tmp_path) == []
 

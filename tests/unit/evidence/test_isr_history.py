@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from metadata_logs import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
+from metadata_logs import ORDERS, Active, NoController, batch, change, feature, min_isr, partition, removed, topic, value
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
@@ -167,7 +167,7 @@ def test_a_history_that_does_not_end_as_the_brokers_say_is_doubted() -> None:
     assert replay(START)["doubt"] == "the metadata log does not have this partition"
 
 
-def test_collecting_tells_what_it_cost_and_why_it_ended() -> None:
+def test_the_result_of_reading_has_its_cost_and_why_it_ended() -> None:
     log = [batch(0, START), batch(2, STORY)]
     rows, cost = isr_history.read_isr_history(Active(log, end=7), [STATE], [2, 3], 60)
     assert (rows[0]["doubt"], isrs(rows[0])[0]) == (None, [1, 2, 3])
@@ -180,7 +180,7 @@ def test_collecting_tells_what_it_cost_and_why_it_ended() -> None:
         == "the metadata log could not be read to its end: the active controller sends no records at offset 7 of 9"
     )
     assert rows[0]["offline_since"] is None
-    rows, cost = isr_history.read_isr_history(Nobody(), [STATE], [2, 3], 60)
+    rows, cost = isr_history.read_isr_history(NoController(), [STATE], [2, 3], 60)
     assert rows[0]["changes"] == []
     assert "none of them is the active controller" in rows[0]["doubt"]
 

@@ -15,7 +15,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEndAnswer, FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import EpochEndAnswer, FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import Prober, pair_row, settle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch

@@ -329,7 +329,7 @@ REFUSED: dict[str, dict[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", ["hold_tenant", "recover_matching_topics"])
 def test_the_examples_ask_no_cluster_before_they_know_what_is_meant(tmp_path: Path, name: str) -> None:
-    """A host for each way to be refused, and one that is let through, which then asks a broker that nobody runs."""
+    """A host for each way to be refused, and one that is let through, which then connects to a broker that does not exist."""
     ways = {
         **REFUSED[name],
         "named": {"kafka_recovery_partitions": ONE},

@@ -81,7 +81,7 @@ def test_a_plan_is_not_written_through_a_link(path: Path) -> None:
         pass
 
 
-def test_laying_it_out_anew_is_no_edit(path: Path) -> None:
+def test_another_layout_of_the_json_is_not_an_edit(path: Path) -> None:
     assert plan_file.load(sealed(path, content()))["plan_id"] == "0b7c"
 
 

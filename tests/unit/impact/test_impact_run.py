@@ -146,7 +146,7 @@ def test_offsets_of_more_leader_epochs_than_a_partition_has_are_counted_and_not_
     assert len(found.report(9999)["offsets"]) == EPOCHS + 2
 
 
-def test_topics_that_were_made_anew_are_not_those_that_were_recovered(workdir: Path) -> None:
+def test_topics_that_were_created_again_are_not_those_that_were_recovered(workdir: Path) -> None:
     cluster = Cluster()
     cluster.unfenced = lambda: pytest.fail("nothing to ask")  # type: ignore[method-assign]
     found = look(workdir, cluster, topic_id="of another topic")

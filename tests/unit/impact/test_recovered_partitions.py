@@ -224,7 +224,7 @@ def test_results_of_a_look_are_read_by_all_who_read_results(workdir: Path) -> No
     assert sources[RESULT].check()["impact"]["path"] == "p"
 
 
-def test_results_that_were_written_anew_meanwhile_get_no_note(workdir: Path) -> None:
+def test_results_that_were_replaced_meanwhile_get_no_note(workdir: Path) -> None:
     results(workdir, row())
     plan(workdir)
     found = read(workdir)

@@ -93,7 +93,7 @@ def test_moving_with_a_throttle_takes_configs_of_what_is_moved(
     assert not {"ALTER_CONFIGS", "READ"} & {operation for operation, _kind, _name in named(held(cluster=cluster), REASSIGN)}
 
 
-def test_what_brokers_do_not_tell_is_not_called_missing_but_unknown() -> None:
+def test_permissions_that_brokers_do_not_report_are_unknown_and_not_missing() -> None:
     rows = unknown(held(cluster=None, topics={"a": None, "b": READS}), [COLLECT])
     assert [(row.operation, row.resource_type) for row in rows] == [("DESCRIBE", "CLUSTER"), ("DESCRIBE", "TOPIC"), ("READ", "TOPIC")]
     assert unknown(held(), [COLLECT, ELECT]) == []

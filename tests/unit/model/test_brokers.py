@@ -30,7 +30,7 @@ def test_a_fenced_broker_that_runs_and_does_not_fetch_is_cut_off_and_does_not_co
     }
 
 
-def test_a_broker_that_nobody_has_registered_is_fenced() -> None:
+def test_a_broker_that_is_not_registered_is_fenced() -> None:
     """Brokers before Kafka 4.0 list the unfenced ones only: the others are known from replica lists, and by their fetches."""
     assert states(state_rows([Node(1, "a", 1, None, None)], {1, 2, 3}, {2: 60.0, 3: 0.5}, set())) == {
         1: "unfenced",

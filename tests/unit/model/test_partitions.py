@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Partitions: requests are understood or refused with their place; states are told apart."""
+"""Partitions: requests are understood or refused with their place; states are distinguished."""
 
 from __future__ import annotations
 

@@ -75,11 +75,11 @@ ALL = [controller(f"c{node}", node, True) for node in VOTERS]
 def test_pre_vote_is_known_only_if_every_voter_answered(rows: list[dict[str, Any]], supported: bool | None, words: str) -> None:
     found, reason = pre_vote(rows, quorum_of())
     assert found is supported and words in reason, reason
-    told = assess(quorum_of(), around(*rows))
-    assert [risk for risk in told["risks"] if "KIP-996" in risk] == (
+    reported = assess(quorum_of(), around(*rows))
+    assert [risk for risk in reported["risks"] if "KIP-996" in risk] == (
         [f"the quorum has no pre-vote (KIP-996): {reason}"] if supported is False else []
     )
-    assert [line for line in told["unknown"] if "KIP-996" in line] == ([f"pre-vote (KIP-996): {reason}"] if supported is None else [])
+    assert [line for line in reported["unknown"] if "KIP-996" in line] == ([f"pre-vote (KIP-996): {reason}"] if supported is None else [])
 
 
 def test_without_a_leader_the_voters_are_not_known() -> None:
@@ -90,32 +90,32 @@ def test_without_a_leader_the_voters_are_not_known() -> None:
 
 def test_low_timeouts_are_named_with_their_nodes_and_unknown_ones_with_the_reason() -> None:
     rows = [controller("c101", 101, True, **{FETCH: 300}), controller("c102", 102, True, **{FETCH: 300, ELECTION: 999}), ALL[2]]
-    told = assess(quorum_of(), around(*rows, brokers={1: {FETCH: 1500, ELECTION: 1}}))
-    assert [risk.split(":")[0] for risk in told["risks"]] == [
+    reported = assess(quorum_of(), around(*rows, brokers={1: {FETCH: 1500, ELECTION: 1}}))
+    assert [risk.split(":")[0] for risk in reported["risks"]] == [
         f"{ELECTION} is 999 on 102, below Kafka's default of 1000",
         f"{FETCH} is 300 on 101, 102, below Kafka's default of 2000",
         f"{FETCH} is 1500 on 1, below Kafka's default of 2000",
     ]
-    assert "the broker" in told["risks"][2] and "a voter" in told["risks"][1]
-    assert told["unknown"] == [] and told["timeouts"][0] == {"node_id": 1, "election_timeout": 0.001, "fetch_timeout": 1.5}
-    assert told["timeouts"][1] == {"node_id": 101, "election_timeout": 1.0, "fetch_timeout": 0.3, "request_timeout": 2.0}
-    told = assess(quorum_of(), around(*ALL[:2], controller("c103", None, True)))
-    assert told["unknown"][1:] == ["controller.quorum.*.timeout.ms of voters 103: c103: CLUSTER_AUTHORIZATION_FAILED"]
+    assert "the broker" in reported["risks"][2] and "a voter" in reported["risks"][1]
+    assert reported["unknown"] == [] and reported["timeouts"][0] == {"node_id": 1, "election_timeout": 0.001, "fetch_timeout": 1.5}
+    assert reported["timeouts"][1] == {"node_id": 101, "election_timeout": 1.0, "fetch_timeout": 0.3, "request_timeout": 2.0}
+    reported = assess(quorum_of(), around(*ALL[:2], controller("c103", None, True)))
+    assert reported["unknown"][1:] == ["controller.quorum.*.timeout.ms of voters 103: c103: CLUSTER_AUTHORIZATION_FAILED"]
     assert assess(quorum_of(), around())["unknown"][1:] == [
         "controller.quorum.*.timeout.ms of voters 101, 102, 103: controller_bootstrap_servers is not set"
     ]
 
 
-def test_a_voter_that_is_a_broker_tells_its_timeouts_as_a_broker() -> None:
-    told = assess(quorum_of(replica(1), replica(2)), around(brokers={1: {FETCH: 100}, 2: dict(DEFAULT_TIMEOUTS)}))
-    assert [line for line in told["unknown"] if "timeout" in line] == [] and f"{FETCH} is 100 on 1" in told["risks"][0]
+def test_a_voter_that_is_a_broker_reports_its_timeouts_as_a_broker() -> None:
+    reported = assess(quorum_of(replica(1), replica(2)), around(brokers={1: {FETCH: 100}, 2: dict(DEFAULT_TIMEOUTS)}))
+    assert [line for line in reported["unknown"] if "timeout" in line] == [] and f"{FETCH} is 100 on 1" in reported["risks"][0]
 
 
 def test_a_rebuilt_disk_and_controllers_without_a_vote_are_risks() -> None:
     voters = [replica(101, "A"), replica(102, "B"), replica(103, "C")]
     observers = [replica(102, "D"), replica(1, "E"), replica(104, "F")]
-    told = assess(quorum_of(*voters, observers=observers), around(*ALL, registered={1, 2}))
-    disk, member = told["risks"]
+    reported = assess(quorum_of(*voters, observers=observers), around(*ALL, registered={1, 2}))
+    disk, member = reported["risks"]
     assert disk.startswith("voter 102 follows with directory D and has no vote there: the voters have its directory B")
     assert member.startswith("node 104 follows the metadata log and is neither a voter nor a registered broker")
     # Kafka before 4.0 does not list fenced brokers: one that comes back looks like a controller.
@@ -123,5 +123,5 @@ def test_a_rebuilt_disk_and_controllers_without_a_vote_are_risks() -> None:
 
 
 def test_a_quorum_of_one_voter_has_neither_risks_nor_unknowns() -> None:
-    told = assess(quorum_of(replica(101)), around(controller("c101", 101, False, **{FETCH: 1})))
-    assert (told["risks"], told["unknown"], told["pre_vote_supported"]) == ([], [], False)
+    reported = assess(quorum_of(replica(101)), around(controller("c101", 101, False, **{FETCH: 1})))
+    assert (reported["risks"], reported["unknown"], reported["pre_vote_supported"]) == ([], [], False)

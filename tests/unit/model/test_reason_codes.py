@@ -12,7 +12,7 @@ import pytest
 from repository_root import ROOT
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Word
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import reason_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL, ReasonCode, of_kafka

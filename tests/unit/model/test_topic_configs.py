@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Topic configs: what is not told is not known, and whoever may go on without goes on."""
+"""Topic configs: what is not reported is not known, and a caller that does not need it continues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_values_are_read_or_not_known(values: dict[str, str | None], config: Top
     assert parse(values) == config
 
 
-def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
+def test_a_refusal_is_reported_and_a_deleted_topic_is_not_one() -> None:
     configs = merge(
         [TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"}), TopicConfigs({}, {"d": DENIED, "c": DENIED})],
         {"a", "b", "c", "d"},
@@ -47,7 +47,7 @@ def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
         configs.require_complete()
 
 
-def test_where_nothing_was_refused_nothing_is_told() -> None:
+def test_without_a_refusal_there_is_no_report() -> None:
     configs = merge([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})], ["a", "b"])
     assert configs.problem() is None
     assert configs.require_complete() is configs

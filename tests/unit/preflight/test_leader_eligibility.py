@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
@@ -62,7 +62,7 @@ def state(leader: int = -1, isr: tuple[int, ...] = (), elr: tuple[int, ...] = ()
         ),
     ],
 )  # fmt: skip
-def test_a_partition_is_told_in_words(found: PartitionState, config: TopicConfig, words: str) -> None:
+def test_a_partition_is_described_in_a_sentence(found: PartitionState, config: TopicConfig, words: str) -> None:
     assert partition_row(found, ALIVE, config)["explanation"].startswith(words)
 
 

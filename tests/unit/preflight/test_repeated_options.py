@@ -70,7 +70,7 @@ def test_a_command_repeats_them_ahead_of_its_own_variables() -> None:
     )
 
 
-# Ansible accepts `-e VALUE` and does nothing: a guard would be gone without a word.
+# Ansible accepts `-e VALUE` and does nothing: a guard would be gone without a code.
 @pytest.mark.parametrize(
     ("option", "placeholder"),
     [
@@ -84,11 +84,11 @@ def test_what_a_screen_would_change_keeps_its_name(option: str, placeholder: str
     assert f" -e {placeholder} " in Playbooks(["/hosts"], run_options=["-e", option]).line("apply", "east")
 
 
-@pytest.mark.parametrize("word", ["stale", "failed", "interrupted", "planned", "other_order"])
-def test_to_run_again_by_name_consents_to_no_more_than_before(word: str) -> None:
+@pytest.mark.parametrize("code", ["stale", "failed", "interrupted", "planned", "other_order"])
+def test_to_run_again_by_name_consents_to_no_more_than_before(code: str) -> None:
     """Under the strategy aggressive, naming a partition accepts whatever has been found since."""
     playbooks = Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_strategy=aggressive"])
-    line = next_steps.command([word], "east", [("orders", 3)], None, playbooks)
+    line = next_steps.command([code], "east", [("orders", 3)], None, playbooks)
     assert line is not None and line.count("kafka_recovery_strategy") == 1 and "strategy=balanced" in line
 
 
@@ -98,23 +98,23 @@ STRATEGIES = [["-e", f"kafka_recovery_strategy={name}"] for name in ("aggressive
 AFTER_START = ("wait_for_clean_leader", "wait_for_elr", "fenced_broker_holds_more", "incomplete", "no_survivor")
 
 
-@pytest.mark.parametrize("word", sorted({*next_steps.LOOK_AGAIN, "planned"} - {*next_steps.WITHOUT_COMMAND, "strategy_none"}))
+@pytest.mark.parametrize("code", sorted({*next_steps.LOOK_AGAIN, "planned"} - {*next_steps.WITHOUT_COMMAND, "strategy_none"}))
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_command_that_is_about_no_strategy_repeats_none(word: str, strategy: list[str]) -> None:
+def test_a_command_that_is_about_no_strategy_repeats_none(code: str, strategy: list[str]) -> None:
     """A plan with the strategy aggressive does not wait for the clean leader that an operator has just started."""
     for require_commit in (True, False):
         playbooks = Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_ranking=x", *strategy], require_commit=require_commit)
-        line = next_steps.command([word], "east", [("orders", 3)], "/plans/r/east.json", playbooks) or ""
+        line = next_steps.command([code], "east", [("orders", 3)], "/plans/r/east.json", playbooks) or ""
         assert "-e kafka_recovery_ranking=x " in line
-        assert not [other for other in STRATEGIES if other[1] in line] or (require_commit and word == "planned"), line
+        assert not [other for other in STRATEGIES if other[1] in line] or (require_commit and code == "planned"), line
 
 
-@pytest.mark.parametrize("word", sorted({*next_steps.STEPS} - {*next_steps.WITHOUT_COMMAND}))
-def test_a_command_after_a_broker_was_started_does_not_name_it_as_lost(word: str) -> None:
+@pytest.mark.parametrize("code", sorted({*next_steps.STEPS} - {*next_steps.WITHOUT_COMMAND}))
+def test_a_command_after_a_broker_was_started_does_not_name_it_as_lost(code: str) -> None:
     """A broker that is named as lost and is alive fails the run."""
     playbooks = Playbooks(["/hosts"], run_options=["-e", "{kafka_recovery_lost_brokers: [1]}"])
-    line = next_steps.command([word], "east", [("orders", 3)], None, playbooks) or ""
-    assert ("lost_brokers" in line) == (word not in AFTER_START), line
+    line = next_steps.command([code], "east", [("orders", 3)], None, playbooks) or ""
+    assert ("lost_brokers" in line) == (code not in AFTER_START), line
 
 
 def test_a_forced_election_is_not_held_by_a_strategy_of_the_topic() -> None:
@@ -142,10 +142,10 @@ def test_a_playbook_that_does_not_plan_gets_no_strategy(playbook: str) -> None:
     assert "strategy=none" in Playbooks(["/hosts"], run_options=STRATEGIES[1]).line("recover")
 
 
-@pytest.mark.parametrize("word", ["planned", "forked", "no_survivor", "must_be_named"])
-def test_where_only_merged_plans_are_applied_a_command_proposes(word: str) -> None:
+@pytest.mark.parametrize("code", ["planned", "forked", "no_survivor", "must_be_named"])
+def test_where_only_merged_plans_are_applied_a_command_proposes(code: str) -> None:
     playbooks = Playbooks(["/hosts"], require_commit=True)
-    line = next_steps.command([word], "east", [("orders", 3)], "/plans/r/east.json", playbooks)
+    line = next_steps.command([code], "east", [("orders", 3)], "/plans/r/east.json", playbooks)
     assert line is not None
     assert line.endswith("streamops.kafka_recovery.propose")
     assert "allow_data_loss" not in line

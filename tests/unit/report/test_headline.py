@@ -83,4 +83,4 @@ def test_a_dry_run_is_called_one() -> None:
 def test_what_survivors_truncated_stands_beside_the_bounds_of_a_success() -> None:
     given_up = sample(ELECTED, risk=False)["loss"]["given_up"]
     assert given_up["truncated_records"] == 240
-    assert "Truncated from survivors: 240 records" in given_up["words"]
+    assert "Truncated from survivors: 240 records" in given_up["text"]

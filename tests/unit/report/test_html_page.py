@@ -98,7 +98,7 @@ def test_once_everything_has_a_leader_it_is_calm_and_what_if_has_its_place() -> 
     ]
     row = {"cluster": "east", "topic": "orders", "partition": 1, "leader": 3, "outcome": "offline", "next_leader": None, "writable": False}
     row |= {"lost_offsets": None, "reason": "no replica is left"}
-    document["what_if"] = {"brokers": [3, 7], "counts": counts, "partitions": [row], "words": risk_section.what_if_text(counts)}
+    document["what_if"] = {"brokers": [3, 7], "counts": counts, "partitions": [row], "text": risk_section.what_if_text(counts)}
     html = page(document)
     assert "All 2 partitions of this run have a leader; 2 were elected." in html
     assert "6 of 1,200 partitions are one failure from offline." in html, "what is next"
@@ -198,7 +198,7 @@ def test_on_paper_stands_every_partition_without_a_leader_and_no_control(browser
 
 def test_hostile_names_are_text_wherever_they_stand(browser: Browser, tmp_path: Path) -> None:
     rows = [
-        partition(text, text, number, "held", word=text, evidence=text, detail=f"{text}; {text}", upper_bound_from=text)
+        partition(text, text, number, "held", reason_code=text, evidence=text, detail=f"{text}; {text}", upper_bound_from=text)
         for number, text in enumerate(HOSTILE)
     ]
     refused = [
@@ -243,7 +243,7 @@ def test_hostile_names_are_text_wherever_they_stand(browser: Browser, tmp_path: 
 @pytest.mark.slow
 def test_ten_thousand_partitions_are_searched_and_paged(browser: Browser, tmp_path: Path) -> None:
     codes = ("forked", "no_survivor", "incomplete")
-    rows = [partition("east", f"topic-{number % 500}", number // 500, "held", word=codes[number % 3]) for number in range(MANY)]
+    rows = [partition("east", f"topic-{number % 500}", number // 500, "held", reason_code=codes[number % 3]) for number in range(MANY)]
     with opened(browser, written(tmp_path, sample(rows, risk=False))) as seen:
         assert len(seen.rows()) == 25
         info = seen.page.locator("#partitions .dt-info")

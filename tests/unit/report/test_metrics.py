@@ -103,7 +103,7 @@ def test_an_alert_can_end_because_a_calm_cluster_says_zero() -> None:
 
 def test_hostile_names_stay_values_of_labels() -> None:
     strange = 'a"} 1\nkafka_recovery_partitions{cluster="b\\'
-    found = exposed(sample([partition(strange, "orders", 0, "held", word="forked")], risk=False))
+    found = exposed(sample([partition(strange, "orders", 0, "held", reason_code="forked")], risk=False))
     assert found["kafka_recovery_manual_leader_election_required_partition_count"] == {(strange, "forked"): 1}
     assert {cluster for cluster, _ in found["kafka_recovery_partitions"]} == {strange}
 
@@ -154,7 +154,7 @@ def test_a_directory_in_which_every_user_can_replace_files_is_refused(tmp_path: 
 
 def test_alerts_are_on_metrics_that_exist_and_say_what_to_run() -> None:
     refused = [{"cluster": "east", "run_id": "1", "refused_at": None, "kind": "landing", "path": "p", "reason": "r"}]
-    known = set(exposed(sample([partition("east", "orders", 0, "held", word="forked")], refused=refused)))
+    known = set(exposed(sample([partition("east", "orders", 0, "held", reason_code="forked")], refused=refused)))
     known |= set(exposed(incident()))
     rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
     records = {rule["record"] for rule in rules if "record" in rule}

@@ -45,7 +45,7 @@ def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]
     where = {"run_id": run_id, "date": date(2026, 11, day)}
     for row in partitions:
         own = {**where, **{key: row[key] for key in ("cluster", "topic", "partition")}}
-        outcome, word = row.get("outcome"), row.get("word")
+        outcome, word = row.get("outcome"), row.get("reason_code")
         section = row.get("section") or ("held" if word else "partitions")
         plan = {"planned_at": at(2, 47, day), "strategy": row.get("strategy", "balanced"), "section": section, "evidence": "prefix"}
         plan["reason_code"] = word
@@ -100,7 +100,7 @@ def history() -> Rows:
     rows: Rows = {}
     older = [
         {"cluster": "east", "topic": "orders", "partition": 0, "outcome": "elected", "loss": (5, 9)},
-        {"cluster": "east", "topic": "orders", "partition": 1, "outcome": "held", "word": "forked"},
+        {"cluster": "east", "topic": "orders", "partition": 1, "outcome": "held", "reason_code": "forked"},
     ]
     recovery(rows, "older", 20, older)
     newer = [
@@ -118,14 +118,14 @@ def history() -> Rows:
             "topic": "orders",
             "partition": 1,
             "outcome": "held",
-            "word": "forked",
+            "reason_code": "forked",
             "loss": (7, None),
             "from": "consumer_group",
         },
         {"cluster": "east", "topic": "orders", "partition": 2, "outcome": "elected", "loss": (4, None), "strategy": "kip966_balanced"},
         {"cluster": "east", "topic": "clicks", "partition": 0, "outcome": "already_online", "section": "online"},
         {"cluster": "west", "topic": "ledger", "partition": 0, "outcome": "elected"},
-        {"cluster": "west", "topic": "ledger", "partition": 1, "word": "no_survivor"},
+        {"cluster": "west", "topic": "ledger", "partition": 1, "reason_code": "no_survivor"},
         {"cluster": "west", "topic": "ledger", "partition": 2},
     ]
     recovery(rows, "newer", 21, newer)
@@ -209,12 +209,12 @@ def test_what_waits_for_a_decision_comes_with_its_words_and_its_command(found: d
     rows = {(row["topic"], row["partition"]): row for row in found["partitions"]}
     assert [row["outcome"] for row in found["partitions"]][:3] == ["held", "held", "planned"]
     forked = rows["orders", 1]
-    assert (forked["word"], forked["detail"], forked["evidence"]) == ("forked", "orders explained", "prefix")
+    assert (forked["reason_code"], forked["detail"], forked["evidence"]) == ("forked", "orders explained", "prefix")
     assert "{topic: orders, partition: 1}" in forked["command"] and "--limit east" in forked["command"]
     assert rows["ledger", 1]["next_step"].startswith("start a broker")
     assert "/w/plans/newer/west.json" in rows["ledger", 2]["next_step"]
     assert rows["orders", 0]["command"] is None
-    assert {(row["cluster"], row["outcome"], row["word"], row["partitions"]) for row in found["held"]} == {
+    assert {(row["cluster"], row["outcome"], row["reason_code"], row["partitions"]) for row in found["held"]} == {
         ("east", "held", "forked", 1), ("west", "held", "no_survivor", 1), ("west", "planned", "", 1),
     }  # fmt: skip
 
@@ -250,7 +250,7 @@ def test_sums_of_bounds_never_count_what_is_unknown(found: dict[str, Any]) -> No
     given_up = found["loss"]["given_up"]
     assert (given_up["lower_bound"], given_up["lower_bound_known"], given_up["partitions"]) == (14, 2, 3)
     assert (given_up["upper_bound"], given_up["upper_bound_known"], given_up["lower_bound_where_upper"]) == (30, 1, 10)
-    assert given_up["words"] == (
+    assert given_up["text"] == (
         "at least 10, at most 30 records for 1 partition; at least 4 for 2 other partitions, at most unknown; nothing is known of 1 of them. "
         "Estimate, by the rate of the last healthy snapshot: 20 for 1 partition. In 1 of them there may be fewer records than offsets "
         "(compaction, transactions)"
@@ -299,11 +299,11 @@ def test_runs_and_clusters_can_be_chosen_and_a_run_that_is_unknown_is_named(spar
         document.collect(read, scope.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
 
 
-def test_a_dry_run_after_the_recovery_tells_what_is_offline_again(spark: SparkSession) -> None:
+def test_a_dry_run_after_the_recovery_shows_what_is_offline_again(spark: SparkSession) -> None:
     rows: Rows = {}
     recovery(rows, "real", 20, [{"cluster": "east", "topic": "orders", "partition": 0, "outcome": "elected"}])
     rows["recovery_audit"][0]["data_loss_allowed"] = True
-    again = [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1, "word": "forked"}]
+    again = [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1, "reason_code": "forked"}]
     recovery(rows, "dry", 21, [{"cluster": "east", **row} for row in (*again, {"topic": "orders", "partition": 2, "section": "online"})])
     rows["recovery_audit"][1]["dry_run"] = True
     found = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))

@@ -94,7 +94,7 @@ def test_the_summary_has_effects_and_doubts() -> None:
 
 def test_committed_offsets_from_before_speak_where_no_look_does() -> None:
     def document(*looks: dict[str, Any], **outcomes: str) -> dict[str, Any]:
-        rows = [partition(cluster, "orders", 0, outcome, word="forked") for cluster, outcome in outcomes.items()]
+        rows = [partition(cluster, "orders", 0, outcome, reason_code="forked") for cluster, outcome in outcomes.items()]
         made = sample(rows, looks=looks)
         for group in made["groups"]:
             group["beyond_consumers"] = 1

@@ -56,7 +56,7 @@ def test_a_night_can_be_built(scenario: Scenario) -> None:
 
 @given(ANY)
 def test_the_page_says_how_many_partitions_are_offline_and_nothing_of_the_answer(scenario: Scenario) -> None:
-    shown = " ".join((*scenario.alert, *scenario.told))
+    shown = " ".join((*scenario.alert, *scenario.colleagues))
     for site in scenario.sites:
         unseen = any(trouble.site == site.name and len(trouble.nodes) > 1 and trouble.kind == "hanging" for trouble in scenario.troubles)
         offline = sum(loss.partitions for loss in site.losses) + site.group_offsets

@@ -34,7 +34,7 @@ def points(card: Card) -> dict[str, float]:
 
 
 @given(st.lists(st.sampled_from([SERVE, CLEAN, HOLD, ONLINE, GONE]), min_size=1))
-def test_whoever_did_everything_right_has_full_marks(expected: list[str]) -> None:
+def test_a_player_who_did_everything_right_has_full_marks(expected: list[str]) -> None:
     card = score(Facts([partition(kind, number) for number, kind in enumerate(expected)], seconds=PAR, par=PAR))
     assert card.total == 100
     assert all(line.points == line.of for line in card.lines)

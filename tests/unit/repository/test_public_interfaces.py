@@ -15,7 +15,7 @@ from ansible.plugins.action.normal import ActionModule
 from repository_root import ROOT
 
 FILES = sorted(path for folder in ("plugins", "extensions") for path in (ROOT / folder).rglob("*.py"))
-# The private names that Ansible's guide for action plugins tells authors to use or set.
+# The private names that Ansible's guide for action plugins allows authors to use or set.
 DOCUMENTED = {"_execute_module", "_supports_check_mode", "_supports_async", "_requires_connection", "_VALID_ARGS"}
 # What the classes define, and what they set from the arguments of their constructor.
 PRIVATE = {name for base in (ActionBase, ActionModule) for name in dir(base) if name.startswith("_") and not name.startswith("__")} | {

@@ -170,7 +170,7 @@ def test_a_report_says_of_all_its_files_that_check_mode_writes_none(check_mode: 
 
 @pytest.mark.parametrize(("left_out", "more"), [(1, "and 1 more step, see the report"), (3, "and 3 more steps, see the report")])
 def test_a_report_says_how_many_steps_are_left_out(left_out: int, more: str) -> None:
-    step = {"cluster": "east", "word": "weak", "partitions": 1, "step": "look", "command": None}
+    step = {"cluster": "east", "code": "weak", "partitions": 1, "step": "look", "command": None}
     lines = report_lines({**REPORTED, "next_steps": [step], "steps_left_out": left_out}, False)
     assert lines[1:3] == ["Next, for 1 partition in cluster east: look", more]
 

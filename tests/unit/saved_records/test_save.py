@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.record_batches import batch, log
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.record_client import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches

@@ -19,8 +19,8 @@ import pytest
 from pyspark import cloudpickle
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import worker_python
 

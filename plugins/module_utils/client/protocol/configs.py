@@ -12,7 +12,7 @@ from typing import Any
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,

@@ -17,7 +17,7 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.consumer import OffsetFetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.bounded_requests import BoundedRequests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, keys_of
 

@@ -19,7 +19,9 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.producer.produce import ProduceRequest
     from kafka.record.memory_records import MemoryRecordsBuilder
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import CONSUMER, by_topic, error_name, fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import CONSUMER, fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import by_topic
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
@@ -39,7 +41,7 @@ class CanaryResult(NamedTuple):
 
 
 def list_offsets(keys: Iterable[TopicPartition], timestamp: int, isolation_level: int = READ_UNCOMMITTED) -> ListOffsetsRequest:
-    """Build a request for the first (EARLIEST) or last (LATEST) offset that a consumer sees. Only leaders answer. Read by `core.read_log_ends`."""
+    """Build a request for the first (EARLIEST) or last (LATEST) offset that a consumer sees. Only leaders answer. Read by `replica_log_fetch.read_log_ends`."""
     kind = ListOffsetsRequest.ListOffsetsTopic
     topics = [
         kind(
@@ -54,7 +56,7 @@ def list_offsets(keys: Iterable[TopicPartition], timestamp: int, isolation_level
 
 
 def fetch_back(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
-    """Build `core.fetch` as a consumer: only leaders answer, up to the high watermark. Read by `core.read_batches`."""
+    """Build `replica_log_fetch.fetch` as a consumer: only leaders answer, up to the high watermark. Read by `replica_log_fetch.read_batches`."""
     request = fetch(offsets, partition_max_bytes)
     request.replica_id = CONSUMER
     return request

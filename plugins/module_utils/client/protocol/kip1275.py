@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build and read KIP-1275's messages, which no Kafka release has: GetReplicaLogInfo v0 and ElectLeaders v3. Pure: no I/O.
 
-They use kafka-python's schemas, as `core.py` does, and are read strictly: an answer that is not exactly such a message raises MessageError, since it
+They use kafka-python's schemas, as the other files here do, and are read strictly: an answer that is not exactly such a message raises MessageError, since it
 may be another message with the same API key. kafka-python knows one response class per API key, and those classes stay as they are: ElectLeaders v0
 to v2, and any message that has the key configured for GetReplicaLogInfo. So each request here brings its own response class.
 """
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, wire_checks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes, topic_rows, wire_checks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import (
     DESIGNATED,
     DESIGNATED_VERSION,
@@ -169,12 +169,12 @@ def log_info_messages(api_key: int) -> tuple[Any, Any]:
 
 def error_name(code: int, limit_reached: int = REQUEST_LIMIT_REACHED) -> str | None:
     """Return Kafka's name of an error code in these messages, None for 0. `limit_reached`: the code of REQUEST_LIMIT_REACHED (KIP-966)."""
-    return LIMIT_REACHED if code == limit_reached else core.error_name(code)
+    return LIMIT_REACHED if code == limit_reached else error_codes.error_name(code)
 
 
 def refusal(code: int, message: str | None, limit_reached: int = REQUEST_LIMIT_REACHED) -> Refusal | None:
-    """Return the same as `core.refusal`, with `limit_reached` as the code of REQUEST_LIMIT_REACHED."""
-    refused = core.refusal(code, message)
+    """Return the same as `error_codes.refusal`, with `limit_reached` as the code of REQUEST_LIMIT_REACHED."""
+    refused = error_codes.refusal(code, message)
     return refused._replace(error=LIMIT_REACHED) if refused and code == limit_reached else refused
 
 
@@ -193,7 +193,7 @@ def read_replica_log_info(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHE
         raise MessageError(f"{answer.name} has a throttle time of {answer.throttle_time_ms} ms")
     rows: dict[tuple[str, int], ReplicaLogInfo] = {}
     for topic in answer.topic_partition_log_info_list:
-        topic_id = core.topic_id(topic.topic_id)
+        topic_id = topic_rows.topic_id(topic.topic_id)
         for row in topic.partition_log_info:
             error = error_name(row.error_code, limit_reached)
             if (topic_id, row.partition) in rows:
@@ -208,7 +208,7 @@ def read_replica_log_info(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHE
 
 def elect_designated(leaders: Mapping[TopicPartition, int], timeout_ms: int, election_type: int = DESIGNATED) -> Any:
     """Build an ElectLeaders request of v3 that elects exactly these leaders (KIP-1275). The controller serves the first 1000 partitions."""
-    topics = [(topic, rows, [leaders[topic, row] for row in rows]) for topic, rows in core.by_topic(leaders).items()]
+    topics = [(topic, rows, [leaders[topic, row] for row in rows]) for topic, rows in topic_rows.by_topic(leaders).items()]
     return ElectDesignatedRequest(
         election_type=election_type, topic_partitions=designated_topics(topics), timeout_ms=timeout_ms, min_version=DESIGNATED_VERSION
     )

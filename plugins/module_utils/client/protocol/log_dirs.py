@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build and read DescribeLogDirs (KIP-113): the content of a broker's log directories, and which have failed (KIP-858).
 
-It uses kafka-python's schemas, as `core.py` does. Pure: no I/O. `log_dir_client.py` chooses the brokers.
+It uses kafka-python's schemas. Pure: no I/O. `log_dir_client.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeLogDirsRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import by_topic
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import LONGEST_PATH, MOST_PATHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.consumer.fetch import FetchRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name, only_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.message_schema import ApiMessage, Schema, field
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import only_row
 
 TOPIC, TOPIC_ID, PARTITION = "__cluster_metadata", uuid.UUID(int=1), 0
 # Controllers refuse v12, which names topics; v18 is of no use here.

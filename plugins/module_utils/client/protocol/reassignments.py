@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build and read the messages that move and order replicas (KIP-455).
 
-They use kafka-python's schemas, as `core.py` does. Pure: no I/O. `cluster.py` and `reassignment_admin.py` choose the brokers.
+They use kafka-python's schemas. Pure: no I/O. `cluster.py` and `reassignment_admin.py` choose the brokers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import by_topic
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment

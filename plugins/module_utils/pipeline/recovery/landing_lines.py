@@ -15,7 +15,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_header
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.landing_format import SnapshotError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import cluster_of_file, literal_path

@@ -13,7 +13,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import BROKER_STATES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import BROKER_STATES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, false_if_null, first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TOPIC_NAME, cluster_of_file, lines
 

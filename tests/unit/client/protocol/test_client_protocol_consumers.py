@@ -10,7 +10,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderE
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 from kafka.record.memory_records import MemoryRecords
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumers, core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumers, error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumers import CanaryResult
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import read_batch
@@ -37,12 +37,12 @@ def test_ends_of_epochs_are_asked_and_read_by_partition() -> None:
     assert (again.replica_id, asked) == (-1, {("t", 3): (2, -1), ("t", 1): (5, -1), ("u", 0): (0, -1)})
 
     topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-    told = [
+    reported = [
         topic.EpochEndOffset(error_code=0, partition=3, leader_epoch=1, end_offset=100),
         topic.EpochEndOffset(error_code=0, partition=1, leader_epoch=-1, end_offset=-1),
         topic.EpochEndOffset(error_code=6, partition=2, leader_epoch=1, end_offset=7),
     ]
-    answer = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[topic(topic="t", partitions=told)])
+    answer = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[topic(topic="t", partitions=reported)])
     again = OffsetForLeaderEpochResponse.decode(bytes(answer.encode(version=4)), version=4)
     assert list(consumers.read_epoch_ends(again)) == [(("t", 3), EpochEnd(1, 100))]
 
@@ -63,7 +63,7 @@ def test_a_canary_is_one_record_with_a_key_for_the_whole_isr() -> None:
 
 def test_canaries_come_back_with_offsets_or_errors() -> None:
     topic = ProduceResponse.TopicProduceResponse
-    told = [topic.PartitionProduceResponse(index=number, error_code=error, base_offset=7) for number, error in ((0, 0), (1, 19))]
-    answer = ProduceResponse(responses=[topic(name="t", partition_responses=told)], throttle_time_ms=0)
+    reported = [topic.PartitionProduceResponse(index=number, error_code=error, base_offset=7) for number, error in ((0, 0), (1, 19))]
+    answer = ProduceResponse(responses=[topic(name="t", partition_responses=reported)], throttle_time_ms=0)
     again = ProduceResponse.decode(bytes(answer.encode(version=9)), version=9)
-    assert consumers.read_canaries(again) == {("t", 0): CanaryResult(None, 7), ("t", 1): CanaryResult(core.error_name(19), 7)}
+    assert consumers.read_canaries(again) == {("t", 0): CanaryResult(None, 7), ("t", 1): CanaryResult(error_codes.error_name(19), 7)}

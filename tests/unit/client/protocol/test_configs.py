@@ -58,7 +58,7 @@ def test_the_named_configs_of_each_resource_are_asked_for(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 4])
-def test_only_what_somebody_set_while_the_cluster_ran_is_read_and_who_it_was(version: int) -> None:
+def test_only_dynamic_configs_are_read_with_their_source(version: int) -> None:
     answer = DescribeConfigsResponse(
         throttle_time_ms=0,
         results=[

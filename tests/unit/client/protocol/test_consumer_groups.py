@@ -62,7 +62,7 @@ def test_groups_that_were_not_asked_about_and_doubled_rows_are_dropped() -> None
     assert consumer_groups.Reader({("t", 0)}, ["asked"])(answer) == [("asked", ("t", 0), 5, 4)]
 
 
-def test_groups_are_told_with_what_the_broker_knows() -> None:
+def test_groups_are_returned_with_what_the_broker_knows() -> None:
     kind = ListGroupsResponse.ListedGroup
     for version, known in ((5, Group("Stable", "classic")), (4, Group("Stable", "")), (3, Group())):
         listed = [kind(group_id="billing", protocol_type="consumer", group_state="Stable", group_type="classic")]
@@ -71,7 +71,7 @@ def test_groups_are_told_with_what_the_broker_knows() -> None:
         assert consumer_groups.read_groups(again) == (None, {"billing": known})
 
 
-def test_groups_whose_offsets_are_not_told_are_named() -> None:
+def test_groups_whose_offsets_are_refused_are_named() -> None:
     group = OffsetFetchResponse.OffsetFetchResponseGroup
     topic = group.OffsetFetchResponseTopics
 
@@ -80,12 +80,12 @@ def test_groups_whose_offsets_are_not_told_are_named() -> None:
             partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
         )
 
-    told = [
+    reported = [
         group(group_id="read", topics=[topic(name="t", partitions=[row(0, 0)])], error_code=0),
         group(group_id="refused", topics=[], error_code=30),
         group(group_id="in part", topics=[topic(name="t", partitions=[row(0, 0), row(1, 29)])], error_code=0),
     ]
-    answer = OffsetFetchResponse(throttle_time_ms=0, groups=told)
+    answer = OffsetFetchResponse(throttle_time_ms=0, groups=reported)
     again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
     assert consumer_groups.read_refused_groups(again) == {
         "refused": "GROUP_AUTHORIZATION_FAILED",

@@ -21,7 +21,7 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 from kafka.protocol.parser import KafkaProtocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, topic_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275 import (
     LogInfoPage,
     MessageError,
@@ -127,14 +127,14 @@ def test_an_answer_to_get_replica_log_info_is_written_as_the_kip_gives_it() -> N
 def test_the_designated_election_is_written_as_the_kip_gives_it_with_leaders_matched_by_index() -> None:
     request = kip1275.elect_designated({("orders", 3): 2, ("b", 1): 3, ("orders", 0): 4}, 10_000)
     assert bytes(request.encode(version=3)) == ELECT_REQUEST
-    assert request._min_version == 3  # an older broker must never take it for the election of whoever is alive
+    assert request._min_version == 3  # an older broker must never take it for the election of any live replica
 
 
 def test_the_designated_election_is_read_as_the_kip_gives_it() -> None:
     request = kip1275.ElectDesignatedRequest.decode(ELECT_REQUEST, version=3)
     assert (request.election_type, request.timeout_ms) == (2, 10_000)
-    told = [(topic.topic, topic.partitions, topic.designated_leaders) for topic in request.topic_partitions]
-    assert told == [("orders", [3, 0], [2, 4]), ("b", [1], [3])]
+    reported = [(topic.topic, topic.partitions, topic.designated_leaders) for topic in request.topic_partitions]
+    assert reported == [("orders", [3, 0], [2, 4]), ("b", [1], [3])]
 
 
 def test_the_answer_to_an_election_is_that_of_v2_both_ways() -> None:
@@ -204,7 +204,7 @@ numbers = st.integers(0, 2**31 - 1)
 @given(st.dictionaries(topic_ids, st.lists(int32s, max_size=300), max_size=4))
 def test_every_request_for_log_info_comes_back(partitions: dict[str, list[int]]) -> None:
     again = LogInfoRequest.decode(bytes(kip1275.get_replica_log_info(partitions, 93).encode(version=0)), version=0)
-    assert {core.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions} == partitions
+    assert {topic_rows.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions} == partitions
 
 
 infos = st.tuples(int16s.filter(lambda code: code != 0), int64s, int32s) | st.tuples(st.just(0), st.integers(0, 2**63 - 1), int32s)
@@ -222,10 +222,10 @@ def log_info(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool = Fals
                 topic_id=uuid.UUID(bytes=base64.urlsafe_b64decode(topic + "==")),
                 partition_log_info=[
                     kind.PartitionLogInfo(partition=number, partition_leader_epoch=leader_epoch, log_end_offset=end, error_code=code)
-                    for number, (code, end, leader_epoch) in told.items()
+                    for number, (code, end, leader_epoch) in reported.items()
                 ],
             )
-            for topic, told in rows.items()
+            for topic, reported in rows.items()
         ],
     )
 
@@ -234,12 +234,12 @@ def log_info(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool = Fals
 def test_every_log_info_comes_back(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool, epoch: int, throttle: int) -> None:
     wire = bytes(log_info(rows, more, epoch, throttle).encode(version=0))
     page = kip1275.read_replica_log_info(LogInfoResponse[0].decode(wire))
-    told = {
+    reported = {
         (topic, number): (kip1275.error_name(code), end, leader_epoch)
         for topic, partitions in rows.items()
         for number, (code, end, leader_epoch) in partitions.items()
     }
-    assert page == LogInfoPage(epoch, more, throttle, {key: ReplicaLogInfo(*row) for key, row in told.items()})
+    assert page == LogInfoPage(epoch, more, throttle, {key: ReplicaLogInfo(*row) for key, row in reported.items()})
 
 
 @given(st.dictionaries(st.tuples(st.text(max_size=200), numbers), int32s, max_size=50), numbers)
@@ -322,7 +322,7 @@ def test_numbers_that_mean_nothing_are_refused(answer: Any, said: str) -> None:
         kip1275.read_replica_log_info(answer)
 
 
-def test_a_partition_that_is_told_twice_is_refused_and_a_topic_that_is_not() -> None:
+def test_a_repeated_partition_is_refused_and_a_repeated_topic_is_not() -> None:
     answer = log_info({TOPIC_ID: {0: (0, 5, 3)}})
     answer.topic_partition_log_info_list += log_info({TOPIC_ID: {1: (0, 6, 3)}}).topic_partition_log_info_list
     assert len(kip1275.read_replica_log_info(answer).rows) == 2
@@ -358,7 +358,7 @@ def test_one_process_speaks_every_version_and_key_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0", b"\0" + ELECT_RESPONSE, b"\0" + LOG_INFO_RESPONSE[:-3], LOG_INFO_RESPONSE])
-def test_kafka_python_hands_the_refusal_to_whoever_waits(answer: bytes) -> None:
+def test_kafka_python_hands_the_refusal_to_the_caller(answer: bytes) -> None:
     """Its connections close themselves over a KafkaProtocolError alone; after any other the caller would wait for its time limit."""
     with pytest.raises(MessageError) as caught:
         exchange(kip1275.get_replica_log_info({TOPIC_ID: [0]}, 93), 0, answer)

@@ -56,7 +56,7 @@ MORE = {"path": "/b", "topics": {"u": [(5, False)]}, "total": 1000, "usable": 30
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_sizes_of_all_directories_but_of_no_replica_that_is_on_its_way_between_them(version: int) -> None:
-    usable = 600 if version >= 5 else 900  # only v5 tells which ones are cordoned
+    usable = 600 if version >= 5 else 900  # only v5 reports which ones are cordoned
     assert log_dirs(version, GOOD, MORE) == LogDirs(None, {("t", 0): 100, ("u", 0): 5}, usable, 2000, ())
     failed = {"path": "/c", "error": 56}
     assert log_dirs(version, GOOD, failed) == LogDirs(None, {("t", 0): 100}, 600, 1000, ("/c",))
@@ -76,7 +76,7 @@ def test_directories_that_have_failed_are_kept_apart_from_those_that_are_only_no
     assert failed_log_dirs(version, error=31).error == "CLUSTER_AUTHORIZATION_FAILED"
 
 
-def test_paths_that_brokers_tell_are_few_printable_and_of_modest_length() -> None:
+def test_paths_that_brokers_report_are_few_printable_and_short() -> None:
     hostile = [{"path": path, "error": 56} for path in ("\x1b[31m" + "/x" * 10_000, "\x00" * 9_000, "a\nb", *map(str, range(1000)))]
     paths = failed_log_dirs(5, *hostile).paths
     assert len(paths) == MOST_PATHS
@@ -85,12 +85,12 @@ def test_paths_that_brokers_tell_are_few_printable_and_of_modest_length() -> Non
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_brokers_before_kafka_3_3_do_not_tell_how_large_their_volumes_are(version: int) -> None:
+def test_brokers_before_kafka_3_3_do_not_report_the_size_of_their_volumes(version: int) -> None:
     assert log_dirs(version, GOOD) == LogDirs(None, {("t", 0): 100}, None, None, ())
 
 
 @pytest.mark.parametrize("version", [1, 3, 5])
-def test_who_may_not_ask_is_told_so_or_nothing(version: int) -> None:
+def test_a_client_without_permission_gets_an_error_or_an_empty_answer(version: int) -> None:
     assert log_dirs(version, error=31).error == "CLUSTER_AUTHORIZATION_FAILED"
 
 

@@ -51,7 +51,7 @@ def test_every_version_of_a_partition_is_read(version: int) -> None:
     assert changed == metadata_records.PartitionChange(ORDERS, 0, None, (3,), -1, (2,), False, False)
 
 
-def test_what_tells_nothing_of_partitions_is_nothing() -> None:
+def test_records_that_are_not_about_partitions_are_skipped() -> None:
     assert {decode(value(key, 0, b"anything at all")) for key in sorted(metadata_records.IRRELEVANT)} == {None}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeQuorumResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import quorum_state
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, LISTENERS, VOTERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
@@ -55,13 +55,13 @@ def answer(voters: Iterable[Member], observers: Iterable[Member] = (), nodes: It
 )
 def test_an_answer_that_no_quorum_gives_is_an_error(described: Any, reason: str) -> None:
     with pytest.raises(AnswerError, match=f"^DescribeQuorumResponse {reason}"):
-        core.quorum_partition(described)
+        quorum_state.quorum_partition(described)
 
 
 def test_an_observer_can_be_there_once_for_each_directory() -> None:
     """KIP-853. Before version 2 of the answer directories have no ids, and a disk that was replaced is there beside the new one for minutes."""
     described = answer([(1, 5), (2, 6)], [(2, 7), (3, 8), (3, 9), (4, 0), (4, 0)], [(1, [("c1", 9093)]), (2, [])])
-    assert core.quorum_error(described) is None
+    assert quorum_state.quorum_error(described) is None
     assert [replica.replica_id for replica in quorum.read(described).observers] == [2, 3, 3, 4, 4]
 
 

@@ -32,11 +32,11 @@ def test_producers_come_back_with_the_start_of_their_transaction() -> None:
     one = row.ProducerState(
         producer_id=4000, producer_epoch=2, last_sequence=9, last_timestamp=123, coordinator_epoch=0, current_txn_start_offset=97
     )
-    told = [
+    reported = [
         row(partition_index=0, error_code=0, error_message=None, active_producers=[one]),
         row(partition_index=1, error_code=6, error_message="moved", active_producers=[]),
     ]
-    answer = DescribeProducersResponse(throttle_time_ms=0, topics=[topic(name="t", partitions=told)])
+    answer = DescribeProducersResponse(throttle_time_ms=0, topics=[topic(name="t", partitions=reported)])
     again = DescribeProducersResponse.decode(bytes(answer.encode(version=0)), version=0)
     assert list(transactions.read_producers(again)) == [
         (("t", 0), None, [Producer(4000, 2, 123, 97)]),
@@ -74,8 +74,8 @@ def test_transactions_come_back_whole_and_refusals_by_name() -> None:
             transaction_start_time_ms=5, producer_id=4000, producer_epoch=2, topics=topics,
         )  # fmt: skip
 
-    told = [row("a", 0), row("b", AUTHORIZATION_FAILED), row("c", NOT_FOUND)]
-    answer = DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=told)
+    reported = [row("a", 0), row("b", AUTHORIZATION_FAILED), row("c", NOT_FOUND)]
+    answer = DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=reported)
     again = DescribeTransactionsResponse.decode(bytes(answer.encode(version=0)), version=0)
     found, refused = transactions.read_described(again)
     assert found == [Transaction("a", "Ongoing", 4000, 2, 60_000, 5, frozenset({("t", 0), ("t", 3)}))]

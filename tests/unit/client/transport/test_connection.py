@@ -33,7 +33,7 @@ def test_the_client_gets_the_connection() -> None:
     assert options["security_protocol"] == "SASL_SSL"
 
 
-def test_certificates_are_checked_unless_told_otherwise() -> None:
+def test_certificates_are_checked_by_default() -> None:
     strict = Connection.from_params(params(security_protocol="SSL"))
     loose = Connection.from_params(params(security_protocol="SSL", validate_certs=False))
     assert strict.for_kafka_python()["ssl_context"].verify_mode == ssl.CERT_REQUIRED

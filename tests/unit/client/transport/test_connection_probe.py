@@ -27,7 +27,7 @@ from fake_brokers import (
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, oauth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
@@ -106,7 +106,7 @@ def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: B
     broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
     with NodeClient(login, [broker.server]) as asking:
         (node,) = asking._named()
-        assert asking._ask_each({node: [core.metadata(())]}) == {node: []}
+        assert asking._ask_each({node: [partition_states.metadata(())]}) == {node: []}
     assert len(broker.logins) < ROUNDS_TO_GIVE_UP
 
 
@@ -144,5 +144,5 @@ def test_a_challenge_that_is_not_answered_is_named_with_the_remedy(broker: Broke
         connection_probe.probe(login, "127.0.0.1", broker.port, 5.0)
     with NodeClient(login, [broker.server]) as asking:
         (node,) = asking._named()
-        asking._ask_each({node: [core.metadata(())]})
+        asking._ask_each({node: [partition_states.metadata(())]})
         assert "1000000 iterations of SCRAM" in asking.unreachable[node]

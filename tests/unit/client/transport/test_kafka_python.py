@@ -17,7 +17,7 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
@@ -117,7 +117,7 @@ def error_of(handle: Handler, security_protocol: str = "PLAINTEXT", request_time
         connection = Connection((address,), security_protocol=security_protocol, request_timeout=request_timeout, validate_certs=False)
         with NodeClient(connection, [address]) as asking:
             (name,) = asking._named()
-            assert asking._ask_each({name: [core.metadata(())]}) == {name: []}
+            assert asking._ask_each({name: [partition_states.metadata(())]}) == {name: []}
             return asking.unreachable[name]
 
 
@@ -187,7 +187,7 @@ def test_half_received_answers_of_many_nodes_have_one_budget() -> None:
         connection = Connection((*greedy, modest), request_timeout=4.0)
         with NodeClient(connection, [*greedy, modest]) as asking:
             names = {address: name for name, address in asking._named().items()}
-            answers = asking._ask_each({name: [core.metadata(())] for name in names.values()})
+            answers = asking._ask_each({name: [partition_states.metadata(())] for name in names.values()})
             assert len(answers[names[modest]]) == 1, asking.unreachable
             assert asking.unreachable.keys() == {names[address] for address in greedy}
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 220 << 10

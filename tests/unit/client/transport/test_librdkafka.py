@@ -128,7 +128,7 @@ def test_a_password_goes_to_an_address_that_the_collection_refuses() -> None:
         assert PASSWORD.encode() in far.logins[0].rest
 
 
-def test_a_weak_proof_of_the_password_is_sent_to_whoever_asks() -> None:
+def test_a_weak_proof_of_the_password_is_sent_to_any_server() -> None:
     """RFC 7677 asks for LEAST_ITERATIONS, and the collection for as many (test_scram.py)."""
     with brokers(1) as (near,):
 

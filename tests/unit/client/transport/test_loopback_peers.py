@@ -17,7 +17,7 @@ from fake_brokers import PASSWORD, brokers, plain_login, resolve
 from listener import Listener, listener
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import partition_states
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, loopback_peers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
@@ -53,7 +53,7 @@ def asked(login: Connection) -> str:
     """Why the one bootstrap server does not answer."""
     with NodeClient(login, login.bootstrap_servers) as asking:
         (node,) = asking._named()
-        asking._ask_each({node: [core.metadata(())]})
+        asking._ask_each({node: [partition_states.metadata(())]})
         return asking.unreachable[node]
 
 

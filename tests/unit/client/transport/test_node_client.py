@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
-NEVER = 3600.0  # seconds: whoever waits for it fails by not ending
+NEVER = 3600.0  # seconds: a test that waits for it fails, because it does not end
 
 
 class Nodes(NodeClient):
@@ -66,7 +66,7 @@ def nodes_of(opened: list[NodeClient], **nodes: Exception | str | None) -> Nodes
 GONE = errors.KafkaConnectionError("refused")
 
 
-def test_the_first_is_asked_and_nobody_else(opened: list[NodeClient]) -> None:
+def test_only_the_first_server_gets_a_request(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a="a", b="b")
     assert (nodes.ask(NEVER), nodes.asked) == ("a", ["a"])
 
@@ -88,7 +88,7 @@ def test_the_deadline_of_the_caller_ends_a_question_and_leaves_each_node_its_tur
     assert (nodes.asked, nodes.ends) == (["a", "b", "c"], [end, end, end])
 
 
-def test_the_last_failure_is_told_where_all_fail(opened: list[NodeClient]) -> None:
+def test_the_last_failure_is_raised_if_all_fail(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a=errors.KafkaConnectionError("first"), b=errors.KafkaConnectionError("last"))
     with pytest.raises(errors.KafkaConnectionError, match="last"):
         nodes.ask(NEVER)

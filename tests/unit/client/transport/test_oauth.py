@@ -135,7 +135,7 @@ def test_an_endpoint_that_gives_no_token_is_named_and_what_it_repeats_is_not(sta
     assert SECRET not in str(caught.value)
 
 
-def test_an_endpoint_where_nobody_listens_is_named() -> None:
+def test_an_endpoint_without_a_listener_is_named() -> None:
     with pytest.raises(RecoveryError, match="refused"):
         source("http://127.0.0.1:1/token").token()
 

@@ -40,7 +40,7 @@ def test_files_that_hold_neither_are_named(tmp_path: Path) -> None:
         context(None, (empty, empty, None), True)
 
 
-def test_a_refused_certificate_that_expired_is_told_from_one_that_did_not(tmp_path: Path) -> None:
+def test_the_error_for_a_refused_certificate_states_whether_it_has_expired(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     assert "it expired on 20" in client_refused(str(certificates.client("late", expired=True).certificate))
     assert "truststore" in client_refused(str(certificates.client("good").certificate))

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """KIP-460's leader elections, preferred and unclean: hold partitions that must not lose records, elect in batches, and verify the leaders.
 
-`kip460_outcomes.outlook` computes what would change; check mode, diff and the real run all use it.
+`preferred_and_unclean_outcomes.outlook` computes what would change; check mode, diff and the real run all use it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     OUTCOMES,
     UNCLEAN,
     VERDICTS,
@@ -225,7 +225,7 @@ def _error(refused: Refusal | None) -> str | None:
 
 def _may_pass(error: str | None) -> bool:
     """Return whether another attempt may succeed: the cluster gave no verdict, and Kafka's clients would try again."""
-    return error is None or (error not in VERDICTS and core.is_retriable(error))
+    return error is None or (error not in VERDICTS and error_codes.is_retriable(error))
 
 
 def _line(result: ElectionResult, leader: int | None) -> str:

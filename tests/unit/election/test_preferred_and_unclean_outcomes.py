@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     MOST_CAUSES,
     NO_CANDIDATE,
     PREFERRED,
@@ -105,7 +105,7 @@ def test_what_is_elected_once_needs_no_election_again(state: PartitionState, ele
         assert result.outcome == "already_online" or result.error == NO_CANDIDATE[election_type]
 
 
-def test_what_is_not_seen_is_unknown_and_elected_by_nobody() -> None:
+def test_a_partition_that_is_not_visible_is_unknown_and_not_elected() -> None:
     result = outlook([("nowhere", 3)], {}, UNCLEAN)["nowhere", 3]
     assert (result.outcome, result.error, result.leader, result.preferred_leader) == (
         "failed",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the operator can do about a held partition, the cheapest step first. Pure."""
+"""Sentences about why a partition is held and what the operator can do, the cheapest step first. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Decision,
     Word,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, UNFENCED, ClusterHeader, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    COMING_BACK,
+    UNFENCED,
+    ClusterHeader,
+    Log,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import CANNOT_COMPLETE, end_reassignment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import CANNOT_COMPLETE, end_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 
 IF_NAMED = "if kafka_recovery_partitions (or kafka_recovery_partitions_file) names it when the plan is made"

@@ -15,7 +15,7 @@ from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_reasons import REASONS, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import REASONS, remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import kip460_election
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import preferred_and_unclean_elections
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -56,9 +56,9 @@ class Elections(Controller):
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is not what is tested here."""
-    monkeypatch.setattr(kip460_election, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(kip460_election, "FIRST_LOOK", 0.0)
-    monkeypatch.setattr(kip460_election, "LAST_LOOK", 0.0)
+    monkeypatch.setattr(preferred_and_unclean_elections, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(preferred_and_unclean_elections, "FIRST_LOOK", 0.0)
+    monkeypatch.setattr(preferred_and_unclean_elections, "LAST_LOOK", 0.0)
 
 
 @pytest.mark.parametrize(("level", "leader"), [(1, 2), (None, 2), (0, 3)])
@@ -140,7 +140,7 @@ def test_an_election_that_timed_out_on_its_way_to_the_controller_may_be_made() -
     assert unclean(Slow()) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
 
 
-def test_what_kafka_calls_elected_and_nobody_sees_fails() -> None:
+def test_an_election_that_kafka_confirms_and_no_broker_shows_fails() -> None:
     cluster = Elections({("t", 0): None, ("t", 1): None})
     assert unclean(cluster, duration=0.0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
 
@@ -157,7 +157,7 @@ def test_a_question_for_leaders_that_fails_once_is_put_again() -> None:
 
 
 def test_batches_that_a_signal_comes_before_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kip460_election, "BATCH", 1)
+    monkeypatch.setattr(preferred_and_unclean_elections, "BATCH", 1)
     cluster = Elections()
     election = LeaderElection(cluster, UNCLEAN, None)
     election.elect(5.0, 3, lambda: "SIGTERM" if cluster.asked else None)
@@ -173,7 +173,7 @@ def test_every_partition_is_in_one_batch_and_none_is_too_big(size: int, count: i
     cluster = Elections()
     cluster.states = {("t", number): replace(cluster.states["t", 0], partition=number) for number in range(count)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kip460_election, "BATCH", size)
+        patch.setattr(preferred_and_unclean_elections, "BATCH", size)
         assert {row[0] for row in unclean(cluster).values()} <= {"elected"}
     assert [key for batch in cluster.asked for key in batch] == [("t", number) for number in range(count)]
     assert all(0 < len(batch) <= size for batch in cluster.asked)
@@ -207,7 +207,7 @@ def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
     assert cluster.asked == []
 
 
-def test_all_that_a_preferred_election_is_for_are_those_that_another_broker_leads_or_nobody() -> None:
+def test_a_preferred_election_is_for_partitions_with_another_leader_or_none() -> None:
     cluster = Elections()
     assert list(LeaderElection(cluster, PREFERRED, None).results) == OFFLINE
     cluster.states[ONLINE] = replace(cluster.states[ONLINE], leader=1)

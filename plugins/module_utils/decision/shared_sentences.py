@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt
 
 MAY_LACK = "the end of its log may be missing"
