@@ -133,7 +133,7 @@ class Oracle:
     def check(self, plan: Mapping[str, Any]) -> None:
         """Assert all that holds for a plan, as in its file."""
         planned: dict[Key, Row] = {(row["topic"], row["partition"]): row for row in plan["partitions"]}
-        held = {(row["topic"], row["partition"]): row["reason"] for row in plan["held"]}
+        held = {(row["topic"], row["partition"]): row["reason_code"] for row in plan["held"]}
         assert len(planned) + len(held) == len(plan["partitions"]) + len(plan["held"])
         for key, row in self.partitions.items():
             verdict = self.verdict(row)

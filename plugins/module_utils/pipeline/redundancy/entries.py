@@ -89,7 +89,7 @@ def _partition_rows(placements: DataFrame) -> DataFrame:
         "topic_id",
         (F.col("bytes") * F.size("added")).alias("bytes"),
     )
-    held = F.struct("topic", "partition", "replicas", F.lit(NO_ROOM).alias("reason"), _no_room().alias("explanation"))
+    held = F.struct("topic", "partition", "replicas", F.lit(NO_ROOM).alias("reason_code"), _no_room().alias("explanation"))
     return with_replicas.select(
         "cluster",
         F.when(F.col("placed"), F.lit(PARTITIONS)).otherwise(F.lit(HELD_BACK)).alias("section"),
@@ -139,7 +139,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
         "partition",
         F.lit(None).cast("int").alias("broker_id"),
         reason.alias("word"),
-        as_json(F.struct("topic", "partition", "replicas", "reason", explanation.alias("explanation"))).alias("entry"),
+        as_json(F.struct("topic", "partition", "replicas", reason.alias("reason_code"), explanation.alias("explanation"))).alias("entry"),
     )
 
 

@@ -6,7 +6,7 @@
 The file has version 1 of kafka-reassign-partitions.sh, so that Kafka's tool accepts it: `partitions` with `topic`, `partition` and `replicas`,
 without `log_dirs`, so that each broker chooses its directory. Each partition also has `replicas_before`, `adding_replicas`, `removing_replicas`,
 `topic_id` and `bytes` (the copied bytes, null if no size is known). `held` has the partitions that cannot be planned (`topic`, `partition`,
-`replicas`, `reason`, `explanation`), `brokers` the loads of brokers afterwards. The file has no seal, because operators may change it. It is checked
+`replicas`, `reason_code`, `explanation`), `brokers` the loads of brokers afterwards. The file has no seal, because operators may change it. It is checked
 against the cluster before a reassignment starts.
 """
 

@@ -163,13 +163,13 @@ def test_no_disk_is_filled_beyond_its_limit(plans: dict[str, dict[str, Any]]) ->
     """A tenth of a disk stays free: 500 bytes on broker 3, and 200 on broker 4, which take two and one of 200."""
     assert sorted(row["adding_replicas"][0] for row in plans["full"]["partitions"]) == [3, 3, 4]
     (held,) = plans["full"]["held"]
-    assert (held["topic"], held["reason"]) == ("large", "no_room")
+    assert (held["topic"], held["reason_code"]) == ("large", "no_room")
     assert "room for its 600 bytes" in held["explanation"]
 
 
 def test_what_is_held_says_why(plans: dict[str, dict[str, Any]]) -> None:
     plan = plans["held"]
-    assert {row["topic"]: row["reason"] for row in plan["held"]} == {
+    assert {row["topic"]: row["reason_code"] for row in plan["held"]} == {
         "offline": "no_leader",
         "moving": "reassignment_in_progress",
         "stranger": "incomplete",
@@ -234,7 +234,7 @@ def test_a_replication_factor_can_grow_and_shrink(spark: SparkSession, workdir: 
         ("shrinks-to-those-in-sync", 0): [1, 2, 3],
         ("shrinks-by-the-lost-one", 0): [1, 3, 4],
     }
-    assert [row["reason"] for row in plan["held"]] == ["below_min_isr"]
+    assert [row["reason_code"] for row in plan["held"]] == ["below_min_isr"]
 
 
 def test_only_the_named_topics_are_planned_and_the_others_weigh(spark: SparkSession, workdir: Path) -> None:
