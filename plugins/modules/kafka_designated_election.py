@@ -93,6 +93,17 @@ options:
     type: list
     elements: str
     choices: [last_written_epoch, kip1275]
+  save_records:
+    description:
+      - Whether records that an election would destroy are saved before it, as M(streamops.kafka_recovery.kafka_replica_records) saves them. A survivor
+        destroys them when it truncates its log to that of the new leader.
+      - A partition whose records cannot be saved is V(held) with the reason code V(tail_not_saved). With V(false) the records are given up.
+      - Records that this run id has saved before are not read again.
+    type: bool
+    default: true
+  max_saved_bytes:
+    description: Most bytes that are saved. Partitions beyond it are V(held) with the reason code V(tail_not_saved). Default is no limit.
+    type: int
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -261,6 +272,14 @@ backend:
   returned: always
   type: str
   sample: compat
+saved_records:
+  description:
+    - The folder of the saved records (V(null) if no survivor of these partitions truncates its log), how many survivors truncate theirs, of how many the
+      records are saved or not saved, the offsets that they truncate, and the bytes that this run has saved.
+    - In check mode nothing is saved, so C(saved), C(not_saved) and C(bytes) are 0.
+  returned: success
+  type: dict
+  sample: {path: /var/lib/kafka-recovery/saved/2026-11-21/east, replicas: 12, saved: 12, not_saved: 0, offsets: 960, bytes: 88320}
 next_steps:
   description:
     - What to do about the partitions that were not elected, the cheapest step first. Empty if O(partitions) designates leaders.
@@ -334,6 +353,8 @@ def main() -> None:
             "approved_plan": {"type": "path"},
             "allowed_rankings": {"type": "list", "elements": "str", "choices": [ranking.value for ranking in Ranking]},
             "decide_again": {"type": "bool", "default": False},
+            "save_records": {"type": "bool", "default": True},
+            "max_saved_bytes": {"type": "int"},
             "remove_expired_throttle": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.damaged import SAVED
+from integration.damaged import GIVEN_UP, SAVED
 from integration.requestlog import RequestLog
 from integration.support import Operator, failure
 
@@ -93,3 +93,40 @@ def test_plans_that_cannot_be_used_are_refused(planned: Operator, tmp_path: Path
     assert "bare KIP-1275 file" in failure(MODULE, {**planned.connection, **options(planned, "bare", plan=str(bare))})
     for limit in ("max_bytes", "max_partition_bytes", "bytes_per_second"):
         assert failure(MODULE, {**planned.connection, **options(planned, "limit", **{limit: 0})}) == f"{limit} is 0: it must be 1 or more"
+
+
+def test_records_that_cannot_be_saved_hold_the_partition_and_once_they_are_saved_it_is_elected(planned: Operator) -> None:
+    held = planned.apply("1", max_saved_bytes=2000)
+    codes = {row["reason_code"] for row in held["results"] if row["outcome"] == "held"}
+    assert codes == {"tail_not_saved"} and 0 < held["summary"]["held"] < 4
+    assert {row["reason"].partition(":")[0] for row in held["results"] if row["outcome"] == "held"} == {
+        "its election would destroy records that are not saved"
+    }
+    left = {row["partition"] for row in held["results"] if row["outcome"] == "held"}
+    assert {key[1] for key, state in planned.states(SAVED).items() if state.leader < 0} == left
+
+
+def test_an_election_saves_first_what_survivors_truncate_by_it(planned: Operator) -> None:
+    plan = planned.snapshot_and_plan("2", [SAVED], strategy="aggressive")
+    lost = {(row["partition"], cut["broker_id"]): cut for row in plan["partitions"] for cut in row["truncated"]}
+    assert lost, "partitions that the test before has left without a leader"
+    logs = {(partition, broker): on_disk(planned, partition, broker, cut["offset"]) for (partition, broker), cut in lost.items()}
+    dry_run = planned.apply("2", check=True)["saved_records"]
+    assert (dry_run["replicas"], dry_run["saved"], dry_run["bytes"]) == (len(lost), 0, 0)
+    assert not (planned.workdir / "saved" / "2").exists()
+    result = planned.apply("2")
+    assert result["summary"]["elected"] == len(plan["partitions"])
+    report = result["saved_records"]
+    assert (report["replicas"], report["saved"], report["not_saved"]) == (len(lost), len(lost), 0)
+    pieces = read_pieces(Path(report["path"]), planned.cluster.cluster_id, whole=True)
+    saved = {(piece.partition, piece.broker_id): piece.part.read_bytes()[piece.position : piece.position + piece.size] for piece in pieces}
+    assert saved == logs
+
+
+def test_what_is_given_up_is_not_saved(east: Operator) -> None:
+    rows = [{"topic": GIVEN_UP, "partition": 0, "designated_leader": 2}, {"topic": GIVEN_UP, "partition": 1, "designated_leader": 2}]
+    options = {**east.connection, **east.files("hand"), "allow_data_loss": True}
+    result = east.ask("kafka_designated_election", **{**options, "partitions": rows[:1], "save_records": False})
+    assert result["saved_records"]["path"] is None and not (east.workdir / "saved").exists()
+    result = east.ask("kafka_designated_election", **{**options, "partitions": rows[1:]})
+    assert (result["saved_records"]["saved"], result["saved_records"]["not_saved"]) == (1, 0)

@@ -27,6 +27,7 @@ MINIMUMS = {
     "max_evidence_rows": 1,
     "max_partition_bytes": 1,
     "max_bytes": 1,
+    "max_saved_bytes": 1,
     "bytes_per_second": 1,
 }
 EXCLUSIVE_MINIMUMS = {"duration": 0.0, "readiness_duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}

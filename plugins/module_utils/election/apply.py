@@ -28,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     beyond_limits,
     may_change,
@@ -64,6 +65,8 @@ class Recovery:
     first_answer_seconds  seconds beyond `duration` for partitions of which no replica has answered yet
     data_loss_allowed     for the results file, and for `report`
     decide_again          whether this run made the plan, so that partitions may be decided otherwise once offsets can be read
+    save_records          whether records that an election would destroy are saved before it, else the partition is held
+    max_saved_bytes       of all these records
     The constructor raises FileError if journal or results could not be written: nothing is elected then.
     """
 
@@ -80,6 +83,8 @@ class Recovery:
         data_loss_allowed: bool = True,
         check_mode: bool = False,
         decide_again: bool = False,
+        save_records: bool = False,
+        max_saved_bytes: int | None = None,
     ) -> None:
         self._cluster = cluster
         self._workdir = workdir
@@ -96,6 +101,8 @@ class Recovery:
         }
         self.results = RecoveryResults(work_file(workdir, "results", name, run_id, make=not check_mode), header)
         self._decide_again = decide_again
+        saved_by = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "backend": cluster.backend}
+        self._record_saver = RecordSaver(cluster, workdir, saved_by, save_records, max_saved_bytes)
         self._plan = PlanEntries()
         self._limits = blast_radius.BlastRadiusLimits()
         self._entries: list[Entry] = []
@@ -213,6 +220,7 @@ class Recovery:
                 f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
             )
         self.results.rows += forecast
+        self._record_saver.expect(self._entries)
         self.warnings += order_warnings(self._cluster, left, self._journal_path)
 
     def elect(self) -> None:
@@ -224,14 +232,15 @@ class Recovery:
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
+            internal = self._saved([entry for entry in self._entries if entry.topic in INTERNAL_TOPICS])
             deadline = time.monotonic() + self._duration
-            internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
             first = self._run(journal, internal, deadline)
             self.results.rows += first
             began = time.monotonic()
             self._use_offsets(journal, first)
+            others = self._saved([entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS])
             deadline += time.monotonic() - began
-            self.results.rows += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
+            self.results.rows += self._run(journal, others, deadline)
             try:
                 if journal.left_behind():
                     repair(self._cluster, journal)
@@ -242,6 +251,14 @@ class Recovery:
             restored = sorted({*repaired, *settled})
             self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
             self._warn_of_other_partitions(restored)
+
+    def _saved(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Save what the elections of these entries would destroy. Return those that may be elected, and set the results of the others."""
+        if signals.pending_signal():
+            return list(entries)
+        saved, held = self._record_saver.save(entries)
+        self.results.rows += held
+        return saved
 
     def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
         """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""
@@ -353,6 +370,7 @@ class Recovery:
         """Return the result of `kafka_designated_election`; see `RecoveryResults.report`. `with_diff`: whether to return `diff`."""
         report = {
             **self.results.report(preview),
+            "saved_records": self._record_saver.report(),
             "backend": self._cluster.backend,
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),

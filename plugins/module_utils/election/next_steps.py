@@ -47,6 +47,7 @@ ELECT = {
     "interrupted": "run again, it goes on where it was stopped",
     "limit_reached": "read which limit the reason names, and raise it if you mean to elect that much, then run again",
     "brokers_disagree": "find out which of the two brokers states wrong replicas, and repair or stop it, then run again",
+    "tail_not_saved": "repair what the reason names, then run again. If that is impossible, give the records up with kafka_recovery_save_records",
     "no_second_broker": "start another broker, or repair the connection to it (or stop the brokers that do not answer or are still starting), then run again",
     Outcome.STALE: "run again, the cluster has moved on since the evidence was collected",
     Outcome.FAILED: "see the reason, then run again",

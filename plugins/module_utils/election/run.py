@@ -84,6 +84,8 @@ def _recovery(module: KafkaTask, cluster: NativeCluster) -> Recovery:
         data_loss_allowed=params["allow_data_loss"],
         check_mode=module.check_mode,
         decide_again=params["decide_again"],
+        save_records=params["save_records"],
+        max_saved_bytes=params["max_saved_bytes"],
     )
     if "plan_id" in plan:
         recovery.take_plan(plan, params["plan"])

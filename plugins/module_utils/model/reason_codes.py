@@ -40,6 +40,7 @@ class ReasonCode(StrEnum):
     UNKNOWN_WITHOUT_BROKERS = "unknown_without_brokers"
     BROKERS_DISAGREE = "brokers_disagree"
     NO_SECOND_BROKER = "no_second_broker"
+    TAIL_NOT_SAVED = "tail_not_saved"
 
     # Stale: the cluster has changed since the evidence was collected.
     TOPIC_RECREATED = "topic_recreated"

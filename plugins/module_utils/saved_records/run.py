@@ -53,11 +53,12 @@ def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) ->
         header = {"cluster": params["cluster"], "cluster_id": cluster.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
         limits = Limits(params["max_partition_bytes"], params["max_bytes"], params["bytes_per_second"])
         saved = TailSaver(cluster, folder, header, limits, configs.compacted).save(tails)
+    not_saved = saved.changed | saved.refused
     counts = {
         "replicas": len(tails),
         "saved": len(saved.complete),
         "saved_before": len(saved.before),
-        "not_saved": len(saved.refused),
+        "not_saved": len(not_saved),
         "offsets": sum(tail.end - (tail.start or 0) for tail in tails),
         "bytes": saved.size,
         "batches": saved.batches,
@@ -66,7 +67,7 @@ def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) ->
     return {
         "path": str(folder),
         "counts": counts,
-        "not_saved": list(_rows(saved.refused)),
+        "not_saved": list(_rows(not_saved)),
         "unreachable_brokers": cluster.unreachable_rows(),
     }
 

@@ -66,11 +66,15 @@ class _Reading:
 
 @dataclass
 class Saved:
-    """What was saved: tails that are complete, those of them that a run before had saved, bytes and batches of this run, and why others are not."""
+    """What was saved: tails that are complete, those of them that a run before had saved, bytes and batches of this run, and why others are not.
+
+    `refused`: tails that could not be saved. `changed`: tails whose partitions are not as the plan has them, so that the plan does not elect them.
+    """
 
     complete: list[Tail] = field(default_factory=list)
     before: list[Tail] = field(default_factory=list)
     refused: dict[Tail, str] = field(default_factory=dict)
+    changed: dict[Tail, str] = field(default_factory=dict)
     size: int = 0
     batches: int = 0
 
@@ -78,7 +82,9 @@ class Saved:
 class TailSaver:
     """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may have holes.
 
-    `pause` gets seconds to wait, so that `limits.bytes_per_second` is kept.
+    pause          gets seconds to wait, so that `limits.bytes_per_second` is kept
+    asked_to_stop  returns the name of a signal after which nothing more is read
+    saved          what was saved for the same run before, to which this is added
     """
 
     def __init__(
@@ -89,10 +95,12 @@ class TailSaver:
         limits: Limits,
         compacted: Collection[str] = (),
         pause: Callable[[float], None] = time.sleep,
+        asked_to_stop: Callable[[], str | None] = lambda: None,
+        saved: Saved | None = None,
     ) -> None:
         self._cluster, self._folder, self._header, self._limits = cluster, folder, header, limits
-        self._compacted, self._pause = compacted, pause
-        self.saved = Saved()
+        self._compacted, self._pause, self._asked_to_stop = compacted, pause, asked_to_stop
+        self.saved = saved or Saved()
 
     def save(self, tails: Iterable[Tail]) -> Saved:
         """Save all of `tails` that no run before has saved. Raises FileError if nothing more can be written, SavedRecordsError for damaged parts.
@@ -101,11 +109,13 @@ class TailSaver:
         """
         waiting = self._unfinished(self._current(list(tails)))
         began = time.monotonic()
-        while waiting:
+        while waiting and not self._asked_to_stop():
             with store.open_part(self._folder, self._header) as part:
-                while waiting and part.size < store.PART_BYTES:
+                while waiting and part.size < store.PART_BYTES and not self._asked_to_stop():
                     self._round(waiting, part)
                     self._keep_rate(began)
+        for reading in (one for readings in waiting.values() for one in readings):
+            self._refuse(reading.tail, f"{self._asked_to_stop()} came before it was read to its end")
         return self.saved
 
     def _current(self, tails: Sequence[Tail]) -> list[Tail]:
@@ -115,11 +125,11 @@ class TailSaver:
         for tail in tails:
             state = states.get(tail.key)
             if state is None or state.topic_id != tail.topic_id:
-                self._refuse(tail, "the topic of the plan does not exist any more: plan again")
+                self.saved.changed[tail] = "the topic of the plan does not exist any more: plan again"
             elif has_live_leader(state, unfenced):
-                self._refuse(tail, f"the partition has a leader, broker {state.leader}: nothing needs to be elected")
+                self.saved.changed[tail] = f"the partition has a leader, broker {state.leader}: nothing needs to be elected"
             elif state.leader_epoch != tail.leader_epoch:
-                self._refuse(tail, f"its leader epoch is {state.leader_epoch}, and {tail.leader_epoch} in the plan: plan again")
+                self.saved.changed[tail] = f"its leader epoch is {state.leader_epoch}, and {tail.leader_epoch} in the plan: plan again"
             else:
                 current.append(tail)
         return current

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -35,8 +35,8 @@ class Tail(NamedTuple):
         return f"{self.topic}-{self.partition} on broker {self.broker_id}"
 
 
-def tails_of_plan(plan: Mapping[str, Any], without: Collection[TopicPartition] = ()) -> Iterator[Tail]:
-    """Yield the tails that the elections of a checked plan file destroy, in its order. `without`: partitions that are left out.
+def tails_of_plan(plan: Mapping[str, Any]) -> Iterator[Tail]:
+    """Yield the tails that the elections of a checked plan file destroy, in its order.
 
     Raises RecoveryError for a bare KIP-1275 file: it does not say what survivors hold.
     """
@@ -45,15 +45,14 @@ def tails_of_plan(plan: Mapping[str, Any], without: Collection[TopicPartition] =
     for entry in plan["partitions"]:
         guards = entry["guards"]
         ends = {survivor["broker_id"]: survivor["log_end_offset"] for survivor in guards["survivors"]}
-        for row in entry["truncated"]:
-            tail = Tail(
-                entry["topic"],
-                entry["partition"],
-                guards["topic_id"],
-                guards["leader_epoch"],
-                row["broker_id"],
-                row["offset"],
-                ends[row["broker_id"]],
-            )
-            if tail.key not in without and (tail.start is None or tail.start < tail.end):
-                yield tail
+        yield from tails_of((entry["topic"], entry["partition"]), guards["topic_id"], guards["leader_epoch"], ends, entry["truncated"])
+
+
+def tails_of(
+    key: TopicPartition, topic_id: str, leader_epoch: int, ends: Mapping[int, int], truncated: Iterable[Mapping[str, Any]]
+) -> Iterator[Tail]:
+    """Yield the tails of one partition. `ends`: log end offsets of the survivors, by broker. `truncated`: as in a plan."""
+    for row in truncated:
+        end = ends.get(row["broker_id"], 0)
+        if (row["offset"] or 0) < end:
+            yield Tail(*key, topic_id, leader_epoch, row["broker_id"], row["offset"], end)

@@ -47,7 +47,7 @@ def shown(code: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
     of_runs = {ReasonCode.DATA_LOSS_NOT_ALLOWED, ReasonCode.INTERRUPTED, ReasonCode.LIMIT_REACHED, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION}
     of_brokers = {ReasonCode.BROKERS_DISAGREE, ReasonCode.NO_SECOND_BROKER}
-    assert set(STEPS) == {*REASONS, *of_runs, *of_brokers, Outcome.STALE, Outcome.FAILED, PLANNED}
+    assert set(STEPS) == {*REASONS, *of_runs, *of_brokers, ReasonCode.TAIL_NOT_SAVED, Outcome.STALE, Outcome.FAILED, PLANNED}
 
 
 @pytest.mark.parametrize("code", STEPS)

@@ -167,13 +167,13 @@ def test_what_cannot_be_read_says_why_and_the_others_go_on(tmp_path: Path) -> No
     ],
 )
 def test_a_partition_that_has_changed_is_not_read(tmp_path: Path, brokers: Brokers, reason: str) -> None:
-    assert save(tmp_path, brokers, tail(0, 5)).refused == {tail(0, 5): reason}
+    assert save(tmp_path, brokers, tail(0, 5)).changed == {tail(0, 5): reason}
     assert brokers.rounds == 0
 
 
 def test_a_deleted_topic_is_not_read(tmp_path: Path) -> None:
     one = tail(0, 5, key=("deleted", 0))
-    assert save(tmp_path, Brokers({}), one).refused == {one: "the topic of the plan does not exist any more: plan again"}
+    assert save(tmp_path, Brokers({}), one).changed == {one: "the topic of the plan does not exist any more: plan again"}
 
 
 def test_without_a_common_offset_the_whole_log_is_saved(tmp_path: Path) -> None:
@@ -204,6 +204,15 @@ def test_the_rate_is_kept(tmp_path: Path) -> None:
     assert len(log(5)) - 1 < waited[0] <= len(log(5)) and len(log(5, 5)) - 1 < waited[1] <= len(log(5, 5))
 
 
+def test_after_a_signal_nothing_more_is_read(tmp_path: Path) -> None:
+    signals = iter([None, None, *["SIGTERM"] * 5])
+    saver = TailSaver(
+        Brokers({(KEY, 2): log(5, 5)}), tmp_path / "saved" / "1" / "east", HEADER, Limits(), asked_to_stop=lambda: next(signals)
+    )
+    assert saver.save([tail(0, 10)]).refused == {tail(0, 10): "SIGTERM came before it was read to its end"}
+    assert saved_bytes(tmp_path, tail(0, 10)) == log(5)
+
+
 def test_saved_records_of_another_cluster_are_refused(tmp_path: Path) -> None:
     save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
     with pytest.raises(store.SavedRecordsError, match="has records of the cluster id, not of other"):
@@ -226,6 +235,5 @@ def test_tails_are_the_truncated_ends_of_a_plan() -> None:
     }  # fmt: skip
     plan = {"plan_id": "p", "partitions": [entry]}
     assert list(tails_of_plan(plan)) == [tail(100, 180, 3), tail(None, 7, 4)]
-    assert list(tails_of_plan(plan, {KEY})) == []
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
