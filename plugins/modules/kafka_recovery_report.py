@@ -118,7 +118,8 @@ next_steps:
     - cluster: east
       code: no_survivor
       partitions: 2
-      step: start a broker that holds a replica, with its disk, or repair the connection of one that runs cut off from the controllers, then plan again
+      step: start a broker that holds a replica, with its disk, bring back the failed disk of one that runs, or repair the connection of one that runs cut
+        off from the controllers, then plan again
       command: >-
         ansible-playbook -i /etc/kafka-recovery/inventory.yml --limit east
         -e '{kafka_recovery_partitions: [{topic: orders, partition: 0}, {topic: orders, partition: 1}]}' streamops.kafka_recovery.plan

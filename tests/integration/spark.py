@@ -28,8 +28,11 @@ PROGRAM = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @contextmanager
-def connect_server(directory: Path) -> Iterator[str]:
-    """Run PySpark's Connect server with the settings of the service, and yield its address. Its token is in the environment meanwhile."""
+def connect_server(directory: Path, python: Path | None = None) -> Iterator[str]:
+    """Run PySpark's Connect server with the settings of the service, and yield its address. Its token is in the environment meanwhile.
+
+    `python`: the program that the server starts as Python of its workers, None for that of the service.
+    """
     directory.chmod(0o700)
     home, ports, log = _home(), PortBlock(), directory / "connect.log"
     port, token = ports.take(), secrets.token_urlsafe(32)
@@ -42,8 +45,8 @@ def connect_server(directory: Path) -> Iterator[str]:
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
     }
     settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    before = os.environ.get("PYSPARK_PYTHON")
-    os.environ |= {TOKEN_VARIABLE: token, "PYSPARK_PYTHON": str(worker_python(directory))}
+    before = {name: os.environ.get(name) for name in (TOKEN_VARIABLE, "PYSPARK_PYTHON")}
+    os.environ |= {TOKEN_VARIABLE: token, "PYSPARK_PYTHON": str(python or worker_python(directory))}
     processes = Processes(keep_open=[ports.lock_fd])
     try:
         processes.start(
@@ -60,9 +63,10 @@ def connect_server(directory: Path) -> Iterator[str]:
     finally:
         processes.close()
         ports.release()
-        del os.environ[TOKEN_VARIABLE], os.environ["PYSPARK_PYTHON"]
-        if before is not None:
-            os.environ["PYSPARK_PYTHON"] = before
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def worker_python(directory: Path) -> Path:

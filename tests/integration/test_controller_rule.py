@@ -31,7 +31,8 @@ pytestmark = pytest.mark.long
 
 REPLICAS = (1, 2, 3)
 SUBSETS = [subset for size in range(4) for subset in combinations(REPLICAS, size)]
-# Kafka 3.9 has the feature for previews only, and elects a last known leader there that is not alive.
+# Kafka 3.9 does not have the feature, only an internal config for previews (eligible.leader.replicas.enable). With it, a last known leader is elected that
+# is not alive.
 RELEASES = {"4.3.1": (False, True), "3.9.1": (False,)}
 
 

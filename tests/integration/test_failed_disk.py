@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from integration.damaged import PROPERTIES
-from integration.support import Operator, TopicPartition, by_partition
+from integration.support import Operator, TopicPartition, by_partition, run_module
 
 from rig import KafkaCluster, NewTopic
 
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.long
 BEHIND, SHUT_DOWN, ALONE, RESTARTED = "behind", "shut-down", "alone", "restarted"
 ASSIGNMENTS = {BEHIND: [1, 3, 2], SHUT_DOWN: [1, 2, 3], ALONE: [1], RESTARTED: [1, 3, 2]}
 PARTITIONS, RECORDS = 4, 10
+DISK = "its disk on broker 1 has failed"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,20 @@ def failed(request: pytest.FixtureRequest) -> Iterator[FailedDisk]:
             ASSIGNMENTS, lambda state: (state.topic, state.partition) in offline or {*state.isr} == {*state.replicas}, "in sync"
         )
         yield disk
+
+
+def test_a_snapshot_and_a_loss_of_brokers_name_the_disk(failed: FailedDisk, spark_remote: str, tmp_path: Path) -> None:
+    operator = Operator(failed.cluster, tmp_path, spark_remote)
+    operator.ask("kafka_watermark_info", **operator.files("healthy"))
+    reported = run_module(
+        "kafka_recovery_report", {"workdir": str(tmp_path), "run_id": "1", "spark_remote": spark_remote, "what_if_brokers": [2]}
+    )
+    assert reported.returncode == 0, reported
+    document = json.loads(Path(reported.result["json_path"]).read_text())
+    assert {key for key, row in by_partition(document["risk"]["partitions"]).items() if row["failed_disks"] == [1]} == failed.partitions
+    named = {key for key, row in by_partition(document["what_if"]["partitions"]).items() if row["reason"] and DISK in row["reason"]}
+    assert named == failed.of(BEHIND, SHUT_DOWN, RESTARTED)
+    assert DISK in Path(reported.result["html_path"]).read_text()
 
 
 def test_a_survivor_is_elected_although_the_broker_of_the_failed_disk_lives(failed: FailedDisk, spark_remote: str, tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ import socket
 import stat
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from integration.spark import standalone
 from integration.support import Answer, failure, run_module
 from unit.partition_situations import RUN, broker_rows, land, random_situations
 
+AGGRESSIVE = "-forced"  # the end of topics with that strategy
 VOLATILE = ("plan_id", "created_at", "sha256")
 # What a server has by itself: generated code, and planning again between stages.
 USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
@@ -31,16 +34,18 @@ STANDALONE = "from ansible_collections.streamops.kafka_recovery.plugins.module_u
 
 @pytest.fixture
 def workdir(tmp_path: Path) -> Path:
-    """Landing files of two clusters, 200 partitions each in all kinds of situations."""
+    """Landing files of two clusters, with 200 partitions each in all kinds of situations: each is there again in a topic with the strategy aggressive."""
     for seed, cluster in enumerate(("east", "west")):
         situations = random_situations(random.Random(seed), 200)
+        situations += [replace(case, topic=f"{case.topic}{AGGRESSIVE}") for case in situations]
         land(tmp_path, cluster, [*broker_rows(7, {7: 3.5}), *(row for case in situations for row in case.rows())])
     return tmp_path
 
 
 def options(workdir: Path, **more: Any) -> dict[str, Any]:
-    """Options of kafka_recovery_plan."""
-    return {"workdir": str(workdir), "run_id": RUN, "strategy": "aggressive", **more}
+    """Options of kafka_recovery_plan: one plan has partitions of both strategies."""
+    topics = {f"{topic}{AGGRESSIVE}": "aggressive" for topic in ("orders", "payments", "__transaction_state")}
+    return {"workdir": str(workdir), "run_id": RUN, "strategy": "balanced", "topic_strategies": topics, **more}
 
 
 def planned(workdir: Path, **more: Any) -> dict[str, Any]:
@@ -66,7 +71,8 @@ def one_line(answer: Answer) -> str:
 def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     embedded = planned(workdir)
-    assert embedded["summary"]["clusters"] == 2 and embedded["summary"]["elect"] > 100
+    elected = Counter(entry["topic"].endswith(AGGRESSIVE) for cluster in ("east", "west") for entry in embedded[cluster]["partitions"])
+    assert embedded["summary"]["clusters"] == 2 and elected[True] > elected[False] > 100, elected
     assert planned(workdir, spark_remote=spark_remote) == embedded
     assert planned(workdir, spark_remote=spark_remote, spark_conf=USUAL) == embedded
     with standalone(workdir) as cluster:

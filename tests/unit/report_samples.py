@@ -234,6 +234,7 @@ def _risk() -> dict[str, Any]:
             "risks": ["no_eligible_leader", "below_min_isr"],
             "score": 90 - number,
             "depends_on": [2],
+            "failed_disks": [3],
             "is_new": number > 3,
         }
         for number in range(6)

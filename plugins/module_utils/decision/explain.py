@@ -214,7 +214,7 @@ def _lost(decision: Decision, cluster: ClusterHeader) -> Iterator[str]:
     for log in decision.unread:
         broker = cluster.brokers.get(log.broker_id)
         if log.disk_failed:
-            yield disk_failed(log)
+            yield disk_failed(log.broker_id, log.failed_log_dirs or ())
         elif log.broker_state == COMING_BACK:
             yield f"broker {log.broker_id} is coming back"
         elif log.error == IMPOSSIBLE_ANSWER:

@@ -1,13 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a leader that the controller elects by itself is worth, and what became of a disk. Plans, guards and results use the same sentences."""
+"""What a leader that the controller elects by itself is worth, and what became of a disk. Plans, results and risks use the same sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt
 
 MAY_LACK = "the end of its log may be missing"
@@ -67,10 +66,9 @@ def because(doubt: Doubt | None) -> str:
     return "" if doubt is None else f" ({doubt})"
 
 
-def disk_failed(log: Log) -> str:
-    """Return which disk of a broker has failed, as far as its path is known."""
-    paths = log.failed_log_dirs or ()
+def disk_failed(broker: int, paths: Sequence[str] = ()) -> str:
+    """Return which disk of a broker has failed. `paths`: the broker's log directories that have failed, empty if they are not known."""
     if len(paths) == 1:
-        return f"its disk {paths[0]} on broker {log.broker_id} has failed"
+        return f"its disk {paths[0]} on broker {broker} has failed"
     among = f" (one of {', '.join(paths)})" if paths else ""
-    return f"its disk on broker {log.broker_id} has failed{among}"
+    return f"its disk on broker {broker} has failed{among}"

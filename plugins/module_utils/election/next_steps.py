@@ -39,7 +39,8 @@ DISK = {
     "fenced_broker_holds_more": "repair the connection of the fenced broker to the controllers, or stop it if it will not come back, then plan again",
     "wait_for_elr": "do what {plan} says for each broker that is waited for, then plan again",
     "no_survivor": (
-        "start a broker that holds a replica, with its disk, or repair the connection of one that runs cut off from the controllers, then plan again"
+        "start a broker that holds a replica, with its disk, bring back the failed disk of one that runs, or repair the connection of one that runs "
+        "cut off from the controllers, then plan again"
     ),
     "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
 }

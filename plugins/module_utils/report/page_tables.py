@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_context import range_of
@@ -172,7 +173,7 @@ def tables(doc: Document) -> dict[str, Any]:
     at_risk = [
         {
             **row,
-            "risk_text": ", ".join(spaced(risk) for risk in row["risks"] or ()),
+            "risk_text": "; ".join([", ".join(map(spaced, row["risks"] or ())), *map(disk_failed, row["failed_disks"] or ())]),
             "change": change[row["is_new"]],
             "isr_text": f"[{_brokers(row['isr'])}] of [{_brokers(row['replicas'])}]",
             "depends": _brokers(row["depends_on"]),

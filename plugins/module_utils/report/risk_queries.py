@@ -93,7 +93,18 @@ def ranked_partitions(rows: DataFrame, limit: int) -> DataFrame:
     """Return the rows of `at_risk` that rank highest in the fleet. `is_new` is null without an earlier snapshot."""
     fresh = F.when(F.col("compared"), F.col("risks_before").isNull())
     return (
-        rows.select(*KEY, "leader", "replicas", "isr", "eligible_leader_replicas", "risks", "score", "depends_on", fresh.alias("is_new"))
+        rows.select(
+            *KEY,
+            "leader",
+            "replicas",
+            "isr",
+            "eligible_leader_replicas",
+            "risks",
+            "score",
+            "depends_on",
+            "failed_disks",
+            fresh.alias("is_new"),
+        )
         .orderBy(F.desc("score"), *KEY)
         .limit(limit)
     )

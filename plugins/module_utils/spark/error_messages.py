@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
@@ -27,6 +28,7 @@ NO_ROOM = (
 )
 PYTHON_OF_WORKERS = "PYSPARK_PYTHON"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+NO_REPORT = ("Python worker exited unexpectedly", "Python worker failed to connect back")
 NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
 
 
@@ -74,6 +76,13 @@ def _problem_of_workers(text: str) -> str | None:
         return f"PySpark is missing for the Python of Spark's workers: install it there, or name another Python in {PYTHON_OF_WORKERS}"
     if found := re.search(r'Cannot run program "([^"]{1,200})"', text):
         return f"the workers of Spark cannot run {found[1]}: name their Python in {PYTHON_OF_WORKERS}"
+    # A worker that ends before it has read its input often cannot report why.
+    if any(sign in text for sign in NO_REPORT):
+        return (
+            f"the workers of Spark ended, or did not start, and did not report why: they need Python {sys.version_info.major}.{sys.version_info.minor}, as "
+            f"this one is, with PySpark and pyarrow. Name it in {PYTHON_OF_WORKERS} (where a Spark Connect server is started, else here). If it is "
+            "named, see Spark's log"
+        )
     return None
 
 

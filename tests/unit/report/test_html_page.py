@@ -102,6 +102,7 @@ def test_once_everything_has_a_leader_it_is_calm_and_what_if_has_its_place() -> 
     html = page(document)
     assert "All 2 partitions of this run have a leader; 2 were elected." in html
     assert "6 of 1,200 partitions are one failure from offline." in html, "what is next"
+    assert "no eligible leader, below min isr; its disk on broker 3 has failed" in html
     assert "What if brokers 3, 7 were lost" in html
     assert "3 partitions would go offline; 5 would get another leader, and 2 would be online but not writable." in html
     assert "Electing the best survivors would lose at most 40 records for 2 partitions and unknown for 1 partition." in html

@@ -92,7 +92,9 @@ def healthy(rows: Rows, run_id: str, taken: datetime, at_risk: dict[tuple[str, i
             "isr": [2],
         }
         depends = [2] if "no_eligible_leader" in risks else []
-        rows.setdefault("risk", []).append({**where, **found, "leader": 2, "eligible_leader_replicas": [], "depends_on": depends})
+        rows.setdefault("risk", []).append(
+            {**where, **found, "leader": 2, "eligible_leader_replicas": [], "depends_on": depends, "failed_disks": []}
+        )
 
 
 def history() -> Rows:
@@ -186,7 +188,7 @@ def test_the_newest_recovery_is_reported_and_the_documents_of_other_tests_look_l
         document_shape["quarantine"]["counts"] = document_shape["quarantine"]["files"] = None
         for row in document_shape["partitions"]:
             row["gaps"] = None
-        document_shape["risk"]["partitions"][0] |= {"replicas": None, "isr": None, "risks": None, "depends_on": None}
+        document_shape["risk"]["partitions"][0] |= {"replicas": None, "isr": None, "risks": None, "depends_on": None, "failed_disks": None}
         document_shape["impact"]["looks"][0]["summary"] = None
         document_shape["run_ids"] = document_shape["runs"][0]["clusters"] = document_shape["groups"][0]["evidence"] = None
     assert mine == samples

@@ -226,6 +226,11 @@ OTHER_VERSION = PySparkRuntimeError(
     [
         (str(OTHER_VERSION), "the workers of Spark have Python 3.12, which is of another version of Python than this one (3.11)"),
         ("ModuleNotFoundError: No module named 'pyarrow'", "pyarrow is missing for the Python of Spark's workers"),
+        (
+            "Python worker exited unexpectedly (crashed).",
+            f"they need Python {sys.version_info.major}.{sys.version_info.minor}, as this one is",
+        ),
+        ("Python worker failed to connect back.", "with PySpark and pyarrow"),
         ('Cannot run program "python3": error=2, No such file or directory', "the workers of Spark cannot run python3"),
     ],
 )

@@ -18,6 +18,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT32
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import STORAGE_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TIME, lines
@@ -58,6 +59,19 @@ def brokers(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     named = [field.split()[0] for field in BROKER.split(", ")]
     sound = F.col("damaged").isNull() & F.col("broker_id").isNotNull() & F.col("broker_state").isNotNull()
     return _records(spark, files).where((F.col("kind") == "broker") & sound).select("cluster", "run_id", *named)
+
+
+def failed_disks(unfenced: Column) -> Column:
+    """Return the replicas of a row of `watermarks` whose broker is alive and whose disk has failed (KIP-858), in assignment order.
+
+    `unfenced`: the ids of such brokers. A replica of a fenced broker is offline, too, whatever its disk does. One whose log end offset was read has its
+    disk: its broker came back after the partition was described.
+    """
+    none = F.array().cast("array<int>")
+    refused = F.when(F.col("error") == STORAGE_ERROR, F.array("leader"))
+    read = F.transform(F.filter("replica_ends", lambda end: end["log_end_offset"].isNotNull()), lambda end: end["broker_id"])
+    offline = F.concat(F.coalesce("offline_replicas", none), F.coalesce(refused, none))
+    return F.array_except(F.array_intersect(F.array_intersect("replicas", unfenced), offline), read)
 
 
 def broken_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:

@@ -18,8 +18,9 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import DISK_FAILED, ClusterHeader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import first
 
@@ -101,7 +102,8 @@ def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
 def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFrame) -> DataFrame:
     """Return one row per replica of each partition of healthy snapshots, in the schema of the table `replica_log`.
 
-    `watermarks`, `brokers`: as `healthy_rows` returns them. `runs`: rows of RUNS. Log ends that were not read are null.
+    `watermarks`, `brokers`: as `healthy_rows` returns them. `runs`: rows of RUNS. Log ends that were not read are null. `error`: that of the leader,
+    and DISK_FAILED for a replica whose disk has failed on a live broker.
     """
     key = ["cluster", "run_id"]
     states = brokers.groupBy(*key).agg(
@@ -109,7 +111,9 @@ def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFra
     )
     broker, leads = F.col("broker_id"), F.col("broker_id") == F.col("leader")
     end = first(F.filter("replica_ends", lambda row: row["broker_id"] == broker))["log_end_offset"]
-    rows = watermarks.join(F.broadcast(states), key, "left").withColumn("broker_id", F.explode("replicas"))
+    unfenced = F.map_keys(F.map_filter("states", lambda _broker, state: state["broker_state"] == UNFENCED))
+    known = watermarks.join(F.broadcast(states), key, "left").withColumn("failed_disks", healthy_rows.failed_disks(unfenced))
+    rows = known.withColumn("broker_id", F.explode("replicas"))
     dates = runs.select(*key, "date")
     return (
         rows.join(F.broadcast(dates), key)
@@ -136,7 +140,7 @@ def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFra
             F.when(leads, F.col("high_watermark")).alias("high_watermark"),
             F.lit(None).cast("int").alias("partition_leader_epoch"),
             F.lit(None).cast("int").alias("last_written_epoch"),
-            F.when(leads, F.col("error")).alias("error"),
+            F.coalesce(F.when(leads, F.col("error")), F.when(F.array_contains("failed_disks", broker), F.lit(DISK_FAILED))).alias("error"),
         )
         .select(*schemas.columns("replica_log"))
     )

@@ -19,7 +19,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import risk_rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk_rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.risk_rules import FAR_BEHIND, WEIGHTS, Observed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.arrow_rows import Row, arrow_mapper, register_for_workers
 
@@ -27,7 +27,7 @@ _SNAPSHOT = ["cluster", "run_id"]
 _KEY = "cluster string, run_id string, topic string, partition int"
 _RISKS = (
     f"{_KEY}, observed_micros bigint, leader int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
-    "risks array<string>, score int, depends_on array<int>"
+    "risks array<string>, score int, depends_on array<int>, failed_disks array<int>"
 )
 _EFFECTS = f"{_KEY}, leader int, outcome string, next_leader int, writable boolean, lost_offsets bigint, reason string"
 
@@ -36,7 +36,8 @@ def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIN
     """Return one row per partition of `healthy_rows.watermarks` that is at risk: the fields of the table `risk`, and `cluster`.
 
     `risks`: values of RISKS, worst first. `score`: the sum of their WEIGHTS. `depends_on`: an array with the broker whose loss alone takes the
-    partition offline, or empty. `far_behind`: offsets that a follower outside of the ISR must lack for the risk of that name.
+    partition offline, or empty. `failed_disks`: the unfenced brokers whose disk with a replica has failed. `far_behind`: offsets that a follower
+    outside of the ISR must lack for the risk of that name.
     """
 
     def rows(key: Row, observed_micros: int, seen: Observed) -> Iterator[Row]:
@@ -44,7 +45,7 @@ def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIN
         if names:
             depends_on = [seen.leader] if "no_eligible_leader" in names else []
             score = sum(WEIGHTS[name] for name in names)
-            yield (*key, observed_micros, seen.leader, seen.replicas, seen.isr, seen.elr, names, score, depends_on)
+            yield (*key, observed_micros, seen.leader, seen.replicas, seen.isr, seen.elr, names, score, depends_on, seen.failed_disks)
 
     found = _of_each(_observed(watermarks, brokers), rows, _RISKS)
     return found.withColumn("observed_at", F.timestamp_micros("observed_micros")).drop("observed_micros")
@@ -59,7 +60,7 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
     next_leader   the leader afterwards, or null
     writable      whether acks=all is accepted afterwards, null if min.insync.replicas is not known
     lost_offsets  offsets that an unclean election of the best survivor would lose, 0 with a clean leader, null if not known
-    reason        why `lost_offsets` is not known, or what limits it
+    reason        why `lost_offsets` is not known, or what limits it, and which disks have failed
 
     An id means the broker of each cluster that has it. Raises RecoveryError for ids that no cluster has.
     """
@@ -100,7 +101,7 @@ def _observed(watermarks: DataFrame, brokers: DataFrame) -> DataFrame:
         F.map_from_entries(F.collect_list(F.struct("broker_id", "rack"))).alias("rack_of"),
         F.count_distinct("rack").alias("rack_count"),
     )
-    failed = F.coalesce("offline_replicas", F.array().cast("array<int>"))
+    failed = healthy_rows.failed_disks(F.col("unfenced"))
     read = F.filter("replica_ends", lambda end: end["log_end_offset"].isNotNull())
     return watermarks.join(F.broadcast(states), _SNAPSHOT).select(
         *_SNAPSHOT,
@@ -112,6 +113,7 @@ def _observed(watermarks: DataFrame, brokers: DataFrame) -> DataFrame:
         "isr",
         "eligible_leader_replicas",
         F.array_except(F.array_intersect("replicas", "unfenced"), failed).alias("live"),
+        failed.alias("failed_disks"),
         F.transform("replicas", lambda broker: F.element_at("rack_of", broker)).alias("racks"),
         "rack_count",
         "eligible_leader_replicas_version",

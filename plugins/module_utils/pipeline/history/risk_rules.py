@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     after_losses,
     elr_is_on,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 
 # Worst first. Each weighs more than all that follow it together, so the sum (`score`) ranks by the worst risk, then by the next.
 RISKS = ("offline", "no_eligible_leader", "last_in_sync", "below_min_isr", "same_rack", "far_behind", "under_replicated")
@@ -32,6 +33,7 @@ class Observed(NamedTuple):
     """A partition in a healthy snapshot. Broker ids stand in Kafka's order.
 
     live            the replicas whose broker is unfenced and whose disk has not failed
+    failed_disks    the replicas whose broker is unfenced and whose disk has failed
     racks           the rack of each replica, None if its broker names none
     rack_count      the number of racks of the cluster
     elr_version     the level of the feature eligible.leader.replicas.version, None if it is not known
@@ -45,6 +47,7 @@ class Observed(NamedTuple):
     isr: Sequence[int]
     elr: Sequence[int]
     live: Sequence[int]
+    failed_disks: Sequence[int]
     racks: Sequence[str | None]
     rack_count: int
     elr_version: int | None
@@ -88,7 +91,16 @@ def risks(seen: Observed, far_behind: int = FAR_BEHIND) -> list[str]:
 
 
 def effect(seen: Observed, lost: Collection[int]) -> Effect:
-    """Return what the loss of all brokers of `lost` at once does to a partition. If it is not certain, the worse."""
+    """Return what the loss of all brokers of `lost` at once does to a partition. If it is not certain, the worse.
+
+    `reason` also names the disks of this partition that have failed: their brokers are alive, and do not help.
+    """
+    found = _effect(seen, lost)
+    reasons = [*([found.reason] if found.reason else []), *map(disk_failed, seen.failed_disks)]
+    return found._replace(reason="; ".join(reasons) or None)
+
+
+def _effect(seen: Observed, lost: Collection[int]) -> Effect:
     if seen.leader not in seen.live:
         return _without_leader(seen, lost, ALREADY_OFFLINE)
     after = _after(seen, [broker for broker in seen.replicas if broker in lost])

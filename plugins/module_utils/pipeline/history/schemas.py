@@ -9,7 +9,7 @@ one version, which is in the manifest. It is incremented with every change of a 
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 PARTITIONED_BY = "cluster string, date date"
 
 # The origin of rows: files of a recovery, or a healthy snapshot. Origin, cluster and run id identify a run.
@@ -63,9 +63,10 @@ SCHEMAS = {
         "error string, read_back boolean, explanation string, command string"
     ),
     # Partitions of a healthy snapshot that are offline or one failure from offline. `risks`: values of `risk_rules.RISKS`, worst first; `score` ranks them.
+    # `failed_disks`: brokers that are alive, and whose disk with a replica has failed.
     "risk": (
         f"{_PARTITION}, observed_at timestamp, leader int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
-        "risks array<string>, score int, depends_on array<int>"
+        "risks array<string>, score int, depends_on array<int>, failed_disks array<int>"
     ),
     # One row per run and cluster, which marks the run as completely ingested. The digests are those of its files, ingested or refused.
     # `remarks`: anomalies of the run, such as a clock that went backwards. `impact`: counts of the impact that was read at `impact_at`; both null if

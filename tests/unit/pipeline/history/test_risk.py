@@ -61,6 +61,20 @@ AT_RISK: Mapping[str, tuple[dict[str, Any], list[str], list[int]]] = {
         ["no_eligible_leader", "last_in_sync", "below_min_isr", "under_replicated"],
         [1],
     ),
+    # The disk of the leader has failed, and the controller does not know it yet.
+    "failed.leader": (
+        mark("failed.leader", error="KAFKA_STORAGE_ERROR", log_end_offset=None, replica_ends=[]),
+        ["offline", "under_replicated"],
+        [],
+    ),
+    # Broker 3 was offline when the partition was described, and came back before its log was read.
+    "back.again": (
+        mark("back.again", isr=[1], eligible_leader_replicas=[3], offline_replicas=[3], replica_ends=[[1, 100], [3, 100]]),
+        ["last_in_sync", "below_min_isr", "under_replicated"],
+        [],
+    ),
+    # A replica on a lost broker is offline, too, whatever its disk does.
+    "lost.broker": (mark("lost.broker", replicas=[1, 4, 3], isr=[1, 3], offline_replicas=[4]), ["under_replicated"], []),
     # The snapshot was taken before the controller had fenced the leader.
     "lost.leader": (mark("lost.leader", replicas=[4, 1], isr=[4], leader=4), ["offline", "under_replicated"], []),
     "unknown.min": (mark("unknown.min", isr=[1, 3], min_insync_replicas=None), ["under_replicated"], []),
@@ -79,6 +93,7 @@ def test_the_score_ranks_partitions_by_their_worst_risk(spark: SparkSession, tmp
     found = {row["topic"]: row for row in rows}
     assert {topic: row["risks"] for topic, row in found.items()} == {topic: risks for topic, (_, risks, _) in AT_RISK.items()}
     assert {topic: row["depends_on"] for topic, row in found.items()} == {topic: brokers for topic, (_, _, brokers) in AT_RISK.items()}
+    assert {topic: row["failed_disks"] for topic, row in found.items() if row["failed_disks"]} == {"failed.disk": [3], "failed.leader": [1]}
     ranked = [row["risks"] for row in sorted(rows, key=lambda row: -row["score"])]
     places = [[risk_rules.RISKS.index(word) for word in risks] for risks in ranked]
     assert places == sorted(places, key=lambda risks: [word in risks for word in range(len(risk_rules.RISKS))], reverse=True)
@@ -147,10 +162,32 @@ def test_an_elr_of_before_counts_only_while_the_feature_is_on(
 
 
 def test_a_replica_on_a_failed_disk_is_no_next_leader_and_no_survivor(spark: SparkSession, tmp_path: Path) -> None:
-    ends = [[1, 150], [2, 120], [3, 150]]
+    ends = [[1, 150], [2, 120]]
     rows = [mark("t", isr=[1], eligible_leader_replicas=[3], offline_replicas=[3], log_end_offset=150, replica_ends=ends)]
     (found,) = risk.what_if(*read(spark, tmp_path, rows), [1]).collect()
     assert (found["outcome"], found["next_leader"], found["lost_offsets"]) == (risk_rules.OFFLINE, None, 30)
+    assert found["reason"] == "its disk on broker 3 has failed"
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome", "reason"),
+    [
+        (mark("t", isr=[1, 2], offline_replicas=[3]), risk_rules.NEW_LEADER, "its disk on broker 3 has failed"),
+        (mark("t", isr=[1, 2], leader=2, offline_replicas=[3]), risk_rules.SAME_LEADER, "its disk on broker 3 has failed"),
+        (
+            mark("t", isr=[1], offline_replicas=[2, 3]),
+            risk_rules.OFFLINE,
+            "no replica is left: it stays offline until one of them is back; its disk on broker 2 has failed; its disk on broker 3 has failed",
+        ),
+        (leaderless("t", replicas=[1], offline_replicas=[1]), risk_rules.ALREADY_OFFLINE, "its disk on broker 1 has failed"),
+        (mark("t", replicas=[1, 4], isr=[1], offline_replicas=[4]), risk_rules.OFFLINE, "no replica is left: it stays offline"),
+    ],
+    ids=["new leader", "same leader", "no replica", "already offline", "lost broker"],
+)
+def test_what_if_names_failed_disks(spark: SparkSession, tmp_path: Path, row: dict[str, Any], outcome: str, reason: str) -> None:
+    (found,) = risk.what_if(*read(spark, tmp_path, [row]), [1]).collect()
+    assert found["outcome"] == outcome and reason in found["reason"]
+    assert "broker 4" not in found["reason"], "of a fenced broker it is not known"
 
 
 def test_a_partition_that_the_snapshot_leaves_to_a_fenced_leader_has_none(spark: SparkSession, tmp_path: Path) -> None:
