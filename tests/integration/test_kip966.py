@@ -187,7 +187,7 @@ def test_who_leaves_below_min_isr_is_eligible_and_the_isr_may_become_empty(story
     offline = story.offline
     assert (offline["one"]["isr"], offline["one"]["eligible_leader_replicas"], offline["one"]["last_known_elr"]) == ([], [1], [1])
     assert (offline["two"]["isr"], set(offline["two"]["eligible_leader_replicas"]), offline["two"]["last_known_elr"]) == ([], {1, 2}, [1])
-    assert offline["one"]["explanation"] == "no live leader: the controller elects broker 1 once it is unfenced (ELR)"
+    assert offline["one"]["elected_on_return"] == [1]
 
 
 def test_an_eligible_replica_leads_as_soon_as_it_is_back_with_every_committed_record(story: Story) -> None:
@@ -198,10 +198,7 @@ def test_an_eligible_replica_leads_as_soon_as_it_is_back_with_every_committed_re
 def test_with_unclean_leader_election_the_controller_takes_anybody_and_the_plan_says_so(story: Story) -> None:
     assert story.state["anybody"].leader == 3
     assert story.kept["anybody"] == [f"all three {number}" for number in range(5)], "what brokers 1 and 2 had acknowledged is gone"
-    assert (
-        "unclean.leader.election.enable is true, so the controller elects any live replica by itself"
-        in story.offline["nobody"]["explanation"]
-    )
+    assert story.offline["nobody"]["unclean_leader_election_enable"] is True
     held = entry(story.plan, "nobody")
     assert (held["reason_code"], held["unclean_leader_election_enable"]) == ("no_survivor", True)
 
@@ -221,9 +218,7 @@ def test_who_registers_after_an_unclean_shutdown_leaves_the_elr_and_is_still_the
     one, two = story.registered["one"], story.registered["two"]
     assert (one["eligible_leader_replicas"], one["last_known_elr"]) == ([], [1])
     assert two["eligible_leader_replicas"] == [2], "broker 2 was shut down cleanly"
-    assert one["explanation"].startswith(
-        "no live leader: the controller elects broker 1 once it is unfenced, the last known leader, whose shutdown"
-    )
+    assert one["elected_on_return"] == [1]
     assert MAY_LACK in one["explanation"]
 
 
@@ -287,7 +282,7 @@ def test_without_the_feature_the_isr_keeps_its_last_member_and_pages_are_as_smal
         assert found["eligible_leader_replicas_version"] == 0
         row = found["partitions"][0]
         assert (row["isr"], row["eligible_leader_replicas"], row["last_known_elr"]) == ([1], [], [])
-        assert "the controller elects broker 1 once it is unfenced, however it was shut down (ISR)" in row["explanation"]
+        assert row["elected_on_return"] == [1]
         (planned,) = operator.snapshot_and_plan("1", ["last"])["partitions"]
         assert "the controller elects it by itself (last in the ISR, eligible leader replicas are off)" in planned["explanation"]
 
