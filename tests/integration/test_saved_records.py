@@ -96,7 +96,7 @@ def test_plans_that_cannot_be_used_are_refused(planned: Operator, tmp_path: Path
 
 
 def test_records_that_cannot_be_saved_hold_the_partition_and_once_they_are_saved_it_is_elected(planned: Operator) -> None:
-    held = planned.apply("1", max_saved_bytes=2000)
+    held = planned.apply("1", "limited", max_saved_bytes=2000)
     codes = {row["reason_code"] for row in held["results"] if row["outcome"] == "held"}
     assert codes == {"tail_not_saved"} and 0 < held["summary"]["held"] < 4
     assert {row["reason"].partition(":")[0] for row in held["results"] if row["outcome"] == "held"} == {
