@@ -10,7 +10,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.record_batches import EPOCH_AT, batch, log
+from record_batches import EPOCH_AT, batch, log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, stored_batches
 

@@ -130,10 +130,13 @@ def test_everything_is_private_whatever_the_umask_and_the_modes_of_staged_files(
     ("content", "message"),
     [
         ("", "is not valid JSON.*made again from the files of the workdir"),
-        ('{"version": 1}', "version 1 of the history tables is not 2; move .*made again from the files of the workdir"),
-        ('{"version": 3}', "version 3 of the history tables is not 2; move .*made again from the files of the workdir"),
-        ('{"version": 2, "files": ["../../etc/passwd"], "replaced": []}', "not the path of a data file"),
-        ('{"version": 2, "files": [], "replaced": [{"path": "x"}]}', "at is missing"),
+        ('{"version": 1}', f"version 1 of the history tables is not {VERSION}; move .*made again from the files of the workdir"),
+        (
+            f'{{"version": {VERSION + 1}}}',
+            f"version {VERSION + 1} of the history tables is not {VERSION}; move .*made again from the files of the workdir",
+        ),
+        (f'{{"version": {VERSION}, "files": ["../../etc/passwd"], "replaced": []}}', "not the path of a data file"),
+        (f'{{"version": {VERSION}, "files": [], "replaced": [{{"path": "x"}}]}}', "at is missing"),
     ],
 )
 def test_a_manifest_that_cannot_be_used_is_refused_and_nothing_is_written(content: str, message: str, tmp_path: Path) -> None:
