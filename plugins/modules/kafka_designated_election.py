@@ -104,6 +104,12 @@ options:
   max_saved_bytes:
     description: Most bytes that are saved. Partitions beyond it are V(held) with the reason code V(tail_not_saved). Default is no limit.
     type: int
+  save_timeout:
+    description:
+      - Seconds for saving, for internal topics and for the other topics each. Partitions that are not saved by then are V(held) with the reason code
+        V(tail_not_saved). Another run with this run id goes on.
+    type: float
+    default: 600.0
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -147,6 +153,9 @@ options:
       - All are in the file RV(results_path).
     type: int
     default: 20
+requirements:
+  - crc32c >= 2.7, with O(save_records=true)
+  - orjson >= 3.10, with O(save_records=true)
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.limits
@@ -355,6 +364,7 @@ def main() -> None:
             "decide_again": {"type": "bool", "default": False},
             "save_records": {"type": "bool", "default": True},
             "max_saved_bytes": {"type": "int"},
+            "save_timeout": {"type": "float", "default": 600.0},
             "remove_expired_throttle": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
@@ -369,6 +379,8 @@ def main() -> None:
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],
     )
+    if module.params["save_records"]:
+        module.require("crc32c", "orjson")
     module.run(designated_election, opening=NativeCluster, before=require_merged_plan)
 
 

@@ -30,7 +30,14 @@ MINIMUMS = {
     "max_saved_bytes": 1,
     "bytes_per_second": 1,
 }
-EXCLUSIVE_MINIMUMS = {"duration": 0.0, "readiness_duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
+EXCLUSIVE_MINIMUMS = {
+    "duration": 0.0,
+    "readiness_duration": 0.0,
+    "stalled_after": 0.0,
+    "timeout": 0.0,
+    "expires_after": 0.0,
+    "save_timeout": 0.0,
+}
 
 
 def in_range(option: str, value: float) -> bool:

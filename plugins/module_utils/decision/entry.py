@@ -111,6 +111,18 @@ def _survivors(decision: Decision) -> Iterator[Fields]:
         }
 
 
+def fenced_truncated(decision: Decision) -> Iterator[Fields]:
+    """Yield what fenced brokers that answer lose once they reach the controllers again and follow the winner: as `truncated`, with `log_end_offset`."""
+    for row in decision.fenced:
+        if row.common_offset is None or row.common_offset < row.other.end:
+            yield {
+                "broker_id": row.other.broker_id,
+                "offset": row.common_offset,
+                "records": row.beyond_common,
+                "log_end_offset": row.other.end,
+            }
+
+
 def truncated(decision: Decision) -> Iterator[Fields]:
     """Yield what survivors lose when the winner, or a log that is identical, leads: from `offset` on, at most `records`; both None if not known."""
     for row in decision.relations:

@@ -177,8 +177,8 @@ class Broker(NamedTuple):
 
 
 class Header(NamedTuple):
-    """The header of a landing file. Its fields about the file itself (kind, schema, cluster, cluster id, run) are checked in `snapshot`; brokers and absent
-    partitions are read by functions of their own."""
+    """The header of a landing file. Its fields about the file itself (kind, schema, cluster, cluster id, run) are checked in `formats.landing_format`;
+    brokers and absent partitions are read by functions of their own."""
 
     collected_at: str
     backend: str

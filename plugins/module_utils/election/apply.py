@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import NotSaved, RecordSaver, not_saved
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     beyond_limits,
     may_change,
@@ -48,6 +48,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits
 
 ELECT: Mapping[str, designated_election.Elect] = {
     backend_selection.COMPAT: designated_election.elect_by_order,
@@ -66,7 +67,7 @@ class Recovery:
     data_loss_allowed     for the results file, and for `report`
     decide_again          whether this run made the plan, so that partitions may be decided otherwise once offsets can be read
     save_records          whether records that an election would destroy are saved before it, else the partition is held
-    max_saved_bytes       of all these records
+    save_limits           of these records
     The constructor raises FileError if journal or results could not be written: nothing is elected then.
     """
 
@@ -84,7 +85,7 @@ class Recovery:
         check_mode: bool = False,
         decide_again: bool = False,
         save_records: bool = False,
-        max_saved_bytes: int | None = None,
+        save_limits: Limits | None = None,
     ) -> None:
         self._cluster = cluster
         self._workdir = workdir
@@ -102,7 +103,7 @@ class Recovery:
         self.results = RecoveryResults(work_file(workdir, "results", name, run_id, make=not check_mode), header)
         self._decide_again = decide_again
         saved_by = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "backend": cluster.backend}
-        self._record_saver = RecordSaver(cluster, workdir, saved_by, save_records, max_saved_bytes)
+        self._record_saver = RecordSaver(cluster, workdir, saved_by, save_records, save_limits or Limits())
         self._plan = PlanEntries()
         self._limits = blast_radius.BlastRadiusLimits()
         self._entries: list[Entry] = []
@@ -232,15 +233,17 @@ class Recovery:
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
-            internal = self._saved([entry for entry in self._entries if entry.topic in INTERNAL_TOPICS])
             deadline = time.monotonic() + self._duration
-            first = self._run(journal, internal, deadline)
+            first, saving = self._save_and_run(journal, [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
+            deadline += saving
             self.results.rows += first
             began = time.monotonic()
             self._use_offsets(journal, first)
-            others = self._saved([entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS])
             deadline += time.monotonic() - began
-            self.results.rows += self._run(journal, others, deadline)
+            self.results.rows += self._save_and_run(
+                journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline
+            )[0]
+            self.warnings += self._record_saver.warnings
             try:
                 if journal.left_behind():
                     repair(self._cluster, journal)
@@ -252,13 +255,27 @@ class Recovery:
             self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
             self._warn_of_other_partitions(restored)
 
-    def _saved(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Save what the elections of these entries would destroy. Return those that may be elected, and set the results of the others."""
+    def _save_and_run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> tuple[list[Result], float]:
+        """Elect the entries that destroy nothing, save what the others destroy, and elect these. Return results, and the seconds that saving took.
+
+        An entry that is not saved is held. If its partition is not as the plan has it, it has the result that the guards give it.
+        """
+        risky = [entry for entry in entries if self._record_saver.destroys(entry)]
+        keys = {entry.key for entry in risky}
+        results = self._run(journal, [entry for entry in entries if entry.key not in keys], deadline)
+        if not risky or signals.pending_signal():
+            return results + self._run(journal, risky, deadline), 0.0
+        began = time.monotonic()
+        saved, left = self._record_saver.save(risky)
         if signals.pending_signal():
-            return list(entries)
-        saved, held = self._record_saver.save(entries)
-        self.results.rows += held
-        return saved
+            saved, left = risky, NotSaved([], [])  # `_run` elects nothing any more, and says so
+        taken = time.monotonic() - began
+        results += self._run(journal, saved, deadline + taken)
+        forecast = designated_election.predict(self._cluster, left.changed, journal.left_behind()) if left.changed else []
+        changed = "its partition was not as the plan has it when its records were to be saved"
+        for entry, result in zip(left.changed, forecast, strict=True):
+            results.append(not_saved(entry, changed) if result.outcome == Outcome.ELECTED else result)
+        return results + left.held, taken
 
     def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
         """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""

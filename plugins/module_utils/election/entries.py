@@ -39,7 +39,7 @@ class Entry:
     `evidence_word`: the kind of evidence, DESIGNATED_BY_HAND without a plan. `ranking`: as the plan has it. `named_in_request`: whether the request named
     the partition, which consents to its loss; `named` in the plan. `live_evidence`: the evidence that was collected again before the election, which
     must decide as the plan did; `decided`: the decision on it. `designated_by_hand`: an operator designated the leader in this very run, so it needs no
-    such evidence. `decided_again`: as of Result.
+    such evidence. `decided_again`: as of Result. `fenced_truncated`: what fenced brokers that answered lose, see `decision.entry.fenced_truncated`.
     """
 
     topic: str
@@ -65,6 +65,7 @@ class Entry:
     live_evidence: PartitionEvidence | None = None
     decided: Decided | None = None
     decided_again: Mapping[str, Any] | None = None
+    fenced_truncated: Sequence[Mapping[str, Any]] = field(default=())
 
     @property
     def key(self) -> TopicPartition:

@@ -15,7 +15,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     fenced_with_more,
     proven_losses,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, loss_fields, truncated
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import (
+    best_first,
+    fenced_truncated,
+    loss_fields,
+    truncated,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
@@ -175,6 +180,7 @@ def _entry(state: PartitionState, designated: int, live: LiveEvidence, cost: Dec
         strategy=Policy().strategy.value,
         designated_by_hand=True,
         truncated=list(_truncated(designated, logs, cost)),
+        fenced_truncated=list(fenced_truncated(cost)),
         loss=None if document.defects else loss_fields(bounds(cost, live.cluster)),
         broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.broker_epoch is not None},
         isr=state.isr,

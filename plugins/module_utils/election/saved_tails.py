@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
@@ -23,41 +23,64 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 REMEDY = "repair that and run again, or give these records up with save_records=false (kafka_recovery_save_records)"
 
 
+class NotSaved(NamedTuple):
+    """Entries that must not be elected now: those that are `held`, with their results, and those whose partitions have `changed` since the plan."""
+
+    held: list[Result]
+    changed: list[Entry]
+
+
 class RecordSaver:
     """Saves the tails of entries of one cluster and run. `header`: as in `store.open_part`; `enabled`: whether anything is saved at all."""
 
-    def __init__(self, cluster: NativeCluster, workdir: Path, header: Mapping[str, Any], enabled: bool, max_bytes: int | None) -> None:
-        self._cluster, self._header, self._enabled = cluster, header, enabled
+    def __init__(self, cluster: NativeCluster, workdir: Path, header: Mapping[str, Any], enabled: bool, limits: Limits) -> None:
+        self._cluster, self._header, self._enabled, self._limits = cluster, header, enabled, limits
         self._folder = folder_of(workdir, header["run_id"], header["cluster"])
-        self._limits = Limits(run_bytes=max_bytes)
         self._saved = Saved()
         self._tails: dict[Tail, None] = {}
+        self._reasons: dict[Tail, str] = {}
+        self.warnings: list[str] = []
 
-    def save(self, entries: Sequence[Entry]) -> tuple[list[Entry], list[Result]]:
-        """Save what the elections of `entries` destroy. Return the entries that may be elected, and the HELD results of the others.
+    def destroys(self, entry: Entry) -> bool:
+        """Return whether the election of an entry destroys records that have to be saved before."""
+        return self._enabled and any(True for _tail in _tails([entry]))
 
-        If files cannot be written, every entry that destroys records is held. Partitions that have changed since the plan stay with the guards.
-        """
+    def save(self, entries: Sequence[Entry]) -> tuple[list[Entry], NotSaved]:
+        """Save what the elections of `entries` destroy. Return the entries of which all records are on the disk, and the others."""
         tails = list(_tails(entries)) if self._enabled else []
         self._tails |= dict.fromkeys(tails)
-        reasons: dict[TopicPartition, str] = {}
         try:
             if tails:
                 self._save(tails)
-            reasons = {tail.key: f"the log of broker {tail.broker_id}: {reason}" for tail, reason in self._saved.refused.items()}
         except RecoveryError as error:
-            reasons = {tail.key: str(error) for tail in tails}
-        held = [
-            Result.of(entry, Outcome.HELD, ReasonCode.TAIL_NOT_SAVED, _sentence(reasons[entry.key]))
-            for entry in entries
-            if entry.key in reasons
-        ]
-        return [entry for entry in entries if entry.key not in reasons], held
+            self._reasons |= dict.fromkeys(tails, str(error))
+        complete = {*self._saved.complete}
+        self._reasons = {tail: reason for tail, reason in (self._reasons | self._saved.refused).items() if tail not in complete}
+        left = [tail for tail in tails if tail not in complete]
+        reasons: dict[TopicPartition, list[str]] = {}
+        for tail in left:
+            if tail not in self._saved.changed:
+                reasons.setdefault(tail.key, []).append(f"the log of broker {tail.broker_id}: {self._reasons.get(tail, 'it was not read')}")
+        changed = {tail.key for tail in left} - reasons.keys()
+        held = [not_saved(entry, "; ".join(reasons[entry.key])) for entry in entries if entry.key in reasons]
+        return (
+            [entry for entry in entries if entry.key not in reasons and entry.key not in changed],
+            NotSaved(held, [entry for entry in entries if entry.key in changed]),
+        )
 
     def _save(self, tails: Sequence[Tail]) -> None:
-        compacted = self._cluster.topic_configs({tail.topic for tail in tails}).compacted
+        configs = self._cluster.topic_configs({tail.topic for tail in tails})
+        if configs.refused:
+            self.warnings.append(f"whether saved logs lack records is not checked where cleanup.policy is not known: {configs.problem()}")
+        may_lack = {*configs.compacted, *configs.refused}
         saver = TailSaver(
-            self._cluster, self._folder, self._header, self._limits, compacted, asked_to_stop=signals.pending_signal, saved=self._saved
+            self._cluster,
+            self._folder,
+            self._header,
+            self._limits,
+            may_lack,
+            asked_to_stop=signals.pending_signal,
+            saved=self._saved,
         )
         saver.save(tails)
 
@@ -72,17 +95,22 @@ class RecordSaver:
             "path": str(self._folder) if self._tails else None,
             "replicas": len(self._tails),
             "saved": len(self._saved.complete),
-            "not_saved": len(self._saved.refused),
+            "not_saved": len(self._reasons) + sum(1 for tail in self._saved.changed if tail not in self._reasons),
             "offsets": sum(tail.end - (tail.start or 0) for tail in self._tails),
             "bytes": self._saved.size,
         }
 
 
+def not_saved(entry: Entry, reason: str) -> Result:
+    """Return the HELD result of an entry whose election would destroy records that are not saved."""
+    sentence = f"its election would destroy records that are not saved: {reason}; {REMEDY}"
+    return Result.of(entry, Outcome.HELD, ReasonCode.TAIL_NOT_SAVED, sentence)
+
+
 def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:
+    """Yield what survivors lose, and what fenced brokers that answer lose once they are back."""
     for entry in entries:
         ends = {broker: end for broker, (_epoch, end) in entry.survivors.items()}
         yield from tails_of(entry.key, entry.topic_id, entry.leader_epoch, ends, entry.truncated)
-
-
-def _sentence(reason: str) -> str:
-    return f"its election would destroy records that are not saved: {reason}; {REMEDY}"
+        fenced_ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated}
+        yield from tails_of(entry.key, entry.topic_id, entry.leader_epoch, fenced_ends, entry.fenced_truncated)

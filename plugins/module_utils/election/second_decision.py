@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import (
     best_first,
+    fenced_truncated,
     fields,
     loss_fields,
     truncated,
@@ -79,6 +80,7 @@ def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluste
         evidence_word=decision.word.value,
         best_first=tuple(best_first(decision.best_first, leader)),
         truncated=list(truncated(decision)),
+        fenced_truncated=list(fenced_truncated(decision)),
         loss=loss_fields(bounds(decision, cluster)),
     )
 
@@ -208,6 +210,7 @@ def _changed(entry: Entry, decision: Decision, cluster: ClusterHeader, leader: i
         best_first=tuple(best_first(decision.best_first, leader)),
         evidence_word=row["evidence"],
         truncated=row["truncated"],
+        fenced_truncated=list(fenced_truncated(decision)),
         loss=row["loss"],
         live_evidence=decision.evidence,
         decided_again={**_before(entry.designated_leader, None), "explanation": row["explanation"]},
@@ -219,7 +222,10 @@ def _added(decision: Decision, policy: Policy, cluster: ClusterHeader, leader: i
     row |= {"designatedLeader": leader, "replicas_best_first": best_first(decision.best_first, leader)}
     strategy = policy.topic_strategies.get(decision.evidence.topic, policy.strategy)
     entry = Entry.from_plan(row, strategy, policy.ranking)
-    return replace(entry, live_evidence=decision.evidence, decided_again={**before, "explanation": row["explanation"]})
+    lost = list(fenced_truncated(decision))
+    return replace(
+        entry, live_evidence=decision.evidence, fenced_truncated=lost, decided_again={**before, "explanation": row["explanation"]}
+    )
 
 
 def _held(decision: Decision, cluster: ClusterHeader, before: Mapping[str, Any]) -> Result:

@@ -288,5 +288,8 @@ def _check_entry(row: Mapping[str, Any], where: str) -> None:
             f"{where}: replicas_best_first {strict_json.shortened(order)} is not the designated leader followed by the other replicas "
             f"of {strict_json.shortened(replicas)}, each once"
         )
+    lost = [cut["broker_id"] for cut in row["truncated"]]
+    if len(lost) != len({*lost} & {*survivors}):
+        raise ContentError(f"{where}: truncated {strict_json.shortened(lost)} are not some of its survivors, each once")
     if len(survivors) != len({*survivors} & {*replicas}) or len(replicas) != len(order):
         raise ContentError(f"{where}: survivors {strict_json.shortened(survivors)} are not some of its replicas, each once")

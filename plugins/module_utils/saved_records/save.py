@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -30,6 +31,8 @@ ROUND_BYTES, ANSWER_BYTES, PIECE_BYTES = 32 << 20, 8 << 20, 1 << 20
 TAILS_PER_REQUEST = 200
 BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+# Answers of one broker in a row without any partition: it throttles, and the client waits as long as the answer says (KIP-219).
+THROTTLED_ROUNDS = 20
 
 
 class RecordSource(Protocol):
@@ -47,11 +50,12 @@ class RecordSource(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of bytes, None for no limit: of one partition, of the whole run, and of each second."""
+    """Limits of bytes, None for no limit: of one partition, of the whole run, and of each second; and of the seconds of one call of `save`."""
 
     partition_bytes: int | None = None
     run_bytes: int | None = None
     bytes_per_second: int | None = None
+    seconds: float | None = None
 
 
 @dataclass
@@ -80,7 +84,7 @@ class Saved:
 
 
 class TailSaver:
-    """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may have holes.
+    """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may lack offsets.
 
     pause          gets seconds to wait, so that `limits.bytes_per_second` is kept
     asked_to_stop  returns the name of a signal after which nothing more is read
@@ -101,22 +105,37 @@ class TailSaver:
         self._cluster, self._folder, self._header, self._limits = cluster, folder, header, limits
         self._compacted, self._pause, self._asked_to_stop = compacted, pause, asked_to_stop
         self.saved = saved or Saved()
+        self._together = BROKERS_PER_ROUND
+        self._throttled: dict[int, int] = {}
+        self._read_to_end: list[Tail] = []
 
     def save(self, tails: Iterable[Tail]) -> Saved:
         """Save all of `tails` that no run before has saved. Raises FileError if nothing more can be written, SavedRecordsError for damaged parts.
 
         Before anything is read each partition must still be without a live leader in the leader epoch of the plan.
         """
-        waiting = self._unfinished(self._current(list(tails)))
+        current = self._current(list(tails))
         began = time.monotonic()
-        while waiting and not self._asked_to_stop():
-            with store.open_part(self._folder, self._header) as part:
-                while waiting and part.size < store.PART_BYTES and not self._asked_to_stop():
-                    self._round(waiting, part)
-                    self._keep_rate(began)
+        with store.locked(self._folder):
+            waiting = self._unfinished(current)
+            while waiting and self._obstacle(began) is None:
+                with store.open_part(self._folder, self._header) as part:
+                    while waiting and not part.is_full and self._obstacle(began) is None:
+                        self._round(waiting, part)
+                        self._keep_rate(began)
+                self.saved.complete += self._read_to_end
+                self._read_to_end = []
         for reading in (one for readings in waiting.values() for one in readings):
-            self._refuse(reading.tail, f"{self._asked_to_stop()} came before it was read to its end")
+            self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
         return self.saved
+
+    def _obstacle(self, began: float) -> str | None:
+        """Return why nothing more is read, None if it is."""
+        if signal := self._asked_to_stop():
+            return f"{signal} came before it was read to its end"
+        if self._limits.seconds is not None and time.monotonic() > began + self._limits.seconds:
+            return f"it was not read to its end in {self._limits.seconds:g} s: run again, which goes on, or raise save_timeout"
+        return None
 
     def _current(self, tails: Sequence[Tail]) -> list[Tail]:
         """Return the tails whose partitions are as the plan has them."""
@@ -135,13 +154,16 @@ class TailSaver:
         return current
 
     def _unfinished(self, tails: Sequence[Tail]) -> dict[int, list[_Reading]]:
-        """Return what is left to read of each broker, in the order of the plan."""
+        """Return what is left to read of each broker, the shortest tail first: a long one may reach a limit."""
         pieces: dict[tuple[TopicPartition, int], list[store.Piece]] = {}
         for piece in store.read_pieces(self._folder, self._header["cluster_id"]):
             pieces.setdefault(((piece.topic, piece.partition), piece.broker_id), []).append(piece)
+        if pieces:
+            # A killed run may have left parts whose names are not on the disk yet.
+            store.make_durable(self._folder)
         starts = self._log_starts([tail for tail in tails if tail.start is None])
         waiting: dict[int, list[_Reading]] = {}
-        for tail in tails:
+        for tail in sorted(tails, key=lambda tail: (tail.start is None, tail.end - (tail.start or 0))):
             start = starts.get((tail.key, tail.broker_id)) if tail.start is None else tail.start
             if start is None:
                 self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
@@ -163,28 +185,49 @@ class TailSaver:
 
     def _round(self, waiting: dict[int, list[_Reading]], part: store.PartWriter) -> None:
         """Send one request to each broker, and write what they answer. Removes from `waiting` what is complete or refused."""
-        brokers = list(waiting)[:BROKERS_PER_ROUND]
+        brokers = list(waiting)[: self._together]
         share = min(ANSWER_BYTES, ROUND_BYTES // len(brokers))
         work = {broker: {one.tail.key: one.next_offset for one in waiting[broker][:TAILS_PER_REQUEST]} for broker in brokers}
-        answers = self._cluster.records(work, min(PIECE_BYTES, share), share)
+        try:
+            answers = self._cluster.records(work, min(PIECE_BYTES, share), share)
+        except ClusterError as error:
+            self._after(error, brokers, waiting)
+            return
         for broker in brokers:
             readings = waiting.pop(broker)
+            answer = answers.get(broker)
+            if answer is None:
+                for reading in readings:
+                    self._refuse(reading.tail, self._why_silent(reading.tail))
+                continue
+            self._throttled[broker] = 0 if answer else self._throttled.get(broker, 0) + 1
+            if not answer and self._throttled[broker] <= THROTTLED_ROUNDS:
+                waiting[broker] = readings
+                continue
             first = readings[0]
-            left = []
-            for reading in readings:
-                if reading.tail.key not in work[broker] or self._read(reading, answers.get(broker), reading is first, part):
-                    left.append(reading)
+            left = [
+                reading
+                for reading in readings
+                if reading.tail.key not in work[broker] or self._read(reading, answer.get(reading.tail.key), reading is first, part)
+            ]
             if left:
                 waiting[broker] = left  # behind the other brokers
 
-    def _read(
-        self, reading: _Reading, answer: Mapping[TopicPartition, FetchedRecords] | None, is_first: bool, part: store.PartWriter
-    ) -> bool:
+    def _after(self, error: ClusterError, brokers: Sequence[int], waiting: dict[int, list[_Reading]]) -> None:
+        """Go on with one broker at a time: large batches of several do not fit into memory. If it was one broker, its tails are refused."""
+        if len(brokers) > 1:
+            self._together = 1
+            return
+        for reading in waiting.pop(brokers[0]):
+            self._refuse(reading.tail, str(error))
+
+    def _read(self, reading: _Reading, fetched: FetchedRecords | None, is_first: bool, part: store.PartWriter) -> bool:
         """Write what an answer has of a tail. Return whether more of it is to be read. `is_first`: whether an empty answer means that its log ends."""
         tail = reading.tail
-        fetched = None if answer is None else answer.get(tail.key)
         if fetched is None:
             return self._refuse(tail, self._why_silent(tail))
+        if fetched.error == OUT_OF_RANGE:
+            return self._refuse(tail, f"its log does not have offset {reading.next_offset} any more: plan again")
         if fetched.error is not None:
             return self._refuse(tail, f"the broker answers {fetched.error}")
         try:
@@ -203,7 +246,7 @@ class TailSaver:
         self.saved.batches += len(batches)
         if reading.next_offset < tail.end:
             return True
-        self.saved.complete.append(tail)
+        self._read_to_end.append(tail)
         return False
 
     def _check(self, reading: _Reading, batches: Sequence[StoredBatch], is_first: bool) -> None:
@@ -217,11 +260,11 @@ class TailSaver:
             raise BatchError(f"the broker answers with the batch at offset {batches[0].base_offset}, which cannot be at offset {offset}")
         if batches[-1].last_offset >= tail.end:
             raise BatchError(f"its log has offset {batches[-1].last_offset}, and ends at {tail.end} in the plan: plan again")
-        for batch in batches:
-            if batch.base_offset > offset and tail.topic not in self._compacted:
-                raise BatchError(
-                    f"offsets {offset} to {batch.base_offset - 1} are missing, which only compaction explains, and the topic has none"
-                )
+        for batch in batches if tail.topic not in self._compacted else ():
+            if batch.base_offset > offset:
+                raise BatchError(f"offsets {offset} to {batch.base_offset - 1} are missing, and cleanup.policy is not compact")
+            if batch.records <= batch.last_offset - batch.base_offset:
+                raise BatchError(f"the batch at offset {batch.base_offset} lacks records, and cleanup.policy is not compact")
             offset = batch.last_offset + 1
 
     def _reached(self, of_partition: int, more: int) -> str | None:

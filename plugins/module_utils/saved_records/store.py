@@ -9,16 +9,20 @@ after the batches are durable, so batches without an index count as not saved.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
     check_inside,
     opened_regular,
     private_directory,
@@ -29,12 +33,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, EPOCH, OFFSET, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 BATCHES, INDEX = ".batches", ".jsonl"
-# A part is closed after as many bytes. What a killed run loses of its work is one part.
-PART_BYTES = 64 << 20
+# A part is closed after as many bytes or batches. What a killed run loses of its work is one part. Rows of batches are in memory until then.
+PART_BYTES, PART_BATCHES = 64 << 20, 50_000
+# Batches in one row of an index, whose lines have a limit (`landing_format.LONGEST_LINE`).
+ROW_BATCHES = 10_000
+LOCK = ".lock"
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
     "kind": Name(),
@@ -71,7 +79,7 @@ class Piece(NamedTuple):
     part: Path
     position: int
     size: int
-    batches: tuple[StoredBatch, ...]
+    leader_epoch: int
 
 
 def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
@@ -80,7 +88,7 @@ def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
 
 
 def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piece]:
-    """Return the pieces of every part of a folder, none if there is no folder.
+    """Return the pieces of every part of a folder, none if there is no folder. The rows of single batches are not kept.
 
     whole  whether the digest of each file of batches is checked, too. Else only its length is
 
@@ -97,19 +105,20 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
         if header["cluster_id"] != cluster_id:
             raise SavedRecordsError(f"{index} has records of the cluster {header['cluster_id']}, not of {cluster_id}")
         part = index.with_suffix(BATCHES)
+        end: Any = None
         with opened_regular(index, follow=False) as lines:
-            rows = [strict_json.parse(line) for line in lines][1:-1]
-        if not rows:
-            raise ContentError("it has no rows")
-        *pieces, end = rows
+            for line in islice(lines, 1, None):
+                row = strict_json.parse(line)
+                if row.get("kind") != "piece":
+                    end = end or row
+                    continue
+                strict_json.check(row, _PIECE)
+                yield Piece(
+                    row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
+                    row["position"], row["bytes"], row["leader_epoch"],
+                )  # fmt: skip
         strict_json.check(end, _END)
         _check_batches(part, end["bytes"], end["sha256"] if whole else None)
-        for row in pieces:
-            strict_json.check(row, _PIECE)
-            yield Piece(
-                row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
-                row["position"], row["bytes"], tuple(StoredBatch(*batch) for batch in row["batches"]),
-            )  # fmt: skip
     except (ContentError, OSError, TypeError, landing_format.SnapshotError) as error:
         raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
 
@@ -133,7 +142,8 @@ def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
     own = (
         piece
         for piece in pieces
-        if (piece.topic, piece.partition, piece.topic_id, piece.broker_id) == (*tail.key, tail.topic_id, tail.broker_id)
+        if (piece.topic, piece.partition, piece.topic_id, piece.broker_id, piece.leader_epoch)
+        == (*tail.key, tail.topic_id, tail.broker_id, tail.leader_epoch)
     )
     for piece in sorted(own, key=lambda piece: piece.start):
         if piece.start <= end:
@@ -146,11 +156,23 @@ class PartWriter:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._digest = stream, hashlib.sha256()
-        self.size = 0
+        self.size = self._batches = 0
         self.rows: list[dict[str, Any]] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the next batches belong into another part."""
+        return self.size >= PART_BYTES or self._batches >= PART_BATCHES
 
     def add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
         """Write batches of a tail. `start`: the offset from which on they have every record that the log has."""
+        for some in chunks(batches, ROW_BATCHES):
+            size = sum(batch.size for batch in some)
+            self._add(tail, start, data[:size], some)
+            start, data = some[-1].last_offset + 1, data[size:]
+
+    def _add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
+        self._batches += len(batches)
         self._stream.write(data)
         self._digest.update(data)
         self.rows.append({
@@ -171,25 +193,53 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
 
     `header`: the fields of landing_format.HEADER_FIELDS without `collected_at`. Raises FileError if the disk is full or another run writes this part.
     """
-    private_directory(folder)
-    number = 1 + max((int(path.stem) for path in folder.glob(f"*{INDEX}") if path.stem.isdecimal()), default=0)
-    part = folder / f"{number:06}{BATCHES}"
+    numbers = (int(path.stem) for path in folder.iterdir() if path.suffix == INDEX and path.stem.isdecimal())
+    part = folder / f"{1 + max(numbers, default=0):06}{BATCHES}"
     refuse_link(part)
-    with replacing(part) as stream:
-        writer = PartWriter(stream)
-        yield writer
-    if writer.rows:
-        landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, writer.end()])
-        _make_durable(folder)
-    else:
-        part.unlink()
+    try:
+        with replacing(part) as stream:
+            writer = PartWriter(stream)
+            yield writer
+            if not writer.rows:
+                raise _EmptyPartError
+    except _EmptyPartError:
+        return
+    landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, writer.end()])
+    make_durable(folder)
 
 
-def _make_durable(folder: Path) -> None:
-    """Wait until the names of the files in a folder, and its own name, are on the disk."""
-    for path in (folder, *folder.parents[:3]):
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+class _EmptyPartError(Exception):
+    """Nothing was written to a part, so it is left out."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Create a folder of saved records, and hold its lock. Raises FileError if another run has it, or if it cannot be created."""
+    private_directory(folder)
+    path = folder / LOCK
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise FileError(f"cannot open {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise FileError(f"another run saves records in {folder}: wait until it has ended, or use another run_id") from error
+    finally:
+        os.close(handle)
+
+
+def make_durable(folder: Path) -> None:
+    """Wait until the names of the files in a folder, and its own name, are on the disk. Raises FileError if that fails."""
+    for path in (folder, *folder.parents[:4]):
         try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            # Some network file systems do not sync directories. They write names at once.
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EACCES):
+                raise FileError(f"cannot write {path} to the disk: {error.strerror}") from error

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from full_disk import no_room
 from hypothesis import given
 from hypothesis import strategies as st
 from record_batches import batch, log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import THROTTLED_ROUNDS, Limits, Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
 
 HEADER = {"cluster": "east", "cluster_id": "id", "run_id": "1", "backend": "compat"}
@@ -40,6 +42,8 @@ class Brokers:
     killed_after: int | None = None
     starts: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
     rounds: int = 0
+    throttled: int = 0
+    too_large_together: bool = False
     unreachable: dict[Any, str] = field(default_factory=dict)
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
@@ -63,6 +67,10 @@ class Brokers:
         if self.killed_after is not None and self.rounds > self.killed_after:
             raise KeyboardInterrupt
         self.unreachable |= dict.fromkeys(self.silent, "it hangs")
+        if self.rounds <= self.throttled:
+            return {node: {} for node in work}
+        if self.too_large_together and len(work) > 1:
+            raise ClusterError("answers of 2 nodes take more than 96 MiB")
         return {
             node: {key: self._answer(node, key, offset, number == 0) for number, (key, offset) in enumerate(offsets.items())}
             for node, offsets in work.items()
@@ -110,15 +118,15 @@ def test_every_tail_is_saved_byte_for_byte(tmp_path_factory: pytest.TempPathFact
         assert one.start is not None
         content = logs[one.key, one.broker_id]
         assert saved_bytes(folder, one) == content[sum(each.size for each in stored_batches(content) if each.last_offset < one.start) :]
-    assert save(folder, Brokers({}), *tails).before == tails
+    assert {*save(folder, Brokers({}), *tails).before} == {*tails}
 
 
 @pytest.mark.parametrize(
     ("content", "one", "reason"),
     [
         (log(5, 5), tail(0, 8), "its log has offset 9, and ends at 8 in the plan: plan again"),
-        (batch(0, 5) + batch(7, 3), tail(0, 10), "offsets 5 to 6 are missing, which only compaction explains, and the topic has none"),
-        (log(3, start=4), tail(0, 7), "offsets 0 to 3 are missing, which only compaction explains, and the topic has none"),
+        (batch(0, 5) + batch(7, 3), tail(0, 10), "offsets 5 to 6 are missing, and cleanup.policy is not compact"),
+        (log(3, start=4), tail(0, 7), "offsets 0 to 3 are missing, and cleanup.policy is not compact"),
         (log(5)[:-1] + b"?", tail(0, 5), "the crc of the batch at offset 0 is wrong: its bytes have changed since they were written"),
     ],
 )
@@ -183,6 +191,59 @@ def test_without_a_common_offset_the_whole_log_is_saved(tmp_path: Path) -> None:
     assert saved_bytes(tmp_path, tail(None, 17)) == content
     unknown = save(tmp_path / "other", Brokers({(KEY, 2): content}), tail(None, 17))
     assert "where its log begins could not be read" in unknown.refused[tail(None, 17)]
+
+
+def test_a_broker_that_throttles_is_read_later(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5)}
+    assert save(tmp_path / "later", Brokers(logs, throttled=THROTTLED_ROUNDS), tail(0, 5)).complete == [tail(0, 5)]
+    never = save(tmp_path / "never", Brokers(logs, throttled=1000), tail(0, 5))
+    assert never.refused == {tail(0, 5): "broker 2 does not answer: no answer for this partition"}
+
+
+def test_brokers_whose_batches_do_not_fit_into_memory_together_are_read_one_by_one(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5), (("t", 1), 3): log(5)}
+    tails = tail(0, 5), tail(0, 5, broker=3, key=("t", 1))
+    assert {*save(tmp_path, Brokers(logs, too_large_together=True), *tails).complete} == {*tails}
+
+
+def test_records_that_were_saved_in_another_leader_epoch_do_not_count(tmp_path: Path) -> None:
+    save(tmp_path, Brokers({(KEY, 2): log(5)}, leader_epoch=4), tail(0, 5)._replace(leader_epoch=4))
+    rest = Brokers({(KEY, 2): log(5)})
+    assert save(tmp_path, rest, tail(0, 5)).before == [] and rest.rounds > 0
+
+
+def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "saved" / "1" / "east"
+    with store.locked(folder), pytest.raises(FileError, match="another run saves records in"):
+        save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
+
+
+def test_a_part_that_was_not_closed_does_not_count_as_saved(tmp_path: Path) -> None:
+    """The disk is full when the second part is written."""
+    logs = {(KEY, 2): log(5), (("t", 1), 2): log(5, 5)}
+    saver = TailSaver(Brokers(logs), tmp_path / "saved" / "1" / "east", HEADER, Limits())
+    first, second = tail(0, 5), tail(0, 10, key=("t", 1))
+    saver.save([first])
+    with no_room(saver._folder / "000001.batches"), pytest.raises(FileError, match=r"000002\.batches: File too large"):
+        saver.save([first, second])
+    assert {*saver.saved.complete} == {first}
+
+
+def test_a_row_of_an_index_has_a_bounded_number_of_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "ROW_BATCHES", 2)
+    content = log(1, 1, 1, 1, 1)
+    brokers = Brokers({(KEY, 2): content})
+    brokers._answer = lambda *_: FetchedRecords(None, content)  # type: ignore[method-assign]  # more than was asked for
+    assert save(tmp_path, brokers, tail(0, 5)).complete == [tail(0, 5)]
+    pieces = store.read_pieces(tmp_path / "saved" / "1" / "east", "id", whole=True)
+    assert [(piece.start, piece.end) for piece in pieces] == [(0, 2), (2, 4), (4, 5)]
+    assert saved_bytes(tmp_path, tail(0, 5)) == content
+
+
+def test_what_takes_too_long_is_not_saved_now(tmp_path: Path) -> None:
+    found = save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5), limits=Limits(seconds=0.0))
+    (reason,) = found.refused.values()
+    assert reason == "it was not read to its end in 0 s: run again, which goes on, or raise save_timeout"
 
 
 def test_limits_hold_back_what_is_beyond_them(tmp_path: Path) -> None:

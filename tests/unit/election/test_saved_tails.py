@@ -1,0 +1,116 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Only entries of which all records are on the disk may be elected."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from full_disk import no_room
+from record_batches import log
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits
+
+HEADER = {"cluster": "east", "cluster_id": "id", "run_id": "1", "backend": "compat"}
+
+
+class Cluster:
+    """Brokers with the same log of every partition. `silent`: brokers that do not answer; `leader_epoch`: of all partitions."""
+
+    def __init__(self, content: bytes, silent: Collection[int] = (), leader_epoch: int = 5) -> None:
+        self._content, self._silent, self._leader_epoch = content, silent, leader_epoch
+        self.unreachable: dict[Any, str] = dict.fromkeys(silent, "it hangs")
+        self.read: set[int] = set()
+
+    def topic_configs(self, _topics: Collection[str]) -> TopicConfigs:
+        return TopicConfigs()
+
+    def partitions(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        return {key: PartitionState(*key, "topic-id", -1, self._leader_epoch, (1, 2, 3), (), (), (), ()) for key in keys}
+
+    def unfenced(self) -> set[int]:
+        return {2, 3}
+
+    def records(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], _partition_bytes: int, _answer_bytes: int
+    ) -> dict[int, dict[TopicPartition, FetchedRecords]]:
+        self.read |= {*work}
+        return {
+            node: {key: FetchedRecords(None, self._content) for key in offsets}
+            for node, offsets in work.items()
+            if node not in self._silent
+        }
+
+
+def entry(partition: int, lost: Collection[int] = (3,), fenced: Collection[int] = ()) -> Entry:
+    """An entry whose election destroys all five records of these brokers."""
+    return Entry(
+        "t", partition, 2, (2, 3, 1), "topic-id", 5, (1, 2, 3), {2: (0, 9), **dict.fromkeys(lost, (0, 5))}, "forked", "aggressive",
+        truncated=[{"broker_id": broker, "offset": 0, "records": 5} for broker in lost],
+        fenced_truncated=[{"broker_id": broker, "offset": 0, "records": 5, "log_end_offset": 5} for broker in fenced],
+    )  # fmt: skip
+
+
+def saver(workdir: Path, cluster: Cluster, enabled: bool = True, limits: Limits | None = None) -> RecordSaver:
+    return RecordSaver(cluster, workdir, HEADER, enabled, limits or Limits())  # type: ignore[arg-type]
+
+
+def test_an_entry_whose_records_are_saved_may_be_elected(tmp_path: Path) -> None:
+    found = saver(tmp_path, Cluster(log(5)))
+    entries = [entry(0), entry(1)]
+    assert found.save(entries) == (entries, ([], []))
+    assert found.report() == {
+        "path": str(tmp_path / "saved/1/east"), "replicas": 2, "saved": 2, "not_saved": 0, "offsets": 10, "bytes": 2 * len(log(5)),
+    }  # fmt: skip
+
+
+def test_an_entry_is_held_for_each_log_that_is_not_saved(tmp_path: Path) -> None:
+    found = saver(tmp_path, Cluster(log(5), silent={1, 3}))
+    electable, left = found.save([entry(0, lost=(1, 3)), entry(1, lost=(4,))])
+    assert [one.partition for one in electable] == [1]
+    (held,) = left.held
+    assert (held.outcome, held.reason_code) == (Outcome.HELD, "tail_not_saved")
+    for broker in (1, 3):
+        assert f"the log of broker {broker}: broker {broker} does not answer: it hangs" in (held.reason or "")
+    assert (found.report()["saved"], found.report()["not_saved"]) == (1, 2)
+
+
+def test_what_a_fenced_broker_that_answers_loses_is_saved_too(tmp_path: Path) -> None:
+    cluster = Cluster(log(5))
+    found = saver(tmp_path, cluster)
+    assert found.destroys(entry(0, lost=(), fenced=(1,)))
+    assert found.save([entry(0, lost=(), fenced=(1,))])[1] == ([], [])
+    assert cluster.read == {1}
+
+
+def test_a_partition_that_has_changed_since_the_plan_is_not_electable_without_its_records(tmp_path: Path) -> None:
+    electable, left = saver(tmp_path, Cluster(log(5), leader_epoch=6)).save([entry(0)])
+    assert (electable, left.held, left.changed) == ([], [], [entry(0)])
+
+
+def test_on_a_full_disk_only_what_was_saved_before_may_be_elected(tmp_path: Path) -> None:
+    assert saver(tmp_path, Cluster(log(5))).save([entry(0)])[1].held == []
+    with no_room(tmp_path / "saved/1/east/000001.batches", left=-1):
+        electable, left = saver(tmp_path, Cluster(log(5))).save([entry(0), entry(1)])
+    assert [one.partition for one in electable] == [0]
+    assert [(row.partition, row.reason_code) for row in left.held] == [(1, "tail_not_saved")]
+    assert "File too large" in (left.held[0].reason or "")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_without_truncated_logs_or_if_it_is_off_nothing_is_read(tmp_path: Path, enabled: bool) -> None:
+    cluster = Cluster(log(5))
+    entries = [entry(0, lost=())] if enabled else [entry(0)]
+    found = saver(tmp_path, cluster, enabled)
+    assert found.save(entries) == (entries, ([], [])) and not cluster.read
+    assert not found.destroys(entries[0]) and found.report()["path"] is None
