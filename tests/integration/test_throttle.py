@@ -372,7 +372,7 @@ def test_the_rates_of_a_broker_that_dies_are_removed_when_it_is_back_or_through_
     cluster.start_node(3)
     cluster.wait_unfenced([3])
     if not controllers:
-        assert throttles(cluster) == at(RATE, 3)
+        wait_for_throttles(cluster, at(RATE, 3))
         throttle(operator, state="absent")
     wait_for_throttles(cluster)
 

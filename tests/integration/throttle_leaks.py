@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from rig import KafkaCluster
-from rig.rpc import ask
+from rig.rpc import Unanswered, ask
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -50,10 +50,16 @@ def throttles(cluster: KafkaCluster) -> set[ThrottleConfig]:
 
 
 def wait_for_throttles(cluster: KafkaCluster, expected: set[ThrottleConfig] = frozenset()) -> None:  # type: ignore[assignment]
-    """Wait until exactly these are set: a broker shows a change a moment after the controller has made it."""
-    cluster.wait_until(
-        lambda: "" if (found := throttles(cluster)) == expected else f"{sorted(found ^ expected)}", "throttle configs differ", 15
-    )
+    """Wait until exactly these are set: a broker shows a change a moment after the controller has made it, and listens a moment after it is unfenced."""
+
+    def differing() -> str:
+        try:
+            found = throttles(cluster)
+        except Unanswered as problem:
+            return str(problem)
+        return "" if found == expected else f"{sorted(found ^ expected)}"
+
+    cluster.wait_until(differing, "throttle configs differ", 15)
 
 
 def _described(cluster: KafkaCluster, broker: int, resource: str, kind: int, name: str) -> set[ThrottleConfig]:

@@ -92,6 +92,12 @@ CASES = [
         "gap-beside-silent", {1: "NO_ANSWER", 2: Log.of((40, 0), high_watermark=40), 3: Log.of((120, 1), high_watermark=110, start=100)}
     ),
     Situation("gap-beside-uncompared", {1: SHORT, 2: Log.of((40, 0)), 3: Log.of((120, 1), high_watermark=110, start=95)}, unknown={(1, 3)}),
+    # The last to leave is the start of the log of 3, which is the start of that of 4, though 1 and 4 have no offset in common: 3 must not cost the tail of 4.
+    Situation(
+        "gap-under-history",
+        {2: FENCED, 1: Log.of((12, 0)), 3: FIGURE_8_COMMITTED, 4: Log.of((15, 0), (3, 1), start=12)},
+        history=history({"leader": 3, "isr": [1, 2, 3, 4]}, {"isr": [1, 2, 3]}, *ONE_LEFT_LAST[1:]),
+    ),
     Situation("corrupt", {1: FENCED, 2: SHORT, 3: LONG}, corrupt={(2, 3)}),
     Situation("corrupt-named", {1: FENCED, 2: SHORT, 3: LONG}, corrupt={(2, 3)}, state={"named": True}),
     # The winner's log is none of the two, and one of them is as good as the winner's.
@@ -161,6 +167,7 @@ EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     "gap-below": ("incomplete", 2, "retention_gap", 2),
     "gap-beside-silent": ("incomplete", 3, "incomplete", 3),
     "gap-beside-uncompared": ("incomplete", 3, "incomplete", 3),
+    "gap-under-history": ("incomplete", 4, "retention_gap", 4),
     "corrupt": ("corrupt", 3, "corrupt", "must_be_named"),
     "corrupt-named": ("corrupt", 3, "corrupt", 3),
     "corrupt-others": ("corrupt", 3, "corrupt", "must_be_named"),

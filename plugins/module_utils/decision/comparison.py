@@ -156,7 +156,15 @@ class Comparison:
         return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
 
     def _continues(self, log: Log, holder: int) -> bool:
-        return self._is_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)
+        return self._is_known_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)
+
+    def _is_known_start(self, broker: int, other: int) -> bool:
+        """Return whether the log of `broker` is the start of that of `other`: by their comparison or, without one, because it is the start of a third log
+        which is the start of it. Retention may leave two such logs without a common offset."""
+        pair = self._pair(broker, other)
+        if pair is not None and pair.relation != UNKNOWN:
+            return self._is_start(broker, other)
+        return any(self._is_start(broker, log.broker_id) and self._is_start(log.broker_id, other) for log in self.survivors)
 
     def _is_start(self, broker: int, other: int) -> bool:
         """Return whether the log of `broker` is the same as that of `other`, or a prefix of it."""
