@@ -132,9 +132,9 @@ def says_what_is_left(journalled: Collection[TopicPartition], warnings: Collecti
 
 
 def nothing_left(workdir: Path, killed: int, journalled: Collection[TopicPartition]) -> list[Violation]:
-    """No open intent, and no temporary file but those of our processes that were killed (at most one each)."""
+    """No open intent, and no temporary file but those of our processes that were killed (at most one each). A lock file stays, for the next run."""
     found = [Violation("the journal stays open", name(key), str(workdir)) for key in sorted(journalled)]
-    hidden = sorted(path for path in workdir.rglob(".*") if path.is_file())
+    hidden = sorted(path for path in workdir.rglob(".*") if path.is_file() and path.name != ".lock")
     if len(hidden) > killed:
         found.append(Violation("temporary files are left", str(hidden[0]), f"{len(hidden)} files, {killed} processes were killed"))
     return found

@@ -118,7 +118,9 @@ def test_every_scenario_ends_as_with_todays_messages(damage: Damage, planned: Ca
     log = RequestLog(cluster)
     ours = native.apply("2")
     assert log.written(CLIENT) == {}, "the gateway's own requests are another client's"
-    assert [(row.message, row.answered) for row in cluster.gateways.served() if row.message == ELECTION] == [(ELECTION, 16)]
+    # The 4 partitions whose elections truncate records are elected after these are saved.
+    assert [(row.message, row.answered) for row in cluster.gateways.served() if row.message == ELECTION] == [(ELECTION, 12), (ELECTION, 4)]
+    assert ours["saved_records"]["saved"] == ours["saved_records"]["replicas"] > 0
     theirs = compat.apply("2")
     assert log.written(CLIENT)["ALTER_PARTITION_REASSIGNMENTS"] > 0
     columns = ("outcome", "leader", "designated_leader")

@@ -58,8 +58,10 @@ def results(workdir: Path, *rows: dict[str, Any], **changes: Any) -> None:
 def plan(workdir: Path, name: str = "east", **changes: Any) -> Path:
     path = private_directory(private_directory(workdir / "plans") / "r1") / f"{name}.json"
     cut = [{"broker_id": 3, "offset": 90, "records": 10}, {"broker_id": 1, "offset": None, "records": None}]
+    third = {"broker_id": 1, "last_written_epoch": None, "log_end_offset": 100, "broker_epoch": None}
+    elected = {**ELECTED, "guards": {**ELECTED["guards"], "survivors": [*SURVIVORS, third]}, "truncated": cut}
     with plan_file.open_writer(path, {**HEADER, "cluster_id": CLUSTER_ID, "plan_id": PLAN_ID, **changes}) as writer:
-        writer.add("partitions", {**ELECTED, "truncated": cut})
+        writer.add("partitions", elected)
     return path
 
 

@@ -55,7 +55,7 @@ def test_the_plan_the_history_and_the_report_name_the_disk(spark: SparkSession, 
 
     found = strict_json.parse(Path(result["json_path"]).read_bytes())
     assert {row["topic"] for row in found["partitions"] if DISK in row["detail"]} == {"orders", "alone"}
-    steps = {row["code"]: row["next_step"] for row in found["held"]}
+    steps = {row["reason_code"]: row["next_step"] for row in found["held"]}
     assert "bring back the failed disk" in steps["no_survivor"]
     assert [row["failed_disks"] for row in found["risk"]["partitions"]] == [[1]]
     assert [row["reason"] for row in found["what_if"]["partitions"]] == ["its disk on broker 1 has failed"]
