@@ -184,10 +184,9 @@ def commit_results(
         contents[cluster] = content, document["summary"]
     files = {layout.results(recovery, cluster): content for cluster, (content, _summary) in contents.items()}
     message = _results_message(recovery, {cluster: summary for cluster, (_content, summary) in contents.items()})
-    for attempt in range(ATTEMPTS):
-        missing = _missing(repository, layout.folder(recovery), files)
-        if not missing:
-            return Published(repository.branch, recovery, repository.tip, left_out=left_out)
+    attempts = 0
+    while missing := _missing(repository, layout.folder(recovery), files):
+        attempts += 1
         tip = repository.tip
         commit = repository.commit(tip, missing, message)
         published = Published(repository.branch, recovery, commit, missing, left_out=left_out)
@@ -198,13 +197,13 @@ def commit_results(
             return published
         except PushRejectedError as error:
             # Another commit was pushed meanwhile, or the remote rejects every push.
-            if repository.fetch() == tip or attempt + 1 == ATTEMPTS:
+            if repository.fetch() == tip or attempts == ATTEMPTS:
                 raise PushRejectedError(
                     f"the repository rejected the results of recovery {recovery} on {repository.branch}: {error}. The elections are already done, and the "
                     f"results are in {', '.join(str(path) for path in results.values())}. Grant this user push access to {repository.branch}, "
                     "then apply again"
                 ) from error
-    raise AssertionError("unreachable")
+    return Published(repository.branch, recovery, repository.tip, left_out=left_out)
 
 
 def _content(path: Path) -> bytes:

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ma
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
@@ -61,7 +62,7 @@ def _overview(plan: Plan) -> list[str]:
 def _cluster(plan: Plan, clusters: int) -> list[str]:
     name = f"plans/{plan['cluster']}.json"
     facts = {key: plan[key] for key in ("cluster_id", "plan_id", "sha256", "created_at", "strategy", "ranking", "backend")}
-    offline = [row for row in plan["brokers"] if row["broker_state"] != "unfenced"]
+    offline = [row for row in plan["brokers"] if row["broker_state"] != UNFENCED]
     lines = [f"## Cluster {code(plan['cluster'])}", ""]
     lines += table(["", ""], [[text(spaced(key)), code(str(value))] for key, value in facts.items()])
     lines += _topic_strategies(plan, name, clusters)

@@ -31,11 +31,6 @@ def first(array: Column | str) -> Column:
     return F.get(array, F.lit(0))
 
 
-def listed(array: Column) -> Column:
-    """Return the elements of `array` as "a, b, c"."""
-    return F.array_join(F.transform(array, lambda element: element.cast("string")), ", ")
-
-
 def format_template(template: str, *values: Column) -> Column:
     """Return `template` with each %d or %s replaced by the next of `values`. Spark's `format_string` takes several times as long."""
     parts = [[F.lit(text)] if text else [] for text in re.split("%[ds]", template)]

@@ -15,6 +15,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FENCED, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import RunFiles
@@ -34,7 +35,7 @@ def write_landing_file(workdir: Path) -> RunFiles:
     brokers = [
         {
             "broker_id": broker,
-            "broker_state": "fenced" if broker == LOST else "unfenced",
+            "broker_state": FENCED if broker == LOST else UNFENCED,
             "silent_seconds": 60.5 if broker == LOST else None,
             "rack": None,
         }
@@ -73,8 +74,8 @@ def _document() -> dict[str, Any]:
         "unclean_leader_election_enable": False,
         "cleanup_policy": "delete",
         "logs": [
-            {"broker_id": LOST, "broker_state": "fenced", "error": None},
-            *({"broker_id": broker, "broker_state": "unfenced", "error": None, **known} for broker in SURVIVORS),
+            {"broker_id": LOST, "broker_state": FENCED, "error": None},
+            *({"broker_id": broker, "broker_state": UNFENCED, "error": None, **known} for broker in SURVIVORS),
         ],
         "pairs": [{"broker_a": first, "broker_b": second, "relation": "same", "shorter": None, "common_offset": END, "reason": None}],
         "proofs": [],

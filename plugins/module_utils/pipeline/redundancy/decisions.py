@@ -16,18 +16,14 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FENCED, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.layout_rows import LostBrokers, named_lost
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, bind, false_if_null, first
 
 STAYS, MOVES, HELD = "stays", "moves", "held"
-REASSIGNING, INCOMPLETE, NO_LEADER, TOO_FEW_BROKERS, BELOW_MIN_ISR, NO_ROOM = REASONS = (
-    "reassignment_in_progress",
-    "incomplete",
-    "no_leader",
-    "too_few_brokers",
-    "below_min_isr",
-    "no_room",
-)
+# Why a partition is held.
+REASSIGNING, INCOMPLETE, NO_LEADER = "reassignment_in_progress", "incomplete", "no_leader"
+TOO_FEW_BROKERS, BELOW_MIN_ISR, NO_ROOM = "too_few_brokers", "below_min_isr", "no_room"
 
 
 def tasks(
@@ -40,7 +36,7 @@ def tasks(
     """Add the decision to each row of `layout_rows.partitions`. `clusters`: rows of `layout_rows.clusters`.
 
     outcome     STAYS, MOVES or HELD
-    reason      one of REASONS if the partition is held, else null
+    reason      why the partition is held, else null
     wanted      number of replicas that the partition should have
     live        number of unfenced brokers
     gone        replicas on lost brokers
@@ -54,7 +50,7 @@ def tasks(
     states = clusters.select(
         "cluster",
         ids.alias("known"),
-        of_state("unfenced").alias("unfenced"),
+        of_state(UNFENCED).alias("unfenced"),
         lost(lost_brokers).alias("given_up"),
         _rack_by_broker().alias("racks"),
     )
@@ -93,7 +89,7 @@ def lost(lost_brokers: LostBrokers) -> Column:
     It needs the columns `cluster` and `brokers` of `layout_rows.clusters`.
     """
     named = named_lost(lost_brokers)
-    return F.when(named.isNull(), of_state("fenced")).otherwise(
+    return F.when(named.isNull(), of_state(FENCED)).otherwise(
         F.filter(named, lambda broker: any_of("brokers", lambda row: row["broker_id"] == broker))
     )
 
@@ -105,7 +101,7 @@ def of_state(state: str) -> Column:
 
 def rack_aware() -> Column:
     """Return a column: whether placement considers racks, because every unfenced broker has one. Kafka's tools do the same (RackAwareMode.Safe)."""
-    return ~any_of("brokers", lambda row: (row["broker_state"] == "unfenced") & row["rack"].isNull())
+    return ~any_of("brokers", lambda row: (row["broker_state"] == UNFENCED) & row["rack"].isNull())
 
 
 def _rack_by_broker() -> Column:

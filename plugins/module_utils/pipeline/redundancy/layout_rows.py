@@ -13,7 +13,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import BROKER_STATES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import BROKER_STATES, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, false_if_null, first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TOPIC_NAME, cluster_of_file, lines
 
@@ -72,7 +72,7 @@ def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
     )
     ids = F.transform("brokers", lambda row: row["broker_id"])
     named = F.coalesce(named_lost(lost_brokers), F.array().cast("array<int>"))
-    alive = F.filter("brokers", lambda row: (row["broker_state"] == "unfenced") & F.array_contains(named, row["broker_id"]))
+    alive = F.filter("brokers", lambda row: (row["broker_state"] == UNFENCED) & F.array_contains(named, row["broker_id"]))
     broken = (
         F.when(F.col("fault").isNotNull(), F.col("fault"))
         .when(F.size(F.array_distinct(ids)) < F.size("brokers"), F.lit("it has two rows of a broker"))

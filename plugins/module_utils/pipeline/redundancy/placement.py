@@ -17,6 +17,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.decisions import MOVES, rack_aware
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import (
     any_of,
@@ -100,7 +101,7 @@ def _with_choices(choices: Column) -> Column:
 
 
 def _before(max_disk_percent: int) -> Column:
-    live = F.filter("brokers", lambda row: row["broker_state"] == "unfenced")
+    live = F.filter("brokers", lambda row: row["broker_state"] == UNFENCED)
     largest = F.array_max(F.transform(live, lambda row: row["total_bytes"]))
     all_sizes_known = ~any_of(live, lambda row: ~false_if_null(row["total_bytes"] > 0))
 

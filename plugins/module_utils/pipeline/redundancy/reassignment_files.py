@@ -27,6 +27,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import replacing, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import COMING_BACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, layout_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
@@ -242,7 +243,7 @@ def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:
         if isinstance(options.lost_brokers, Mapping):
             for broker in sorted(set(options.lost_in(name) or ()) - known[name]):
                 yield f"{name}: lost_brokers names {broker}, which is not in this cluster: nothing was planned for it"
-        returning = [broker["broker_id"] for broker in totals.brokers if broker["broker_state"] == "coming_back" and not broker["lost"]]
+        returning = [broker["broker_id"] for broker in totals.brokers if broker["broker_state"] == COMING_BACK and not broker["lost"]]
         if returning:
             yield (
                 f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: collect the layout again "
