@@ -15,6 +15,7 @@
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
 # make bench-reassignment  of these the figures of moves and throttles
+# make bench-saved  of these the seconds in which 1 GB of records is saved before an election, beside kafka-console-consumer.sh
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
 # make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, without an operator
 # make bench-fleet  what plan and recover cost for each of many clusters: AGAINST=another checkout to compare with
@@ -46,7 +47,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-saved bench-pipeline bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -166,9 +167,13 @@ chaos: setup
 bench: setup
 	@$(BIN)/python -m bench
 	@$(BIN)/python -m bench.reassignment
+	@$(BIN)/python -m bench.saved
 
 bench-reassignment: setup
 	@$(BIN)/python -m bench.reassignment
+
+bench-saved: setup
+	@$(BIN)/python -m bench.saved
 
 bench-pipeline: setup
 	@$(BIN)/python -m bench.pipeline --largest $(LARGEST) --only $(ONLY)

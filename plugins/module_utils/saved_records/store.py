@@ -13,7 +13,9 @@ import errno
 import fcntl
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -43,6 +45,10 @@ PART_BYTES, PART_BATCHES = 64 << 20, 50_000
 # Batches in one row of an index, whose lines have a limit (`landing_format.LONGEST_LINE`).
 ROW_BATCHES = 10_000
 LOCK = ".lock"
+# Pieces that wait to be written while the next ones are read. They stay in memory until then.
+QUEUED_PIECES = 32
+# So many bytes go to the disk at a time, so that little is left when a part ends.
+SYNCED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
     "kind": Name(),
@@ -152,11 +158,12 @@ def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
 
 
 class PartWriter:
-    """Writes one part. `size`: bytes so far."""
+    """Writes one part, while its caller reads on: `disk` has one thread. `size`: bytes so far."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self._digest = stream, hashlib.sha256()
-        self.size = self._batches = 0
+    def __init__(self, stream: BinaryIO, disk: ThreadPoolExecutor) -> None:
+        self._stream, self._disk, self._digest = stream, disk, hashlib.sha256()
+        self._queued: deque[Future[None]] = deque()
+        self.size = self._batches = self._not_synced = 0
         self.rows: list[dict[str, Any]] = []
 
     @property
@@ -173,8 +180,8 @@ class PartWriter:
 
     def _add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
         self._batches += len(batches)
-        self._stream.write(data)
-        self._digest.update(data)
+        self._queued.append(self._disk.submit(self._write, data))
+        self._wait(QUEUED_PIECES)
         self.rows.append({
             "kind": "piece", "topic": tail.topic, "partition": tail.partition, "topic_id": tail.topic_id, "broker_id": tail.broker_id,
             "leader_epoch": tail.leader_epoch, "start_offset": start, "end_offset": batches[-1].last_offset + 1, "position": self.size,
@@ -182,8 +189,23 @@ class PartWriter:
         })  # fmt: skip
         self.size += len(data)
 
+    def _write(self, data: memoryview) -> None:
+        self._stream.write(data)
+        self._digest.update(data)
+        self._not_synced += len(data)
+        if self._not_synced >= SYNCED_BYTES:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._not_synced = 0
+
+    def _wait(self, pieces: int) -> None:
+        """Wait until at most so many pieces are not written yet. Raises OSError if one could not be written."""
+        while len(self._queued) > pieces:
+            self._queued.popleft().result()
+
     def end(self) -> dict[str, Any]:
-        """Return the last row of the index."""
+        """Wait until all is written, and return the last row of the index. Raises OSError if something could not be written."""
+        self._wait(0)
         return {"kind": "end", "bytes": self.size, "sha256": self._digest.hexdigest()}
 
 
@@ -197,14 +219,15 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
     part = folder / f"{1 + max(numbers, default=0):06}{BATCHES}"
     refuse_link(part)
     try:
-        with replacing(part) as stream:
-            writer = PartWriter(stream)
+        with replacing(part) as stream, ThreadPoolExecutor(1) as disk:
+            writer = PartWriter(stream, disk)
             yield writer
+            end = writer.end()
             if not writer.rows:
                 raise _EmptyPartError
     except _EmptyPartError:
         return
-    landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, writer.end()])
+    landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, end])
     make_durable(folder)
 
 

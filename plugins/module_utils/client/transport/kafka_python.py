@@ -145,7 +145,7 @@ def _connection_lost(connection: Any, frames: Frames, error: Any) -> None:
     type(connection).connection_lost(connection, error)
 
 
-def _received(transport: Any, frames: Frames) -> tuple[bytes, Exception | None]:
+def _received(transport: Any, frames: Frames) -> tuple[bytearray, Exception | None]:
     """Return the received bytes, about as many as there is room for, and the error that ended the connection."""
     data = bytearray()
     try:
@@ -153,15 +153,15 @@ def _received(transport: Any, frames: Frames) -> tuple[bytes, Exception | None]:
             # Not less than SMALL_BYTES at a time: the rest of a TLS record would not wake the event loop.
             piece = transport._sock.recv(READ_BYTES if frames.room else SMALL_BYTES)
             if not piece:
-                return bytes(data), errors.KafkaConnectionError("socket disconnected")
+                return data, errors.KafkaConnectionError("socket disconnected")
             data += piece
             if len(data) >= min(frames.room, RECEIVED_BYTES):
                 break
     except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
         pass
     except OSError as error:
-        return bytes(data), errors.KafkaConnectionError(error)
-    return bytes(data), None
+        return data, errors.KafkaConnectionError(error)
+    return data, None
 
 
 class Frames:
@@ -196,7 +196,7 @@ class Frames:
     def _size(self) -> int:
         return int.from_bytes(self._received[:4], "big", signed=True)
 
-    def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
+    def receive_bytes(self, data: bytes | bytearray) -> list[tuple[int, Any]]:
         """Return the complete answers with their correlation ids. KafkaProtocolError for bytes that are not the answer to a request."""
         self._received += data
         answers = []
