@@ -40,7 +40,8 @@ LAGGING = (
     *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline",
 )  # fmt: skip
 SAVED, GIVEN_UP = "saved", "saved.given_up"
-FORKED = ("proven", "kip.held", SAVED, GIVEN_UP)
+KILLED_SAVED = "killed.saved"
+FORKED = ("proven", "kip.held", SAVED, GIVEN_UP, KILLED_SAVED)
 # For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one without an electable replica.
 ELECTIONS, NOBODY = "elections", "elections.nobody"
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.

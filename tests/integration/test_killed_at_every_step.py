@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.damaged import KILLED, KILLED_PARTITIONS
+from integration.damaged import KILLED, KILLED_PARTITIONS, KILLED_SAVED
 from integration.requestlog import RequestLog
 from integration.stepping import Job, Run, run_all, run_chains
 from integration.support import Operator, TopicPartition
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
 from rig import Damage
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM)
@@ -184,6 +185,37 @@ def test_planning(units: Units, tmp_path: Path) -> None:
     for workdir in workdirs.values():
         assert plans_in(workdir) == expected
         assert list(workdir.rglob(".*")) == []
+
+
+def test_saving(damage: Damage, spark_remote: str, tmp_path: Path) -> None:
+    operator = Operator(damage.cluster, tmp_path / "planned", spark_remote)
+    operator.snapshot_and_plan("1", [KILLED_SAVED], strategy="aggressive")
+    options = {**operator.connection, "cluster": "east", "run_id": "1", "plan": str(operator.path("plans", "1"))}
+
+    def saving(name: str, **stop: Any) -> Job:
+        workdir = str(tmp_path / name)
+        return Job("kafka_replica_records", {**options, "workdir": workdir}, f"{workdir}-run", workdir, **stop)
+
+    whole = undisturbed(saving("whole"))
+    expected = saved_bytes(damage, tmp_path / "whole")
+    assert len(expected) == 4
+    stops = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1)]
+    jobs = [saving(f"{number.name}-{step}", stop_at=step, number=number) for number, step in stops]
+    disturbed(jobs)
+    for job, run in zip(jobs, run_all(replace(job, stop_at=None) for job in jobs), strict=True):
+        assert run.returncode == 0 and run.result["counts"]["saved"] == 4, (job, run)
+        assert saved_bytes(damage, Path(job.files)) == expected, job
+        assert {path.name for path in litter(job)} == {".lock"}, job
+    third = run_all(replace(job, stop_at=None) for job in jobs[::5])
+    assert {(run.result["counts"]["saved_before"], run.result["counts"]["bytes"]) for run in third} == {(4, 0)}
+
+
+def saved_bytes(damage: Damage, workdir: Path) -> dict[tuple[int, int], bytes]:
+    """What is saved in the end, by partition and broker. Nothing is saved twice."""
+    pieces = read_pieces(workdir / "saved" / "1" / "east", damage.cluster.cluster_id, whole=True)
+    found = {(piece.partition, piece.broker_id): piece.part.read_bytes()[piece.position : piece.position + piece.size] for piece in pieces}
+    assert len(found) == len(pieces)
+    return found
 
 
 def test_electing(units: Units, tmp_path: Path) -> None:
