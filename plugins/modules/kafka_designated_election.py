@@ -104,6 +104,12 @@ options:
   max_saved_bytes:
     description: Most bytes that are saved. Partitions beyond it are V(held) with the reason code V(tail_not_saved). Default is no limit.
     type: int
+  max_saved_partition_bytes:
+    description: Most bytes that are saved of one replica. A partition with more is V(held) with the reason code V(tail_not_saved). Default is no limit.
+    type: int
+  saved_bytes_per_second:
+    description: Most bytes that are read from all brokers per second to save them. Default is no limit.
+    type: int
   save_timeout:
     description:
       - Seconds for saving, for internal topics and for the other topics each. Partitions that are not saved by then are V(held) with the reason code
@@ -364,6 +370,8 @@ def main() -> None:
             "decide_again": {"type": "bool", "default": False},
             "save_records": {"type": "bool", "default": True},
             "max_saved_bytes": {"type": "int"},
+            "max_saved_partition_bytes": {"type": "int"},
+            "saved_bytes_per_second": {"type": "int"},
             "save_timeout": {"type": "float", "default": 600.0},
             "remove_expired_throttle": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},

@@ -28,13 +28,13 @@ options:
     description: Plan file of M(streamops.kafka_recovery.kafka_recovery_plan). A bare KIP-1275 file is refused, because it does not say what survivors hold.
     type: path
     required: true
-  max_partition_bytes:
+  max_saved_partition_bytes:
     description: Most bytes that are saved of one replica. A replica with more is not saved. Default is no limit.
     type: int
-  max_bytes:
+  max_saved_bytes:
     description: Most bytes that are saved in this run. Replicas beyond it are not saved. Default is no limit.
     type: int
-  bytes_per_second:
+  saved_bytes_per_second:
     description: Most bytes that are read from all brokers per second. Default is no limit.
     type: int
 requirements:
@@ -115,9 +115,9 @@ def main() -> None:
         {
             **workdir_arguments(),
             "plan": {"type": "path", "required": True},
-            "max_partition_bytes": {"type": "int"},
-            "max_bytes": {"type": "int"},
-            "bytes_per_second": {"type": "int"},
+            "max_saved_partition_bytes": {"type": "int"},
+            "max_saved_bytes": {"type": "int"},
+            "saved_bytes_per_second": {"type": "int"},
         }
     )
     module.require("crc32c", "orjson")

@@ -73,9 +73,9 @@ def test_tails_are_saved_byte_for_byte_and_a_second_run_reads_nothing(planned: O
 
 
 def test_a_limit_that_is_reached_says_which_and_a_run_without_it_goes_on(planned: Operator) -> None:
-    few = planned.ask(MODULE, **options(planned, "few", max_bytes=2000))
+    few = planned.ask(MODULE, **options(planned, "few", max_saved_bytes=2000))
     assert few["counts"]["saved"] < 4
-    assert {row["reason"] for row in few["not_saved"]} == {"all tails have more than 2000 bytes: raise max_bytes"}
+    assert {row["reason"] for row in few["not_saved"]} == {"all tails have more than 2000 bytes: raise max_saved_bytes"}
     all_of_them = planned.ask(MODULE, **options(planned, "few"))
     assert all_of_them["counts"]["saved"] == 4 and all_of_them["counts"]["saved_before"] == few["counts"]["saved"]
 
@@ -94,11 +94,13 @@ def test_plans_that_cannot_be_used_are_refused(planned: Operator, tmp_path: Path
     bare = tmp_path / "bare.json"
     bare.write_text(json.dumps({"partitions": [{"topic": SAVED, "partition": 0, "designatedLeader": 2}]}))
     assert "bare KIP-1275 file" in failure(MODULE, {**planned.connection, **options(planned, "bare", plan=str(bare))})
-    for limit in ("max_bytes", "max_partition_bytes", "bytes_per_second"):
+    for limit in ("max_saved_bytes", "max_saved_partition_bytes", "saved_bytes_per_second"):
         assert failure(MODULE, {**planned.connection, **options(planned, "limit", **{limit: 0})}) == f"{limit} is 0: it must be 1 or more"
 
 
 def test_records_that_cannot_be_saved_hold_the_partition_and_once_they_are_saved_it_is_elected(planned: Operator) -> None:
+    none = planned.apply("1", "small", max_saved_partition_bytes=10)
+    assert {row["outcome"] for row in none["results"]} == {"held"} and "raise max_saved_partition_bytes" in none["results"][0]["reason"]
     held = planned.apply("1", "limited", max_saved_bytes=2000)
     codes = {row["reason_code"] for row in held["results"] if row["outcome"] == "held"}
     assert codes == {"tail_not_saved"} and 0 < held["summary"]["held"] < 4

@@ -25,10 +25,9 @@ MINIMUMS = {
     "max_plan_age": 0.0,
     "first_answer_seconds": 0.0,
     "max_evidence_rows": 1,
-    "max_partition_bytes": 1,
-    "max_bytes": 1,
+    "max_saved_partition_bytes": 1,
     "max_saved_bytes": 1,
-    "bytes_per_second": 1,
+    "saved_bytes_per_second": 1,
 }
 EXCLUSIVE_MINIMUMS = {
     "duration": 0.0,

@@ -86,7 +86,9 @@ def _recovery(module: KafkaTask, cluster: NativeCluster) -> Recovery:
         check_mode=module.check_mode,
         decide_again=params["decide_again"],
         save_records=params["save_records"],
-        save_limits=Limits(run_bytes=params["max_saved_bytes"], seconds=params["save_timeout"]),
+        save_limits=Limits(
+            params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"], params["save_timeout"]
+        ),
     )
     if "plan_id" in plan:
         recovery.take_plan(plan, params["plan"])

@@ -51,7 +51,7 @@ def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) ->
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": cluster.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
-        limits = Limits(params["max_partition_bytes"], params["max_bytes"], params["bytes_per_second"])
+        limits = Limits(params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"])
         saved = TailSaver(cluster, folder, header, limits, {*configs.compacted, *configs.refused}).save(tails)
     not_saved = saved.changed | saved.refused
     counts = {

@@ -271,9 +271,9 @@ class TailSaver:
         """Return why so many bytes are too many, None if they are not. `more`: bytes that would be written now."""
         limits = self._limits
         if limits.partition_bytes is not None and of_partition > limits.partition_bytes:
-            return f"it has more than {limits.partition_bytes} bytes: raise max_partition_bytes"
+            return f"it has more than {limits.partition_bytes} bytes: raise max_saved_partition_bytes"
         if limits.run_bytes is not None and self.saved.size + more > limits.run_bytes:
-            return f"all tails have more than {limits.run_bytes} bytes: raise max_bytes"
+            return f"all tails have more than {limits.run_bytes} bytes: raise max_saved_bytes"
         return None
 
     def _keep_rate(self, began: float) -> None:

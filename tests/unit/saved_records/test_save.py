@@ -251,9 +251,9 @@ def test_limits_hold_back_what_is_beyond_them(tmp_path: Path) -> None:
     tails = tail(0, 5), tail(0, 5, key=("t", 1))
     size = len(log(5))
     found = save(tmp_path / "run", Brokers(logs), *tails, limits=Limits(run_bytes=size))
-    assert (found.complete, found.refused) == ([tails[0]], {tails[1]: f"all tails have more than {size} bytes: raise max_bytes"})
+    assert (found.complete, found.refused) == ([tails[0]], {tails[1]: f"all tails have more than {size} bytes: raise max_saved_bytes"})
     found = save(tmp_path / "one", Brokers(logs), *tails, limits=Limits(partition_bytes=size - 1))
-    assert {*found.refused.values()} == {f"it has more than {size - 1} bytes: raise max_partition_bytes"} and not found.complete
+    assert {*found.refused.values()} == {f"it has more than {size - 1} bytes: raise max_saved_partition_bytes"} and not found.complete
 
 
 def test_the_rate_is_kept(tmp_path: Path) -> None:
