@@ -27,6 +27,8 @@ MINIMUMS = {
     "max_evidence_rows": 1,
     "max_partition_bytes": 1,
     "max_bytes": 1,
+    "crc_bytes": 0,
+    "last_batches": 0,
     "max_saved_bytes": 1,
     "bytes_per_second": 1,
 }
