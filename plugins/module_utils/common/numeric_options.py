@@ -25,6 +25,8 @@ MINIMUMS = {
     "max_plan_age": 0.0,
     "first_answer_seconds": 0.0,
     "max_evidence_rows": 1,
+    "crc_bytes": 0,
+    "last_batches": 0,
     "max_saved_partition_bytes": 1,
     "max_saved_bytes": 1,
     "saved_bytes_per_second": 1,

@@ -5,27 +5,36 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import crc32c
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
 
-with suppress(ImportError):  # optional_imports.py says why
-    from crc32c import crc32c
-
-# Where the part of a batch begins that its crc covers: behind the crc itself.
-_CRC_ENDS = 21
-_SMALLEST = HEADER.size - LENGTH_ENDS
+# Where the crc is, and where the part of a batch begins that it covers.
+CRC, CRC_ENDS = struct.Struct(">17xI"), 21
+SMALLEST_LENGTH = HEADER.size - LENGTH_ENDS
 # Attributes: bits 0 to 2 are the codec, bit 4 is set in batches of a transaction, bit 5 in the markers at its end.
 _CODEC, _TRANSACTIONAL, _CONTROL = 0b111, 0b1_0000, 0b10_0000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
+# What can be wrong with a batch.
+FORMAT, LENGTH, HEADER_VALUES, WRONG_CRC, ORDER = "format", "length", "header", "crc", "order"
+
+
 class BatchError(RecoveryError):
-    """Bytes of a log that are not whole batches of format v2. The text says at which offset, and what is wrong."""
+    """Bytes of a log that are not whole batches of format v2. The text says at which offset, and what is wrong.
+
+    `fault`: that in one word, None if the batch is right and only in the wrong place.
+    """
+
+    def __init__(self, text: str, fault: str | None = None) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class StoredBatch(NamedTuple):
@@ -55,32 +64,48 @@ class StoredBatch(NamedTuple):
     size: int
 
 
+def batch_header(data: bytes | bytearray | memoryview, at: int = 0) -> StoredBatch:
+    """Return the header that begins at `at`. Raises BatchError for another format, and for an impossible length, offset, number of records or codec."""
+    base, length, epoch, magic, _crc, attributes, delta, first, latest, producer, producer_epoch, sequence, count = HEADER.unpack_from(
+        data, at
+    )
+    if magic != 2:
+        raise BatchError(f"the batch at offset {base} has format {magic}, and only format 2 can be checked", FORMAT)
+    possible_values = 0 <= count <= delta + 1 > 0 and base >= 0 and attributes & _CODEC < len(CODECS)
+    if length < SMALLEST_LENGTH or not possible_values:
+        fault = HEADER_VALUES if length >= SMALLEST_LENGTH else LENGTH
+        raise BatchError(f"the header of the batch at offset {base} has impossible values", fault)
+    return StoredBatch(
+        base, base + delta, epoch, count, first, latest, producer, producer_epoch, sequence, CODECS[attributes & _CODEC],
+        bool(attributes & _TRANSACTIONAL), bool(attributes & _CONTROL), length + LENGTH_ENDS,
+    )  # fmt: skip
+
+
+def check_order(before: StoredBatch | None, batch: StoredBatch) -> None:
+    """Raise BatchError if offsets or leader epochs go backwards from one batch to the next."""
+    if before is not None and (batch.base_offset <= before.last_offset or batch.epoch < before.epoch):
+        raise BatchError(
+            f"the batch at offset {batch.base_offset}, epoch {batch.epoch}, follows one that ends at {before.last_offset}, epoch {before.epoch}",
+            ORDER,
+        )
+
+
 def stored_batches(data: bytes) -> Iterator[StoredBatch]:
     """Yield the header of every whole batch in `data`. A batch at the end that is cut off is left out, as Fetch may send one.
 
-    Raises BatchError for another format, an impossible length, number of records or codec, a wrong crc, and for offsets or epochs that go backwards.
+    Raises BatchError as `batch_header` and `check_order` do, for a batch of more than FRAME_BYTES, and for a wrong crc.
     """
     view, at, before = memoryview(data), 0, None
     while at + HEADER.size <= len(data):
-        base, length, epoch, magic, crc, attributes, delta, first, latest, producer, producer_epoch, sequence, count = HEADER.unpack_from(
-            data, at
-        )
-        if magic != 2:
-            raise BatchError(f"the batch at offset {base} has format {magic}, and only format 2 can be checked")
-        if not _SMALLEST <= length <= FRAME_BYTES or delta < 0 or count < 0 or count > delta + 1 or attributes & _CODEC >= len(CODECS):
-            raise BatchError(f"the header of the batch at offset {base} has impossible values")
-        end = at + LENGTH_ENDS + length
+        batch = batch_header(data, at)
+        base, end = batch.base_offset, at + batch.size
+        if batch.size - LENGTH_ENDS > FRAME_BYTES:
+            raise BatchError(f"the header of the batch at offset {base} has impossible values", LENGTH)
         if end > len(data):
             return
-        if crc32c(view[at + _CRC_ENDS : end]) != crc:
-            raise BatchError(f"the crc of the batch at offset {base} is wrong: its bytes have changed since they were written")
-        if before is not None and (base <= before.last_offset or epoch < before.epoch):
-            raise BatchError(
-                f"the batch at offset {base}, epoch {epoch}, follows one that ends at {before.last_offset}, epoch {before.epoch}"
-            )
-        before = StoredBatch(
-            base, base + delta, epoch, count, first, latest, producer, producer_epoch, sequence, CODECS[attributes & _CODEC],
-            bool(attributes & _TRANSACTIONAL), bool(attributes & _CONTROL), end - at,
-        )  # fmt: skip
-        yield before
+        if crc32c(view[at + CRC_ENDS : end]) != CRC.unpack_from(data, at)[0]:
+            raise BatchError(f"the crc of the batch at offset {base} is wrong: its bytes have changed since they were written", WRONG_CRC)
+        check_order(before, batch)
+        before = batch
+        yield batch
         at = end

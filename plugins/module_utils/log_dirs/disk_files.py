@@ -1,0 +1,153 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Opens folders and files of a log dir to read them. Nothing is written, no access time is changed if the kernel allows that, no link is followed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KEEP_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
+# Files and folders in one folder. A log dir has a folder for each partition, a log some files for each segment.
+MOST_ENTRIES = 500_000
+
+
+class DiskError(RecoveryError):
+    """A file or folder cannot be read, or has content that Kafka does not write. The text names its path and what is wrong."""
+
+    def __init__(self, path: Path, wrong: str) -> None:
+        super().__init__(f"{path}: {wrong}")
+        self.path, self.wrong = printable(str(path)), printable(wrong)
+
+
+class Entry(NamedTuple):
+    """A name in a folder. A link is neither a file nor a folder."""
+
+    name: str
+    is_folder: bool
+    is_file: bool
+
+
+class _Opened:
+    """A descriptor that is closed at the end of the context."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path, self.descriptor = path, descriptor
+
+    def __enter__(self):  # type: ignore[no-untyped-def]  # Self is newer than some of the hosts that disks are mounted on
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        os.close(self.descriptor)
+
+
+class Folder(_Opened):
+    """An open folder."""
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Return what no other folder of this host has: its device and its number there."""
+        status = os.fstat(self.descriptor)
+        return status.st_dev, status.st_ino
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield what is in the folder, in no order. Raises DiskError for more than MOST_ENTRIES."""
+        try:
+            with os.scandir(self.descriptor) as found:
+                for number, entry in enumerate(found):
+                    if number >= MOST_ENTRIES:
+                        raise DiskError(self.path, f"it has more than {MOST_ENTRIES} entries")
+                    yield Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+        except OSError as error:
+            raise DiskError(self.path, _reason(error)) from error
+
+    def folder(self, name: str) -> Folder:
+        """Open a folder in it. Raises DiskError."""
+        return _folder(self.path / name, name, self.descriptor)
+
+    def file(self, name: str) -> DiskFile:
+        """Open a file in it. Raises DiskError, also if it is not a regular file."""
+        path = self.path / name
+        try:
+            file = DiskFile(path, _descriptor(name, _FLAGS, self.descriptor))
+        except OSError as error:
+            raise DiskError(path, _reason(error)) from error
+        if not stat.S_ISREG(file.status.st_mode):
+            os.close(file.descriptor)
+            raise DiskError(path, "it is not a regular file")
+        return file
+
+    def size(self, name: str) -> int:
+        """Return the size of a file in it, 0 if it is gone."""
+        try:
+            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_size
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise DiskError(self.path / name, _reason(error)) from error
+
+    def content(self, name: str, most: int) -> bytes | None:
+        """Return the content of a small file in it, None if there is no such file. Raises DiskError if it has more than `most` bytes."""
+        try:
+            os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DiskError(self.path / name, _reason(error)) from error
+        with self.file(name) as file:
+            if file.size > most:
+                raise DiskError(file.path, f"it has {file.size} bytes, more than the {most} that are read")
+            return file.read(0, most)
+
+
+class DiskFile(_Opened):
+    """An open file. `size`: when it was opened."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        super().__init__(path, descriptor)
+        self.status = os.fstat(descriptor)
+        self.size = self.status.st_size
+
+    def read(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from a position on, fewer at the end of the file. Raises DiskError if the disk cannot read them."""
+        try:
+            return os.pread(self.descriptor, length, position)
+        except OSError as error:
+            raise DiskError(self.path, f"{_reason(error)} at byte {position}") from error
+
+
+def log_dir_folder(path: Path) -> Folder:
+    """Open a log dir. Raises DiskError."""
+    return _folder(path, str(path), None)
+
+
+def _folder(path: Path, name: str, parent: int | None) -> Folder:
+    try:
+        return Folder(path, _descriptor(name, _FLAGS | os.O_DIRECTORY, parent))
+    except (OSError, ValueError) as error:
+        link = isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ELOOP) and path.is_symlink()
+        raise DiskError(
+            path, "it is a symbolic link, and links are not followed: name the real folder" if link else _reason(error)
+        ) from error
+
+
+def _descriptor(name: str, flags: int, parent: int | None) -> int:
+    try:
+        return os.open(name, flags | _KEEP_ACCESS_TIME, dir_fd=parent)
+    except PermissionError:  # only the owner of a file may keep its access time, and root
+        return os.open(name, flags, dir_fd=parent)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, ValueError):
+        return "it is not a valid path"
+    return "it is a symbolic link, and links are not followed" if error.errno == errno.ELOOP else f"it cannot be read: {error.strerror}"

@@ -1,0 +1,145 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads one log dir of a lost broker: whose it is, its checkpoint files, and the logs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_lock import LOCK, lock_holder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.checkpoint_files import Metadata
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, Folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import (
+    DELETE,
+    FUTURE,
+    MOST_FOREIGN,
+    REPLICA,
+    STRAY,
+    LogName,
+    log_name,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.partition_log import Checkpoints, Depth, parsed, read_log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+META, CLEAN_SHUTDOWN, METADATA_LOG = "meta.properties", ".kafka_cleanshutdown", "__cluster_metadata"
+HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS = (
+    "replication-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+)
+# Kafka's other files, which say nothing of where logs end.
+_OTHER_FILES = {
+    LOCK,
+    META,
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARKS,
+    RECOVERY_POINTS,
+    LOG_STARTS,
+    "cleaner-offset-checkpoint",
+    "bootstrap.checkpoint",
+}
+
+
+class LogDir(NamedTuple):
+    """What a log dir has beside its logs. `offsets`: of each checkpoint file by its name. `doubts`: why some of it cannot be used."""
+
+    metadata: Metadata
+    clean_shutdown: bool
+    offsets: dict[str, dict[TopicPartition, int]]
+    logs: list[LogName]
+    foreign: list[str]
+    doubts: list[str]
+
+    def checkpoints(self, log: LogName) -> Checkpoints:
+        """Return what the checkpoint files say of a log. They have no high watermark of one that is not the replica."""
+        known = {name: rows.get(log.key) if log.kind in (REPLICA, FUTURE) else None for name, rows in self.offsets.items()}
+        high_watermark = known[HIGH_WATERMARKS] if log.kind == REPLICA else None
+        return Checkpoints(self.clean_shutdown, high_watermark, known[RECOVERY_POINTS], known[LOG_STARTS])
+
+
+def check_not_locked(folder: Folder, when: str) -> None:
+    """Raise RecoveryError if a running broker has locked a log dir. `when`: of the reading, for the message."""
+    try:
+        holder = lock_holder(folder)
+    except DiskError as error:
+        raise RecoveryError(f"log_dirs: {error}") from error
+    if holder is not None:
+        who = f"process {holder}" if holder else "a process in another container or on another host"
+        raise RecoveryError(f"log_dirs: {folder.path} is locked by {who}{when}, and a running broker changes its logs: stop the broker")
+
+
+def metadata_of(folder: Folder) -> Metadata:
+    """Return whose log dir this is. Raises RecoveryError for a missing or damaged meta.properties."""
+    try:
+        content = folder.content(META, checkpoint_files.MOST_IDS)
+        if content is None:
+            raise DiskError(folder.path / META, "there is no such file")
+        return parsed(folder, META, content, checkpoint_files.meta_properties)
+    except DiskError as error:
+        raise RecoveryError(
+            f"log_dirs: {error}; name a folder of the broker's log.dirs, or restore the file, so that the log dir is known to be the broker's"
+        ) from error
+
+
+def read_log_dir(folder: Folder, metadata: Metadata) -> LogDir:
+    """Return what a log dir has beside its logs, and their names. Raises RecoveryError if it cannot be listed."""
+    logs, foreign, doubts, clean = list[LogName](), list[str](), list[str](), False
+    for name, is_folder, is_file in folder.entries():
+        log = log_name(name) if is_folder else None
+        clean = clean or (is_file and name == CLEAN_SHUTDOWN)
+        if log is not None and log.topic != METADATA_LOG:
+            logs.append(log)
+        elif log is None and not (is_file and name in _OTHER_FILES):
+            foreign.append(name)
+    offsets = {}
+    for name in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS):
+        try:
+            content = folder.content(name, checkpoint_files.MOST_OFFSETS)
+            offsets[name] = {} if content is None else parsed(folder, name, content, checkpoint_files.offset_checkpoint)
+        except DiskError as error:
+            offsets[name] = {}
+            doubts.append(f"{error}; its offsets are taken as missing, as Kafka does")
+    return LogDir(metadata, clean, offsets, sorted(logs), sorted(foreign)[:MOST_FOREIGN], doubts)
+
+
+def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition] | None, depth: Depth) -> list[dict[str, Any]]:
+    """Return a row for each log of the wanted partitions, None for all. One that is damaged has only an `error`.
+
+    Raises RecoveryError for more than RETURNED_PARTITIONS.
+    """
+    chosen = [log for log in log_dir.logs if wanted is None or log.key in wanted]
+    if len(chosen) > RETURNED_PARTITIONS:
+        raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs: select at most {RETURNED_PARTITIONS} of them with partitions")
+    rows = []
+    for log in chosen:
+        row: dict[str, Any] = {
+            "topic": log.topic, "partition": log.partition, "kind": log.kind, "log_dir": str(folder.path), "error": None, "doubts": [],
+        }  # fmt: skip
+        try:
+            with folder.folder(log.folder) as opened:
+                row |= read_log(opened, log_dir.checkpoints(log), depth)
+        except DiskError as error:
+            row["error"] = {"path": error.path, "reason": error.wrong}
+        rows.append(row)
+    return rows
+
+
+def log_dir_row(path: Path, log_dir: LogDir) -> dict[str, Any]:
+    """Return what the module documents of a log dir."""
+    kinds = [log.kind for log in log_dir.logs]
+    return {
+        "path": str(path),
+        "cluster_id": log_dir.metadata.cluster_id,
+        "node_id": log_dir.metadata.node_id,
+        "directory_id": log_dir.metadata.directory_id,
+        "clean_shutdown": log_dir.clean_shutdown,
+        "logs": {kind: kinds.count(kind) for kind in (REPLICA, FUTURE, DELETE, STRAY)},
+        "foreign_files": log_dir.foreign,
+        "doubts": log_dir.doubts,
+    }
