@@ -79,6 +79,7 @@ class RecordSaver:
             self._header,
             self._limits,
             may_lack,
+            states=self._cluster,
             asked_to_stop=signals.pending_signal,
             saved=self._saved,
         )

@@ -52,7 +52,7 @@ def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) ->
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": cluster.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
         limits = Limits(params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"])
-        saved = TailSaver(cluster, folder, header, limits, {*configs.compacted, *configs.refused}).save(tails)
+        saved = TailSaver(cluster, folder, header, limits, {*configs.compacted, *configs.refused}, states=cluster).save(tails)
     not_saved = saved.changed | saved.refused
     counts = {
         "replicas": len(tails),

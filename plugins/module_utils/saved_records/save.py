@@ -35,13 +35,18 @@ OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 THROTTLED_ROUNDS = 20
 
 
-class RecordSource(Protocol):
-    """The parts of a cluster that saving needs (`Cluster`)."""
-
-    unreachable: dict[Any, str]
+class StateSource(Protocol):
+    """The parts of a cluster that show whether a plan still fits it (`Cluster`)."""
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def unfenced(self) -> set[int]: ...
+
+
+class RecordSource(Protocol):
+    """Where tails are read from: a cluster (`Cluster`), or the disk of a lost broker (`DiskSource`)."""
+
+    unreachable: dict[Any, str]
+
     def records(
         self, work: Mapping[int, Mapping[TopicPartition, int]], partition_bytes: int, answer_bytes: int
     ) -> dict[int, dict[TopicPartition, FetchedRecords]]: ...
@@ -86,6 +91,7 @@ class Saved:
 class TailSaver:
     """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may lack offsets.
 
+    states         a cluster: each partition must still be without a live leader in the leader epoch of the plan. None if there is no plan
     pause          gets seconds to wait, so that `limits.bytes_per_second` is kept
     asked_to_stop  returns the name of a signal after which nothing more is read
     saved          what was saved for the same run before, to which this is added
@@ -93,27 +99,25 @@ class TailSaver:
 
     def __init__(
         self,
-        cluster: RecordSource,
+        source: RecordSource,
         folder: Path,
         header: Mapping[str, Any],
         limits: Limits,
         compacted: Collection[str] = (),
+        states: StateSource | None = None,
         pause: Callable[[float], None] = time.sleep,
         asked_to_stop: Callable[[], str | None] = lambda: None,
         saved: Saved | None = None,
     ) -> None:
-        self._cluster, self._folder, self._header, self._limits = cluster, folder, header, limits
-        self._compacted, self._pause, self._asked_to_stop = compacted, pause, asked_to_stop
+        self._source, self._folder, self._header, self._limits = source, folder, header, limits
+        self._compacted, self._states, self._pause, self._asked_to_stop = compacted, states, pause, asked_to_stop
         self.saved = saved or Saved()
         self._together = BROKERS_PER_ROUND
         self._throttled: dict[int, int] = {}
         self._read_to_end: list[Tail] = []
 
     def save(self, tails: Iterable[Tail]) -> Saved:
-        """Save all of `tails` that no run before has saved. Raises FileError if nothing more can be written, SavedRecordsError for damaged parts.
-
-        Before anything is read each partition must still be without a live leader in the leader epoch of the plan.
-        """
+        """Save all of `tails` that no run before has saved. Raises FileError if nothing more can be written, SavedRecordsError for damaged parts."""
         current = self._current(list(tails))
         began = time.monotonic()
         with store.locked(self._folder):
@@ -139,7 +143,9 @@ class TailSaver:
 
     def _current(self, tails: Sequence[Tail]) -> list[Tail]:
         """Return the tails whose partitions are as the plan has them."""
-        states, unfenced = self._cluster.partitions({tail.key for tail in tails}), self._cluster.unfenced() if tails else set()
+        if self._states is None or not tails:
+            return [*tails]
+        states, unfenced = self._states.partitions({tail.key for tail in tails}), self._states.unfenced()
         current = []
         for tail in tails:
             state = states.get(tail.key)
@@ -180,7 +186,7 @@ class TailSaver:
         work: dict[int, dict[TopicPartition, int]] = {}
         for tail in tails:
             work.setdefault(tail.broker_id, {})[tail.key] = tail.end - 1
-        found = self._cluster.log_starts(work) if work else {}
+        found = self._source.log_starts(work) if work else {}
         return {(key, broker): start for broker, starts in found.items() for key, start in starts.items()}
 
     def _round(self, waiting: dict[int, list[_Reading]], part: store.PartWriter) -> None:
@@ -189,7 +195,7 @@ class TailSaver:
         share = min(ANSWER_BYTES, ROUND_BYTES // len(brokers))
         work = {broker: {one.tail.key: one.next_offset for one in waiting[broker][:TAILS_PER_REQUEST]} for broker in brokers}
         try:
-            answers = self._cluster.records(work, min(PIECE_BYTES, share), share)
+            answers = self._source.records(work, min(PIECE_BYTES, share), share)
         except ClusterError as error:
             self._after(error, brokers, waiting)
             return
@@ -285,4 +291,4 @@ class TailSaver:
         return False
 
     def _why_silent(self, tail: Tail) -> str:
-        return f"broker {tail.broker_id} does not answer: {self._cluster.unreachable.get(tail.broker_id, 'no answer for this partition')}"
+        return f"broker {tail.broker_id} does not answer: {self._source.unreachable.get(tail.broker_id, 'no answer for this partition')}"

@@ -92,7 +92,7 @@ def tail(start: int | None, end: int, broker: int = 2, key: TopicPartition = KEY
 
 
 def save(folder: Path, brokers: Brokers, *tails: Tail, limits: Limits | None = None, compacted: Collection[str] = ()) -> Saved:
-    return TailSaver(brokers, folder / "saved" / "1" / "east", HEADER, limits or Limits(), compacted).save(tails)
+    return TailSaver(brokers, folder / "saved" / "1" / "east", HEADER, limits or Limits(), compacted, states=brokers).save(tails)
 
 
 def saved_bytes(folder: Path, one: Tail) -> bytes:

@@ -1,0 +1,146 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares a log on the disk of a lost broker with that of the partition's present leader. Pure.
+
+When the broker starts, it asks the leader where the greatest leader epoch that both logs have ends, and truncates its log there (KIP-101, KIP-279). What
+follows that offset on the disk is in no log of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+
+IN_CLUSTER, ONLY_ON_DISK, NO_LEADER, OTHER_TOPIC, UNKNOWN = "in_cluster", "only_on_disk", "no_leader", "other_topic", "unknown"
+RELATIONS = (ONLY_ON_DISK, UNKNOWN, NO_LEADER, OTHER_TOPIC, IN_CLUSTER)
+# The most leader epochs of one log that the leader is asked for, the last ones first.
+MOST_EPOCHS = 64
+
+
+class DiskLog(NamedTuple):
+    """A log on the disk. `end`: the offset after its last valid batch; `epochs`: start offsets by leader epoch; `epoch`: of its last batch, -1 if empty.
+
+    `doubt`: why it cannot be compared, None if it can.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str | None
+    start: int
+    end: int
+    epoch: int
+    epochs: Mapping[int, int]
+    doubt: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """Return the topic and the number of the partition."""
+        return self.topic, self.partition
+
+    @property
+    def asked_epochs(self) -> list[int]:
+        """Return the epochs whose ends in the leader's log decide the comparison."""
+        return sorted(self.epochs)[-MOST_EPOCHS:]
+
+
+class Compared(NamedTuple):
+    """The result for one log: one of RELATIONS, and why.
+
+    `start`, `end`: the offsets that only the disk has, or may have if the relation is UNKNOWN; both 0 if there are none, or if the log was not compared.
+    """
+
+    log: DiskLog
+    relation: str
+    reason: str | None = None
+    start: int = 0
+    end: int = 0
+
+
+def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
+    """Return the log of a row of `log_dirs.broker_disk.read_broker`. `alone`: whether no other log dir has a log of the partition."""
+    if row["error"] is not None:
+        return DiskLog(row["topic"], row["partition"], None, 0, 0, -1, {}, f"{row['error']['path']}: {row['error']['reason']}")
+    epochs = {entry["epoch"]: entry["start_offset"] for entry in row["epochs"] if entry["start_offset"] < row["log_end_offset"]}
+    doubt = None
+    if not alone:
+        doubt = "two log dirs have a log of it"
+    elif row["topic_id"] is None:
+        doubt = "its folder has no topic id (partition.metadata)"
+    elif row["last_written_epoch"] >= 0 and row["last_written_epoch"] != max(epochs, default=-1):
+        doubt = (
+            f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}, as the last one"
+        )
+    return DiskLog(
+        row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt
+    )  # fmt: skip
+
+
+def compare(log: DiskLog, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None) -> Compared:
+    """Compare a log with its partition's. `state`: None if the cluster has no such partition; `leader_log`: None if it was not read.
+
+    `leader_log.epoch_ends` has the ends of `log.asked_epochs`.
+    """
+    if state is None:
+        return Compared(
+            log, OTHER_TOPIC, "the cluster has no such partition: the topic was deleted, and a start of the broker deletes this log"
+        )
+    if log.topic_id is not None and state.topic_id != log.topic_id:
+        return Compared(
+            log,
+            OTHER_TOPIC,
+            f"the topic was created anew, with the id {state.topic_id}: a start of the broker deletes this log, of the id {log.topic_id}",
+        )
+    if log.doubt is not None:
+        return Compared(log, UNKNOWN, log.doubt)
+    if log.end <= log.start:
+        return Compared(log, IN_CLUSTER)
+    if not has_live_leader(state, unfenced):
+        return Compared(
+            log, NO_LEADER, "the partition has no leader to compare with: elect one, or start the broker if it is the clean leader"
+        )
+    if leader_log is None or leader_log.error is not None:
+        why = "no answer" if leader_log is None else leader_log.error
+        return Compared(log, UNKNOWN, f"the log of its leader, broker {state.leader}, cannot be read: {why}")
+    return _with_leader(log, leader_log)
+
+
+def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:
+    ends = _ends(log)
+    for epoch in reversed(log.asked_epochs):
+        answer = leader_log.epoch_ends.get(epoch)
+        if answer is None:
+            return Compared(log, UNKNOWN, f"the leader does not say where leader epoch {epoch} ends in its log")
+        if answer.leader_epoch != epoch:
+            continue
+        if log.start < (leader_log.log_start_offset or 0) >= answer.end_offset:
+            # A leader that has deleted all of an epoch answers the same as one that never had it.
+            reason = (
+                f"the leader has deleted what it had below offset {answer.end_offset}, so whether it had leader epoch {epoch} is not known"
+            )
+            return Compared(log, UNKNOWN, reason, log.start, log.end)
+        common = max(min(answer.end_offset, ends[epoch]), log.start)
+        return Compared(log, ONLY_ON_DISK, None, common, log.end) if common < log.end else Compared(log, IN_CLUSTER)
+    if len(log.epochs) > MOST_EPOCHS:
+        return Compared(log, UNKNOWN, f"the leader has none of its last {MOST_EPOCHS} leader epochs", log.start, log.end)
+    return Compared(log, ONLY_ON_DISK, None, log.start, log.end)
+
+
+def _ends(log: DiskLog) -> dict[int, int]:
+    """Return where each leader epoch ends on the disk."""
+    epochs = sorted(log.epochs)
+    return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=True))
+
+
+def tail_of(compared: Compared, broker_id: int) -> Tail:
+    """Return what only the disk has of a log. Its leader epoch is that of the log's last batch, which does not change while the disk is not written."""
+    log = compared.log
+    return Tail(log.topic, log.partition, log.topic_id or "", log.epoch, broker_id, compared.start, compared.end)

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of module kafka_lost_disk_records: what only the disk of a lost broker has is found and saved, and whether the broker is safe to start."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
+    NO_LEADER,
+    ONLY_ON_DISK,
+    RELATIONS,
+    UNKNOWN,
+    Compared,
+    DiskLog,
+    compare,
+    disk_log,
+    tail_of,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+
+# Bytes at the end of each log whose crcs are checked to find out where it ends. What is saved is checked whole.
+CRC_BYTES = 65_536
+
+
+class DiskTask(Protocol):
+    """The parts of a module that reads a disk and saves records (`KafkaModule`). Its params have the options of `kafka_lost_disk_records`."""
+
+    @property
+    def params(self) -> dict[str, Any]: ...
+    @property
+    def workdir(self) -> Path: ...
+    @property
+    def check_mode(self) -> bool: ...
+    @property
+    def ansible(self) -> AnsibleModule: ...
+
+
+class _Disk(NamedTuple):
+    """A lost broker's id, its logs, and their folders."""
+
+    broker_id: int
+    logs: list[DiskLog]
+    folders: dict[TopicPartition, Path]
+
+
+def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
+    """Compare a disk with the cluster, save what only the disk has, and return the result of `kafka_lost_disk_records` without `changed`.
+
+    Raises RecoveryError for a disk of another cluster or of a running broker, SavedRecordsError for damaged files of an earlier run, FileError if nothing
+    more can be written, ClusterError if the cluster does not answer.
+    """
+    params = module.params
+    disk = _read(params, admin.cluster_id)
+    compared = _compared(disk, admin)
+    tails = {one.log.key: tail_of(one, disk.broker_id) for one in compared if one.start < one.end}
+    folder = folder_of(module.workdir, params["run_id"], params["cluster"])
+    saved = Saved()
+    if tails and not module.check_mode:
+        configs = admin.topic_configs({tail.topic for tail in tails.values()})
+        if problem := configs.problem():
+            module.ansible.warn(problem)
+        header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
+        limits = Limits(params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"])
+        saver = TailSaver(
+            DiskSource(disk.folders, tails.values()),
+            folder,
+            header,
+            limits,
+            {*configs.compacted, *configs.refused},
+            asked_to_stop=signals.pending_signal,
+        )
+        saved = saver.save(tails.values())
+    reasons = _obstacles(compared, saved)
+    return {
+        "broker_id": disk.broker_id,
+        "path": str(folder) if tails else None,
+        "safe_to_start": not reasons,
+        "reasons": reasons,
+        "counts": _counts(compared, tails, saved),
+        "partitions": [_row(one, tails.get(one.log.key), saved) for one in _worst_first(compared)],
+        "unreachable_brokers": admin.unreachable_rows(),
+    }
+
+
+def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
+    options = {"whole_logs": False, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id}
+    found = read_broker({**params, **options})
+    rows = found["partitions"]
+    times = Counter((row["topic"], row["partition"]) for row in rows)
+    logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
+    folders = {(row["topic"], row["partition"]): Path(row["log_dir"]) / f"{row['topic']}-{row['partition']}" for row in rows}
+    return _Disk(found["broker_id"], [*logs.values()], folders)
+
+
+def _compared(disk: _Disk, admin: ConsumerAdmin) -> list[Compared]:
+    keys = {log.key for log in disk.logs}
+    states, unfenced = admin.partitions(keys) if keys else {}, admin.unfenced()
+    comparable = {log.key: log for log in disk.logs if log.doubt is None and log.end > log.start}
+    leaders = {key: states[key].leader for key in comparable if key in states and has_live_leader(states[key], unfenced)}
+    leader_logs = admin.logs(leaders, {key: comparable[key].asked_epochs for key in leaders})
+    return [compare(log, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
+
+
+def _worst_first(compared: Iterable[Compared]) -> list[Compared]:
+    return sorted(compared, key=lambda one: (RELATIONS.index(one.relation), one.log.key))
+
+
+def _row(one: Compared, tail: Tail | None, saved: Saved) -> dict[str, Any]:
+    """Return what the module documents of a partition."""
+    is_saved = tail in saved.complete if tail else None
+    return {
+        "topic": one.log.topic,
+        "partition": one.log.partition,
+        "topic_id": one.log.topic_id,
+        "relation": one.relation,
+        "start_offset": one.start if tail else None,
+        "end_offset": one.end if tail else None,
+        "saved": is_saved,
+        "reason": (saved.refused.get(tail) if tail else None) or one.reason,
+    }
+
+
+def _counts(compared: Sequence[Compared], tails: Mapping[TopicPartition, Tail], saved: Saved) -> dict[str, int]:
+    relations = Counter(one.relation for one in compared)
+    return {
+        "partitions": len(compared),
+        **{relation: relations[relation] for relation in RELATIONS},
+        "saved": len(saved.complete),
+        "saved_before": len(saved.before),
+        "not_saved": len(tails) - len(saved.complete),
+        "offsets": sum(tail.end - (tail.start or 0) for tail in tails.values()),
+        "bytes": saved.size,
+    }
+
+
+def _obstacles(compared: Sequence[Compared], saved: Saved) -> list[str]:
+    """Return why the broker must not be started yet, none if it may be."""
+    complete = {tail.key for tail in saved.complete}
+    left = Counter(one.relation for one in compared if one.log.key not in complete)
+    texts = {
+        ONLY_ON_DISK: "records that only this disk has are not saved",
+        UNKNOWN: "it is not known which records only this disk has, and they are not saved",
+        NO_LEADER: "there is no leader to compare with: start the broker only if it is to lead them, else elect first",
+    }
+    return [f"{count(left[relation], 'partition')}: {text}" for relation, text in texts.items() if left[relation]]

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads the batches of tails from the segments of a lost broker's disk, piece by piece, as a broker would answer Fetch requests for them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, Folder, log_dir_folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_files, segment_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+
+# Base offset, length, and how many offsets the batch has less one.
+_PLACE = struct.Struct(">qi11xi")
+
+
+@dataclass
+class _Place:
+    """Where the next batch of a log begins: the segments that are not read to their end, and the position in the first of them."""
+
+    segments: list[int]
+    position: int = 0
+
+
+class DiskSource:
+    """The logs of one broker below `folders`, their folders by partition. `tails`: what may be read of them."""
+
+    def __init__(self, folders: Mapping[TopicPartition, Path], tails: Collection[Tail]) -> None:
+        self._folders = folders
+        self._ends = {tail.key: tail.end for tail in tails}
+        self._places: dict[TopicPartition, _Place] = {}
+        self.unreachable: dict[Any, str] = {}
+
+    def log_starts(self, _work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, int]]:
+        """Return nothing: every tail of a disk has a start."""
+        return {}
+
+    def records(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], partition_bytes: int, answer_bytes: int
+    ) -> dict[int, dict[TopicPartition, FetchedRecords]]:
+        """Return whole batches from an offset on, as `Cluster.records` does. A log that cannot be read has an error in words."""
+        found: dict[int, dict[TopicPartition, FetchedRecords]] = {}
+        for broker, offsets in work.items():
+            answers = found.setdefault(broker, {})
+            for key, offset in offsets.items():
+                if answer_bytes <= 0:
+                    answers[key] = FetchedRecords(None, b"")
+                    continue
+                try:
+                    records = self._batches(key, offset, min(partition_bytes, answer_bytes))
+                    answers[key] = FetchedRecords(None, records)
+                    answer_bytes -= len(records)
+                except DiskError as error:
+                    answers[key] = FetchedRecords(str(error), b"")
+        return found
+
+    def _batches(self, key: TopicPartition, offset: int, size: int) -> bytes:
+        """Return batches of a log from an offset on: about `size` bytes, or one larger batch; nothing at the end of the tail."""
+        path = self._folders[key]
+        with log_dir_folder(path) as folder:
+            place = self._places.get(key)
+            if place is None:
+                segments = log_files(folder.entries()).segments
+                first = max((base for base in segments if base <= offset), default=offset)
+                place = self._places[key] = _Place([base for base in segments if base >= first])
+            while place.segments:
+                if data := self._read(folder, place, offset, size, self._ends[key]):
+                    return data
+                place.segments.pop(0)
+                place.position = 0
+        return b""
+
+    def _read(self, folder: Folder, place: _Place, offset: int, size: int, end: int) -> bytes:
+        """Return the next batches of the first segment, b"" at its end, and move the place behind them. Batches below `offset` are passed over."""
+        with folder.file(segment_file(place.segments[0])) as file:
+            begin = position = place.position
+            while len(header := file.read(position, HEADER.size)) == HEADER.size:
+                base, length, delta = _PLACE.unpack_from(header)
+                batch_size = LENGTH_ENDS + length
+                if base >= end or not HEADER.size <= batch_size <= min(FRAME_BYTES, file.size - position):
+                    break
+                if position > begin and position + batch_size - begin > size:
+                    break
+                position += batch_size
+                if base + delta < offset:
+                    begin = position
+            place.position = position
+            return file.read(begin, position - begin)
