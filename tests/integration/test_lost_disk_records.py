@@ -1,0 +1,109 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Records that only the disk of a lost broker has are saved before that broker truncates them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.breaking import delete_topics
+from integration.requestlog import RequestLog
+from integration.support import Operator, by_partition, failure
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
+from rig import KafkaCluster, NewTopic
+
+MODULE = "kafka_lost_disk_records"
+LOST, SURVIVOR = 1, 2
+ALONE, SHARED, DELETED, OFFLINE = "alone", "shared", "deleted", "offline"
+
+
+def batches_from(folder: Path, offset: int) -> bytes:
+    content = b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+    before = sum(batch.size for batch in stored_batches(content) if batch.last_offset < offset)
+    return content[before : sum(batch.size for batch in stored_batches(content))]
+
+
+def lose(cluster: KafkaCluster) -> None:
+    """Broker 1 has 50 acknowledged records of one topic that its follower, which is elected, does not have."""
+    config = {"min.insync.replicas": "1"}
+    cluster.create_topics(
+        [NewTopic(topic, [[LOST, SURVIVOR]], config) for topic in (ALONE, SHARED, DELETED)] + [NewTopic(OFFLINE, [[LOST]], config)]
+    )
+    for topic in (ALONE, SHARED, DELETED, OFFLINE):
+        cluster.produce(topic, 0, [f"both {number}" for number in range(20)])
+    cluster.kill(SURVIVOR)
+    cluster.wait_fenced([SURVIVOR])
+    cluster.wait_for_partitions([ALONE], lambda state: list(state.isr) == [LOST], "alone in the ISR")
+    for number in range(5):
+        cluster.produce(ALONE, 0, [f"alone {number} {place}" for place in range(10)])
+    cluster.kill(LOST)
+    cluster.start_node(SURVIVOR)
+    cluster.wait_unfenced([SURVIVOR])
+    cluster.wait_fenced([LOST])
+
+
+def test_what_only_the_disk_has_is_saved_before_the_broker_destroys_it(west: Operator) -> None:
+    cluster = west.cluster
+    lose(cluster)
+    disk = cluster.brokers[LOST].data_dir
+    options: dict[str, Any] = {**west.files("1"), "log_dirs": [str(disk)], "broker_id": LOST}
+    waiting = west.ask(MODULE, check=True, **options)
+    assert {row["relation"] for row in waiting["partitions"]} == {"no_leader"} and not waiting["safe_to_start"]
+
+    rows = [{"topic": topic, "partition": 0, "designated_leader": SURVIVOR} for topic in (ALONE, SHARED, DELETED)]
+    west.ask("kafka_designated_election", **west.files("hand"), allow_data_loss=True, partitions=rows)
+    cluster.produce(ALONE, 0, ["new"] * 3, acks="1")
+    delete_topics(cluster, {DELETED})
+
+    log = RequestLog(cluster)
+    expected = batches_from(disk / f"{ALONE}-0", 20)
+    dry_run = west.ask(MODULE, check=True, **options)
+    found = by_partition(dry_run["partitions"])
+    assert {key[0]: row["relation"] for key, row in found.items() if not key[0].startswith("__")} == {
+        ALONE: "only_on_disk", SHARED: "in_cluster", DELETED: "other_topic", OFFLINE: "no_leader",
+    }  # fmt: skip
+    row = found[ALONE, 0]
+    assert (row["start_offset"], row["end_offset"], row["saved"]) == (20, 70, False)
+    assert (dry_run["counts"]["offsets"], dry_run["counts"]["not_saved"], dry_run["counts"]["bytes"]) == (50, 1, 0)
+    assert not (west.workdir / "saved" / "1").exists() and len(dry_run["reasons"]) == 2
+
+    judged = [{"topic": topic, "partition": 0} for topic in (ALONE, SHARED, DELETED)]
+    first = west.ask(MODULE, **options, partitions=judged)
+    assert (first["safe_to_start"], first["reasons"], first["counts"]["saved"]) == (True, [], 1)
+    (piece,) = read_pieces(Path(first["path"]), cluster.cluster_id, whole=True)
+    assert (piece.topic, piece.broker_id, piece.start, piece.end) == (ALONE, LOST, 20, 70)
+    assert piece.part.read_bytes() == expected
+    second = west.ask(MODULE, **options, partitions=judged)
+    assert (second["safe_to_start"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (True, 1, 0)
+    assert log.written() == {}, "the cluster is unchanged"
+
+    cluster.start_node(LOST)
+    cluster.wait_unfenced([LOST])
+    cluster.wait_for_partitions([ALONE], lambda state: {*state.isr} == {LOST, SURVIVOR}, "back in sync")
+    assert b"alone 4 9" in expected and b"alone" not in batches_from(disk / f"{ALONE}-0", 0)
+    assert "is locked by process" in failure(MODULE, {**west.connection, **options})
+
+
+def test_disks_that_are_not_of_this_cluster_or_broker_are_refused(west: Operator, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = {**west.connection, **west.files("1"), "log_dirs": [str(disk)]}
+    assert "meta.properties: there is no such file" in failure(MODULE, options)
+    for cluster_id, node_id, wrong in (
+        ("other", 1, "is of the cluster other"),
+        (west.cluster.cluster_id, 4, "is of broker 4, and broker_id is 1"),
+    ):
+        (disk / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\n")
+        assert wrong in failure(MODULE, {**options, "broker_id": 1})
+    assert not (west.workdir / "saved").exists()
+
+
+@pytest.mark.parametrize("option", ["max_saved_bytes", "max_saved_partition_bytes", "saved_bytes_per_second"])
+def test_a_limit_of_nothing_is_refused(west: Operator, option: str) -> None:
+    message = failure(MODULE, {**west.connection, **west.files("1"), "log_dirs": ["/nowhere"], option: 0})
+    assert message == f"{option} is 0: it must be 1 or more"
