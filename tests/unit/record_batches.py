@@ -63,7 +63,7 @@ def batch_of(
 
 def marker(base_offset: int, producer_id: int, commit: bool, coordinator_epoch: int = 3, epoch: int = 0) -> bytes:
     """Return the control batch that ends a transaction."""
-    content = (1_795_000_000_000, struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch), [])
+    content: Content = (1_795_000_000_000, struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch), [])
     plain = batch_of(base_offset, [content], epoch=epoch, producer_id=producer_id)
     return with_content(plain, plain[RECORDS_AT:], 0b11_0000)
 

@@ -28,6 +28,7 @@ MINIMUMS = {
     "max_partition_bytes": 1,
     "max_bytes": 1,
     "max_saved_bytes": 1,
+    "max_batch_bytes": 1,
     "bytes_per_second": 1,
 }
 EXCLUSIVE_MINIMUMS = {

@@ -68,17 +68,18 @@ def records_of(batch: bytes, most: int = RECORDS_BYTES) -> Iterator[Record]:
     """
     base, *_, attributes, delta, first, latest, _producer, _epoch, _sequence, count = HEADER.unpack_from(batch)
     content = memoryview(batch)[HEADER.size :]
-    number = 0
+    done = 0
     try:
         # A batch that lost all its records to compaction has no content, whatever its codec.
         data = decompressed(CODECS[attributes & _CODEC], content, most) if content else b""
-        for number, record in enumerate(_records(data, count, base, delta, first), start=1):
+        for record in _records(data, count, base, delta, first):
             yield record._replace(timestamp=latest) if attributes & _APPEND_TIME else record
+            done += 1
     except CompressionError as error:
         raise BatchError(f"the batch at offset {base} cannot be decoded: {error}") from error
     except (IndexError, _RecordError) as error:
         reason = "its records are cut off" if isinstance(error, IndexError) else error
-        raise BatchError(f"the batch at offset {base} cannot be decoded behind record {number} of {count}: {reason}") from error
+        raise BatchError(f"the batch at offset {base} cannot be decoded behind record {done} of {count}: {reason}") from error
 
 
 def marker_of(batch: bytes) -> Marker:

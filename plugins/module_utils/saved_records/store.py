@@ -87,6 +87,29 @@ def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
     return workdir / "saved" / safe_name("run_id", run_id) / safe_name("cluster", cluster)
 
 
+def cluster_id_of(folder: Path) -> str:
+    """Return Kafka's id of the cluster whose records a folder has. Raises SavedRecordsError if it has no index, or one that is no index or is missing.
+
+    Parts are numbered without gaps. FileError if others may write in the folder.
+    """
+    check_inside(folder.parents[2], folder / "any")
+    indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
+    if not indexes:
+        raise SavedRecordsError(f"{folder} has no saved records: correct workdir, run_id or cluster")
+    for number, index in enumerate(indexes, start=1):
+        if index.stem != f"{number:06}":
+            raise SavedRecordsError(f"{folder / f'{number:06}{INDEX}'} is missing: restore it and its file of batches from a copy")
+    try:
+        return str(landing_format.header_of(indexes[0])["cluster_id"])
+    except landing_format.SnapshotError as error:
+        raise SavedRecordsError(f"{indexes[0]}: {error}; restore it from a copy") from error
+
+
+def unfinished_parts(folder: Path) -> list[Path]:
+    """Return the files of batches without an index: a run that was killed has left them, or runs still."""
+    return sorted(path for path in folder.glob(f"*{BATCHES}") if not path.with_suffix(INDEX).exists())
+
+
 def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piece]:
     """Return the pieces of every part of a folder, none if there is no folder. The rows of single batches are not kept.
 

@@ -155,7 +155,7 @@ def test_a_decompression_bomb_takes_no_more_memory_than_the_limit(codec: str) ->
     before = pyarrow.default_memory_pool().max_memory()
     tracemalloc.start()
     with pytest.raises(
-        BatchError, match="the batch at offset 3 .* take more than 1000000 bytes once they are decompressed: raise max_batch_bytes"
+        BatchError, match=r"the batch at offset 3 .* take more than 1000000 bytes once they are decompressed: raise max_batch_bytes"
     ):
         list(records_of(data, 1_000_000))
     assert tracemalloc.get_traced_memory()[1] < 8 << 20 and pyarrow.default_memory_pool().max_memory() < before + (8 << 20)
