@@ -46,8 +46,8 @@ LOCK = ".lock"
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
     "kind": Name(),
-    "topic": str,
-    "partition": int,
+    "topic": Name(),
+    "partition": BROKER,
     "topic_id": Name(),
     "broker_id": BROKER,
     "leader_epoch": EPOCH,
@@ -132,6 +132,7 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
         with opened_regular(index, follow=False) as lines:
             for line in islice(lines, 1, None):
                 row = strict_json.parse(line)
+                strict_json.check(row, {})
                 if row.get("kind") != "piece":
                     end = end or row
                     continue

@@ -6,18 +6,26 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import shutil
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
-from record_batches import CODECS, Content, batch, batch_of, compressed, marker, with_content
+from full_disk import no_room
+from hostile_content import damage, encoded, mutated
+from hypothesis import given
+from hypothesis import strategies as st
+from record_batches import CODECS, Content, batch, batch_of, compressed, log, marker, with_content
 from saved_folders import folder, save
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import export
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.info import records_info
 
 NOW = 1_795_000_000_000
@@ -80,7 +88,16 @@ def exported(workdir: Path, **options: Any) -> list[dict[str, Any]]:
 @pytest.fixture
 def workdir(tmp_path: Path) -> Path:
     """Two partitions, of one of them two replicas, in two parts."""
-    path = tmp_path / "work"
+    return two_parts(tmp_path / "work")
+
+
+@pytest.fixture(scope="module")
+def saved_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, for tests that change only copies of it."""
+    return two_parts(tmp_path_factory.mktemp("saved") / "work")
+
+
+def two_parts(path: Path) -> Path:
     save(path, {("t", 0, 2, 100): batch_of(100, TEXTS, "zstd", epoch=3), ("t", 0, 3, 100): batch_of(100, TEXTS[:1], epoch=4)})
     transaction = batch_of(104, TEXTS[:2], epoch=4, producer_id=7, transactional=True) + marker(106, 7, commit=False, epoch=4)
     left_open = batch_of(107, TEXTS[:1], "lz4", epoch=4, producer_id=8, transactional=True)
@@ -282,3 +299,53 @@ def test_batches_without_an_index_are_named(workdir: Path) -> None:
 )
 def test_wrong_options_are_refused(workdir: Path, options: dict[str, Any], message: str) -> None:
     assert message in refusal(workdir, **options)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_full_disk_leaves_no_file(workdir: Path, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "small").write_text("small")
+    with no_room(tmp_path / "small"):
+        assert f"cannot write {workdir / 'export'}: File too large" in refusal(workdir, export=str(workdir / "export"), format=kind)
+    assert {one.name for one in workdir.iterdir()} == {"saved"}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_large_exports_are_written_piece_by_piece(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "_GROUP_ROWS", 7)
+    save(tmp_path, {("t", 0, 2, 0): log(*[5] * 10)})
+    path = tmp_path / "export"
+    assert show(tmp_path, export=str(path), format=kind)["export"]["records"] == 50
+    if kind == "parquet":
+        assert pyarrow.parquet.ParquetFile(path).num_row_groups == 8
+        assert pyarrow.parquet.read_table(path)["offset"].to_pylist() == [*range(50)]
+
+
+@given(st.data())
+def test_random_damage_of_files_is_an_error_or_changes_nothing(
+    saved_once: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    copy = tmp_path_factory.mktemp("damaged") / "work"
+    shutil.copytree(saved_once, copy)
+    path = data.draw(st.sampled_from(sorted(folder(copy).iterdir())))
+    path.write_bytes(damage(data.draw(st.randoms(use_true_random=False)), path.read_bytes()))
+    with suppress(RecoveryError):
+        assert show(copy)["counts"] == show(saved_once)["counts"]
+    shutil.rmtree(copy.parent)
+
+
+@given(st.data())
+def test_an_index_that_is_sealed_and_wrong_is_an_error(
+    saved_once: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Whoever can seal an index can name any bytes of any file of batches."""
+    copy = tmp_path_factory.mktemp("forged") / "work"
+    shutil.copytree(saved_once, copy)
+    index = folder(copy) / "000001.jsonl"
+    header, *rows, _seal = map(json.loads, index.read_bytes().splitlines())
+    rows = data.draw(mutated(rows))
+    content = b"".join(encoded(row) + b"\n" for row in (header, *(rows if isinstance(rows, list) else [rows])))
+    seal = {"kind": "seal", "rows": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
+    index.write_bytes(content + encoded(seal) + b"\n")
+    with suppress(RecoveryError):
+        show(copy, export=str(copy / "export"), format=data.draw(st.sampled_from(("jsonl", "parquet"))))
+    shutil.rmtree(copy.parent)
