@@ -124,10 +124,10 @@ def _records(data: bytes, count: int, base: int, delta: int, first: int) -> Iter
 
 
 def _headers(data: bytes, at: int, end: int) -> tuple[tuple[tuple[bytes, bytes | None], ...], int]:
+    if data[at] == 0:
+        return (), at + 1
     count, at = _varint(data, at)
-    if not count:
-        return (), at
-    if not 0 < count <= RECORD_HEADERS:
+    if not 0 <= count <= RECORD_HEADERS:
         raise _RecordError(f"a record has {count} headers, and at most {RECORD_HEADERS} are read")
     headers = []
     for _ in range(count):
@@ -141,7 +141,11 @@ def _headers(data: bytes, at: int, end: int) -> tuple[tuple[tuple[bytes, bytes |
 
 def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     """Return bytes with their length before them, None for a negative length, and where they end."""
-    length, at = _varint(data, at)
+    length = data[at]
+    if length < 0x80:  # most fields are short, and a call takes as long as the rest
+        at, length = at + 1, (length >> 1) ^ -(length & 1)
+    else:
+        length, at = _varint(data, at)
     if length < 0:
         return None, at
     if at + length > end:

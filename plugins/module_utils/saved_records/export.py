@@ -34,7 +34,7 @@ with suppress(ImportError):  # optional_imports.py says why
 
 _CHUNK = 1 << 20
 # A row group of Parquet is written after so many records or bytes, which are in memory until then.
-_GROUP_ROWS, _GROUP_BYTES = 50_000, 16 << 20
+_GROUP_ROWS, _GROUP_BYTES = 20_000, 8 << 20
 _TIMESTAMP_TYPES = {False: "create", True: "append"}
 
 
@@ -154,8 +154,7 @@ def write_jsonl(stream: BinaryIO, records: Iterable[SelectedRecord]) -> None:
     for selected in records:
         record = selected.record
         row = {
-            **_common(selected),
-            "timestamp": record.timestamp,
+            **dict(zip(_FIELDS, _values(selected), strict=True)),
             **_text("key", record.key),
             **_text("value", record.value),
             "headers": [{**_text("key", name), **_text("value", value)} for name, value in record.headers],
@@ -167,37 +166,42 @@ def write_parquet(stream: BinaryIO, records: Iterable[SelectedRecord]) -> None:
     """Write one row per record. Keys, values and headers are binary."""
     schema = _schema()
     with pyarrow.parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
-        rows: list[dict[str, Any]] = []
+        rows: list[tuple[Any, ...]] = []
         size = 0
+
+        def write_group() -> None:
+            columns = zip(zip(*rows, strict=True), schema, strict=True)
+            arrays = [pyarrow.array(column, field.type) for column, field in columns]
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+
         for selected in records:
             record = selected.record
-            headers = [{"key": name, "value": value} for name, value in record.headers]
-            rows.append({**_common(selected), "timestamp": record.timestamp, "key": record.key, "value": record.value, "headers": headers})
+            rows.append((*_values(selected), record.key, record.value, record.headers))
             size += len(record.key or b"") + len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
             if size >= _GROUP_BYTES or len(rows) >= _GROUP_ROWS:
-                writer.write_batch(pyarrow.RecordBatch.from_pylist(rows, schema))
+                write_group()
                 rows, size = [], 0
         if rows:
-            writer.write_batch(pyarrow.RecordBatch.from_pylist(rows, schema))
+            write_group()
 
 
 WRITERS = {"jsonl": write_jsonl, "parquet": write_parquet}
 
 
-def _common(selected: SelectedRecord) -> dict[str, Any]:
-    replica, batch = selected.replica, selected.batch
-    return {
-        "topic": replica.topic,
-        "partition": replica.partition,
-        "topic_id": replica.topic_id,
-        "broker_id": replica.broker_id,
-        "offset": selected.record.offset,
-        "leader_epoch": batch.epoch,
-        "timestamp_type": _TIMESTAMP_TYPES[selected.append_time],
-        "producer_id": batch.producer_id if batch.producer_id >= 0 else None,
-        "producer_epoch": batch.producer_epoch if batch.producer_id >= 0 else None,
-        "transaction": selected.transaction,
-    }
+_FIELDS = (
+    "topic", "partition", "topic_id", "broker_id", "offset", "leader_epoch", "timestamp", "timestamp_type", "producer_id", "producer_epoch",
+    "transaction",
+)  # fmt: skip
+
+
+def _values(selected: SelectedRecord) -> tuple[Any, ...]:
+    """Return the values of _FIELDS."""
+    replica, batch, transaction, append_time, record = selected
+    producer = (batch.producer_id, batch.producer_epoch) if batch.producer_id >= 0 else (None, None)
+    return (
+        replica.topic, replica.partition, replica.topic_id, replica.broker_id, record.offset, batch.epoch, record.timestamp,
+        _TIMESTAMP_TYPES[append_time], *producer, transaction,
+    )  # fmt: skip
 
 
 def _text(name: str, data: bytes | None) -> dict[str, str | None]:
@@ -211,20 +215,7 @@ def _text(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def _schema() -> Any:
-    binary, text = pyarrow.binary(), pyarrow.string()
-    return pyarrow.schema([
-        ("topic", text),
-        ("partition", pyarrow.int32()),
-        ("topic_id", text),
-        ("broker_id", pyarrow.int32()),
-        ("offset", pyarrow.int64()),
-        ("leader_epoch", pyarrow.int32()),
-        ("timestamp", pyarrow.timestamp("ms", tz="UTC")),
-        ("timestamp_type", text),
-        ("producer_id", pyarrow.int64()),
-        ("producer_epoch", pyarrow.int32()),
-        ("transaction", text),
-        ("key", binary),
-        ("value", binary),
-        ("headers", pyarrow.list_(pyarrow.struct([("key", binary), ("value", binary)]))),
-    ])  # fmt: skip
+    binary, text, int32, int64 = pyarrow.binary(), pyarrow.string(), pyarrow.int32(), pyarrow.int64()
+    types = (text, int32, text, int32, int64, int32, pyarrow.timestamp("ms", tz="UTC"), text, int64, int32, text)
+    headers = pyarrow.list_(pyarrow.struct([("key", binary), ("value", binary)]))
+    return pyarrow.schema([*zip(_FIELDS, types, strict=True), ("key", binary), ("value", binary), ("headers", headers)])
