@@ -16,6 +16,7 @@ description:
     M(streamops.kafka_recovery.kafka_designated_election) write, and returns what it has of each replica.
   - With O(export) it writes the selected records to a file, decompressed, one record per line or row.
   - Connects to no cluster. All files are checked first, with their digests. The task fails if one is missing, or was changed or cut off.
+  - If nothing was saved, the task warns, and O(export) has no records.
   - Markers at the end of transactions are counted as such. They are not records, and are not exported.
   - A batch whose CRC is right and whose content cannot be decoded is in RV(unreadable) with the reason, and does not fail the task. Its records before the
     place of the error are exported, and so are all other batches.
@@ -129,7 +130,7 @@ path:
   type: str
   sample: /var/lib/kafka-recovery/saved/2026-11-21/east
 cluster_id:
-  description: Kafka's id of the cluster whose records they are.
+  description: Kafka's id of the cluster whose records they are. V(null) if nothing was saved and O(cluster_id) is not set.
   returned: success
   type: str
   sample: 5L6g3nShT-eMCtK--X86sw

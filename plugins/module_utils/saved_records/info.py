@@ -56,9 +56,12 @@ def records_info(module: InfoTask) -> dict[str, Any]:
     path = None if params["export"] is None else Path(params["export"]).expanduser().absolute()
     if path is not None:
         check_path(path, workdir)
-    cluster_id = params["cluster_id"] or store.cluster_id_of(folder)
-    pieces = by_replica(store.read_pieces(folder, cluster_id, whole=True))
-    if missing := selection.missing([*pieces]):
+    found_id = store.cluster_id_of(folder)
+    cluster_id = params["cluster_id"] or found_id
+    pieces = by_replica(store.read_pieces(folder, cluster_id, whole=True)) if cluster_id else {}
+    if found_id is None:
+        module.warn(f"{folder} has no saved records: the elections of this run destroyed none, or workdir, run_id or cluster are wrong")
+    elif missing := selection.missing([*pieces]):
         module.warn(f"nothing is saved of {', '.join(missing)}")
     found = _Found(
         {replica: own for replica, own in pieces.items() if selection.has_replica(replica)}, selection, params["max_batch_bytes"]

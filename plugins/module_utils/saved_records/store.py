@@ -87,18 +87,18 @@ def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
     return workdir / "saved" / safe_name("run_id", run_id) / safe_name("cluster", cluster)
 
 
-def cluster_id_of(folder: Path) -> str:
-    """Return Kafka's id of the cluster whose records a folder has. Raises SavedRecordsError if it has no index, or one that is no index or is missing.
+def cluster_id_of(folder: Path) -> str | None:
+    """Return Kafka's id of the cluster whose records a folder has, None if it has no index or does not exist.
 
-    Parts are numbered without gaps. FileError if others may write in the folder.
+    Raises SavedRecordsError if an index is missing, as parts are numbered without gaps, or cannot be read; FileError if others may write in the folder.
     """
     check_inside(folder.parents[2], folder / "any")
     indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
-    if not indexes:
-        raise SavedRecordsError(f"{folder} has no saved records: correct workdir, run_id or cluster")
     for number, index in enumerate(indexes, start=1):
         if index.stem != f"{number:06}":
             raise SavedRecordsError(f"{folder / f'{number:06}{INDEX}'} is missing: restore it and its file of batches from a copy")
+    if not indexes:
+        return None
     try:
         return str(landing_format.header_of(indexes[0])["cluster_id"])
     except landing_format.SnapshotError as error:

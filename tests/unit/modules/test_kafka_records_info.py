@@ -21,7 +21,7 @@ def test_it_exports_once_and_needs_no_cluster(tmp_path: Path) -> None:
     result = run_module("kafka_records_info", options)
     assert result["changed"] and [json.loads(line)["offset"] for line in path.read_text().splitlines()] == [0, 1, 2]
     assert not run_module("kafka_records_info", options)["changed"]
-    assert "has no saved records" in run_module("kafka_records_info", {**options, "run_id": "2"})["msg"]
+    assert "exists with other content" in run_module("kafka_records_info", {**options, "run_id": "2"})["msg"]
     named = {"topics": ["t"], "partitions": [{"topic": "t", "partition": 0}]}
     assert "mutually exclusive" in run_module("kafka_records_info", {**options, **named})["msg"]
 

@@ -172,6 +172,15 @@ def test_records_are_selected(workdir: Path, options: dict[str, Any], offsets: l
     assert (result["counts"]["selected"], result["counts"]["records"]) == (len(offsets), 7)
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_run_that_saved_nothing_is_a_warning(workdir: Path, kind: str) -> None:
+    path = workdir / "export"
+    result = show(workdir, run_id="2", topics=["t"], export=str(path), format=kind)
+    assert (result["cluster_id"], result["replicas"], result["counts"]["records"], result["export"]["records"]) == (None, [], 0, 0)
+    assert path.exists() and not (workdir / "saved" / "2").exists()
+    assert "has no saved records: the elections of this run destroyed none, or workdir" in result["warnings"][0]
+
+
 def test_names_of_which_nothing_is_saved_are_a_warning(workdir: Path) -> None:
     result = show(workdir, topics=["t", "other"], brokers=[2, 9])
     assert result["warnings"] == ["nothing is saved of topic other, broker 9"] and len(result["replicas"]) == 1
@@ -285,7 +294,6 @@ def test_batches_without_an_index_are_named(workdir: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"run_id": "2"}, "has no saved records: correct workdir, run_id or cluster"),
         ({"run_id": "../1"}, "run_id '../1' cannot be a file name"),
         ({"cluster_id": "other"}, "has records of the cluster id, not of other"),
         ({"topics": []}, "topics is empty"),
