@@ -18,7 +18,7 @@ def test_it_exports_once_and_needs_no_cluster(tmp_path: Path) -> None:
     work, path = tmp_path / "work", tmp_path / "records.jsonl"
     save(work, {("t", 0, 2, 0): batch(0, 3)})
     options = {"workdir": str(work), "run_id": "1", "cluster": "east", "export": str(path)}
-    result = run_module("kafka_records_info", options)
+    result = run_module("kafka_records_info", options, without("kafka", tmp_path))
     assert result["changed"] and [json.loads(line)["offset"] for line in path.read_text().splitlines()] == [0, 1, 2]
     assert not run_module("kafka_records_info", options)["changed"]
     assert "exists with other content" in run_module("kafka_records_info", {**options, "run_id": "2"})["msg"]
