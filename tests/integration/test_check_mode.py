@@ -153,6 +153,8 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": held, "allow_data_loss": True}),
         ("kafka_leader_election", {"election_type": "unclean", "allow_data_loss": True, "partitions": named}),
         ("kafka_leader_election", {"election_type": "preferred", "partitions": [{"topic": MOVED, "partition": 0}]}),
+        ("kafka_replica_records", {**operator.files(CHECKED), "plan": plan}),
+        ("kafka_records_info", {**operator.files(RUN), "export": str(operator.workdir / "records.jsonl")}),
         ("kafka_consumer_impact_info", operator.files(RUN)),
         ("kafka_recovery_result_info", {**operator.files(RUN), "assess_impact": True}),
         ("kafka_watermark_info", operator.files(CHECKED)),

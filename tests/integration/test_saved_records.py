@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from integration.damaged import GIVEN_UP, SAVED
 from integration.requestlog import RequestLog
-from integration.support import Operator, failure
+from integration.support import Operator, failure, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
@@ -70,6 +70,23 @@ def test_tails_are_saved_byte_for_byte_and_a_second_run_reads_nothing(planned: O
     second = planned.ask(MODULE, **options(planned, "1"))
     assert (second["counts"]["saved"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (4, 4, 0)
     assert log.written() == {}, "the cluster is unchanged"
+
+
+def test_what_was_saved_can_be_exported_without_the_cluster(planned: Operator, tmp_path: Path) -> None:
+    planned.ask(MODULE, **options(planned, "exported"))
+    path = tmp_path / "records.jsonl"
+    answer = run_module("kafka_records_info", {**planned.files("exported"), "cluster_id": planned.cluster.cluster_id, "export": str(path)})
+    assert answer.returncode == 0, answer
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted((row["partition"], row["broker_id"], row["offset"]) for row in rows) == sorted(
+        (row["partition"], lost["broker_id"], lost["offset"] + number)
+        for row in planned.read("plans", "1")["partitions"]
+        for lost in row["truncated"]
+        for number in range(lost["records"])
+    )
+    written = {value for (topic, _), values in planned.cluster.writer.leader_only.items() if topic == SAVED for value in values}
+    written |= {value for (topic, _), values in planned.cluster.writer.acknowledged.items() if topic == SAVED for value in values}
+    assert {row["value"] for row in rows} <= written
 
 
 def test_a_limit_that_is_reached_says_which_and_a_run_without_it_goes_on(planned: Operator) -> None:

@@ -56,6 +56,10 @@ EPOCHS = 200
 CONFIGS_BYTES = 32 * MIB
 # Voters: three or five controllers, and some more while they are replaced.
 VOTERS = 200
+# Records of one batch once they are decompressed: one of 64 MiB may become much more, but producers compress at most some MB at once.
+RECORDS_BYTES = 128 * MIB
+# Headers of one record: producers send some tens.
+RECORD_HEADERS = 100_000
 # Listeners of one controller: one for each of its networks.
 LISTENERS = 20
 

@@ -52,8 +52,8 @@ SYNCED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
     "kind": Name(),
-    "topic": str,
-    "partition": int,
+    "topic": Name(),
+    "partition": BROKER,
     "topic_id": Name(),
     "broker_id": BROKER,
     "leader_epoch": EPOCH,
@@ -93,6 +93,29 @@ def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
     return workdir / "saved" / safe_name("run_id", run_id) / safe_name("cluster", cluster)
 
 
+def cluster_id_of(folder: Path) -> str | None:
+    """Return Kafka's id of the cluster whose records a folder has, None if it has no index or does not exist.
+
+    Raises SavedRecordsError if an index is missing, as parts are numbered without gaps, or cannot be read; FileError if others may write in the folder.
+    """
+    check_inside(folder.parents[2], folder / "any")
+    indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
+    for number, index in enumerate(indexes, start=1):
+        if index.stem != f"{number:06}":
+            raise SavedRecordsError(f"{folder / f'{number:06}{INDEX}'} is missing: restore it and its file of batches from a copy")
+    if not indexes:
+        return None
+    try:
+        return str(landing_format.header_of(indexes[0])["cluster_id"])
+    except landing_format.SnapshotError as error:
+        raise SavedRecordsError(f"{indexes[0]}: {error}; restore it from a copy") from error
+
+
+def unfinished_parts(folder: Path) -> list[Path]:
+    """Return the files of batches without an index: a run that was killed has left them, or runs still."""
+    return sorted(path for path in folder.glob(f"*{BATCHES}") if not path.with_suffix(INDEX).exists())
+
+
 def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piece]:
     """Return the pieces of every part of a folder, none if there is no folder. The rows of single batches are not kept.
 
@@ -115,6 +138,7 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
         with opened_regular(index, follow=False) as lines:
             for line in islice(lines, 1, None):
                 row = strict_json.parse(line)
+                strict_json.check(row, {})
                 if row.get("kind") != "piece":
                     end = end or row
                     continue
