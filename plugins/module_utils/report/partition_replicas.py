@@ -102,8 +102,8 @@ class DrawnReplica:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as results of modules show it."""
-        fields = asdict(self)
-        return {**fields, "epochs": [segment._asdict() for segment in self.epochs]}
+        fields = {**asdict(self), "epochs": [segment._asdict() for segment in self.epochs]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 def replicas_of(

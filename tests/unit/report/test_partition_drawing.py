@@ -17,6 +17,7 @@ from hostile_content import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 from partition_situations import FENCED, Log, Situation, random_situations
+from repository_root import ROOT
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offset_axis import OffsetAxis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_drawing import (
@@ -78,6 +79,10 @@ def test_a_fork() -> None:
         (of marks in one column, the first of this list is drawn)
         """
     )
+
+
+def test_the_guide_shows_this_fork() -> None:
+    assert f"```text\n{drawn(case('forked'))}```" in (ROOT / "docs/concepts.md").read_text()
 
 
 def test_a_fork_in_ascii() -> None:
