@@ -13,10 +13,10 @@ from partition_situations import Situation
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import truncated
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import confirmed_epochs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import batch_epochs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_replicas import DrawnReplica, Role, replicas_of
 
-Confirmed = Iterator[tuple[int, int, int]]
+Batches = Iterator[tuple[int, int, int]]
 
 
 def case(topic: str) -> Situation:
@@ -28,8 +28,8 @@ def replicas(situation: Situation, planned: bool = True) -> list[DrawnReplica]:
     """The replicas with the leader or candidate of a balanced plan, or without a plan."""
     found = evidence(situation)
     decision = decide(found, Policy())
-    confirmed: Confirmed = iter(()) if found.defects else confirmed_epochs(document(situation.rows()))
+    batches: Batches = iter(()) if found.defects else batch_epochs(document(situation.rows()))
     if not planned or decision.winner is None:
-        return replicas_of(found, {}, confirmed=confirmed)
+        return replicas_of(found, {}, batches=batches)
     role = Role.DESIGNATED if decision.action == Action.ELECT else Role.CANDIDATE
-    return replicas_of(found, {}, (decision.winner.broker_id, role), truncated(decision), (), confirmed)
+    return replicas_of(found, {}, (decision.winner.broker_id, role), truncated(decision), (), batches)

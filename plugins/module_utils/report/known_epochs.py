@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What evidence tells about the leader epochs along each log of a partition. Pure.
 
-The last batch of a log has a known epoch, and so has the batch before a committed offset that was confirmed. A log that shares an offset with another has
+The last batch of a log was read, and so was the batch before a committed offset that is confirmed. A log that shares an offset with another has
 the same epoch there (log matching), epochs never decrease along a log, and two logs have different epochs at the offset where they fork. What does not
 follow from these is unknown.
 """
@@ -35,18 +35,25 @@ class Segment(NamedTuple):
     leader_epoch: int | None
 
 
-def confirmed_epochs(document: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """Yield (broker, offset, leader epoch) of the batches that confirm committed offsets. `document`: a line of a landing file that was decoded."""
+def batch_epochs(document: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """Yield (broker, offset, leader epoch) of batches that were read: where the last one begins, and those that confirm committed offsets.
+
+    `document`: a line of a landing file that was decoded without defects.
+    """
+    for log in document.get("logs", ()):
+        base_offset, epoch = log.get("last_batch_base_offset"), log.get("last_written_epoch")
+        if base_offset is not None and epoch is not None and epoch >= 0:
+            yield log["broker_id"], base_offset, epoch
     for proof in document.get("proofs", ()):
-        if proof["held"] and proof.get("leader_epoch") is not None:
+        if proof.get("held") and proof.get("leader_epoch") is not None:
             yield proof["broker_id"], proof["offset"] - 1, proof["leader_epoch"]
 
 
-def known_epochs(evidence: PartitionEvidence, confirmed: Iterable[tuple[int, int, int]] = ()) -> dict[int, tuple[Segment, ...]]:
-    """Return the segments of each log that was read, by broker, without gaps from its start to its end. `confirmed`: as `confirmed_epochs` yields them."""
+def known_epochs(evidence: PartitionEvidence, batches: Iterable[tuple[int, int, int]] = ()) -> dict[int, tuple[Segment, ...]]:
+    """Return the segments of each log that was read, by broker, without gaps from its start to its end. `batches`: as `batch_epochs` yields them."""
     logs = {log.broker_id: log for log in evidence.logs if log.answered}
     points: Points = {broker: _last(log) for broker, log in logs.items()}
-    for broker, offset, epoch in confirmed:
+    for broker, offset, epoch in batches:
         if broker in logs and 0 <= offset < logs[broker].end:
             points[broker].setdefault(offset, epoch)
     pairs = [

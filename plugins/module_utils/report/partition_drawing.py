@@ -38,7 +38,7 @@ MARKS = {
 BODIES = {
     "known": ("─", "-", "leader epoch, with its number"),
     "unknown": ("·", ".", "leader epoch not known"),
-    "saved": ("▓", "=", "saved"),
+    "saved": ("▓", "=", "truncated, and saved"),
     "cut": ("▒", "#", "truncated by followers of the leader"),
     "cut_unknown": ("░", ":", "truncated, leader epoch not known"),
     "break": ("≈", "/", "the axis is broken"),

@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     safe_name,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import is_id, is_topic
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import (
     DocumentError,
     decode,
@@ -35,7 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import confirmed_epochs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import batch_epochs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_drawing import (
     NARROWEST,
     WIDEST,
@@ -100,8 +101,8 @@ def explain(files: RunFiles, key: TopicPartition, width: int = 100, ascii_only: 
     warnings: list[str] = []
     verdict = _verdict(files, key, header, warnings)
     pieces = _pieces(files, key, header, evidence, warnings)
-    confirmed = [] if evidence.defects else confirmed_epochs(document)
-    replicas = replicas_of(evidence, brokers, verdict.leader, verdict.truncated, pieces, confirmed)
+    batches = [] if evidence.defects else batch_epochs(document)
+    replicas = replicas_of(evidence, brokers, verdict.leader, verdict.truncated, pieces, batches)
     head = [f"{topic} partition {partition} of cluster {files.cluster}, run {files.run_id}, evidence of {header['collected_at']}"]
     if evidence.defects:
         head.append(f"this evidence cannot be trusted: {', '.join(evidence.defects)}")
@@ -165,9 +166,10 @@ def _not_found(path: Path, header: Mapping[str, Any], key: TopicPartition) -> st
             return f"{missing}: the cluster did not have it when the evidence was collected, or hid its topic"
     partitions: dict[str, list[int]] = {}
     for line in _lines(path):
-        with suppress(ValueError, RecursionError, AttributeError, TypeError):
+        with suppress(ValueError, RecursionError):
             row = json.loads(line)
-            partitions.setdefault(str(row["topic"]), []).append(int(row["partition"]))
+            if isinstance(row, dict) and is_topic(row.get("topic")) and is_id(row.get("partition")):
+                partitions.setdefault(row["topic"], []).append(row["partition"])
     if own := partitions.get(topic):
         nearest = sorted(sorted(own, key=lambda each: abs(each - partition))[:MOST_NAMED])
         return f"{missing}: it has {count(len(own), 'partition')} of this topic, the nearest: {', '.join(map(str, nearest))}"

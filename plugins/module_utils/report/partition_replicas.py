@@ -112,17 +112,17 @@ def replicas_of(
     leader: tuple[int, Role] | None = None,
     truncated: Iterable[Mapping[str, Any]] = (),
     pieces: Collection[Piece] = (),
-    confirmed: Iterable[tuple[int, int, int]] = (),
+    batches: Iterable[tuple[int, int, int]] = (),
 ) -> list[DrawnReplica]:
     """Return the replicas of a partition in the order of its assignment, then others that the evidence has.
 
     leader     the broker that leads, is to lead, or is the candidate, None without a plan
     truncated  what followers of that leader truncate, as in plans
     pieces     saved records of this partition
-    confirmed  as `known_epochs` takes them
+    batches    as `known_epochs` takes them
     """
     logs = {log.broker_id: log for log in evidence.logs}
-    epochs, lost = known_epochs(evidence, confirmed), {row["broker_id"]: row for row in truncated}
+    epochs, lost = known_epochs(evidence, batches), {row["broker_id"]: row for row in truncated}
     assigned = evidence.state.replicas if evidence.state else ()
     found = []
     for broker in dict.fromkeys((*assigned, *logs)):

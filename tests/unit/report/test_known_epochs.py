@@ -15,7 +15,7 @@ from partition_situations import FENCED, UNREADABLE, Log, Situation, random_situ
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import (
     Segment,
-    confirmed_epochs,
+    batch_epochs,
     known_epochs,
 )
 
@@ -51,7 +51,7 @@ def test_a_shorter_log_tells_the_epoch_where_it_ends() -> None:
 
 def test_a_confirmed_offset_tells_the_epoch_before_it() -> None:
     situation = Situation("orders", {1: FENCED, 2: Log.of((10, 0), (10, 3))}, proofs=[(10, 2, True), (20, 2, False)])
-    assert [*confirmed_epochs(document(situation.rows()))] == [(2, 9, 0)]
+    assert [*batch_epochs(document(situation.rows()))] == [(2, 9, 0)]
     assert known_epochs(evidence(situation), [(2, 9, 0)])[2] == (Segment(0, 10, 0), Segment(10, 19, None), Segment(19, 20, 3))
 
 
@@ -62,3 +62,13 @@ def test_of_epochs_that_contradict_each_other_none_is_known() -> None:
 
 def test_an_empty_log_has_no_segment() -> None:
     assert known_epochs(evidence(case("empty"))) == {2: (), 3: ()}
+
+
+def test_the_last_batch_has_one_epoch() -> None:
+    situation = Situation("orders", {1: FENCED, 2: Log.of((10, 0), (10, 3))})
+    found = document(situation.rows())
+    found["logs"][1]["last_batch_base_offset"] = 14
+    assert [*batch_epochs(found)] == [(2, 14, 3)]
+    assert known_epochs(evidence(situation), batch_epochs(found))[2] == (Segment(0, 14, None), Segment(14, 20, 3))
+    found["logs"][1]["last_written_epoch"] = None
+    assert [*batch_epochs(found)] == []

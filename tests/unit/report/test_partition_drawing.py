@@ -210,7 +210,7 @@ def test_a_long_common_beginning_is_broken_and_what_is_saved_of_the_fork_is_draw
           truncates from 5000 on; saved 5000 to 5040
 
         ╬ fork   ▲ high watermark   ┤ log end   ├ log start
-        ─ leader epoch, with its number   ▓ saved
+        ─ leader epoch, with its number   ▓ truncated, and saved
         ▒ truncated by followers of the leader   ≈ the axis is broken   ? log not read
         ☆ candidate
         (of marks in one column, the first of this list is drawn)

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from decided_cases import ACKNOWLEDGED, LONG, OLD_TAIL, SHORT
+from evidence_documents import document
+from hostile_content import assert_spoken, encoded, mutated
+from hypothesis import HealthCheck, given, settings
 from module_processes import run_module
-from partition_situations import FENCED, RUN, Log, Situation, broker_rows, land, plan_all
+from partition_situations import COLLECTED, FENCED, RUN, Log, Situation, broker_rows, land, plan_all
 from record_batches import batch
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -205,6 +209,30 @@ def test_the_width_has_bounds(workdir: Path, width: int) -> None:
 def test_a_document_that_contradicts_itself_is_drawn_as_not_trusted(workdir: Path) -> None:
     land(workdir, "east", [*Situation("orders", {1: FENCED, 2: Log.of((10, 0), high_watermark=20)}).rows(), *broker_rows(3)])
     assert shown(workdir)["lines"][1].startswith("this evidence cannot be trusted: ")
+
+
+DOCUMENT = document(
+    Situation("orders", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL, 4: "NO_ANSWER"}, proofs=[(15, 2, True), (130, 3, True)]).rows()
+)
+HEADER = {
+    "kind": "header", "schema": landing_format.SCHEMA, "cluster": "east", "cluster_id": "id-of-east", "run_id": RUN, "collected_at": COLLECTED,
+    "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": [{"broker_id": 1, "broker_state": FENCED, "silent_seconds": 9, "rack": None}],
+}  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mutated([HEADER, DOCUMENT]))
+def test_evidence_from_unknown_writers_is_drawn_within_the_width_or_refused(workdir: Path, rows: Any) -> None:
+    lines = b"".join(encoded(row) + b"\n" for row in rows)
+    seal = {"kind": "seal", "rows": len(rows), "sha256": hashlib.sha256(lines).hexdigest()}
+    (workdir / f"landing/{RUN}/east.jsonl").write_bytes(lines + encoded(seal) + b"\n")
+    try:
+        found = shown(workdir, width=60)
+    except RecoveryError as error:
+        assert_spoken(error, "east.json")
+    else:
+        assert all(line.isprintable() and len(line) <= 60 for line in found["lines"])
+        json.dumps(found)
 
 
 def test_the_module_returns_lines_and_writes_nothing(workdir: Path) -> None:
