@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -24,7 +25,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     read_regular,
     safe_name,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
+    BROKER,
+    OFFSET,
+    ContentError,
+    Name,
+    Optional,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import is_id, is_topic
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import (
     DocumentError,
@@ -34,7 +41,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import batch_epochs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_drawing import (
@@ -48,11 +55,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Partitions or topics that an error names.
 MOST_NAMED = 5
-_LED = (*GIVEN_A_LEADER, Outcome.ALREADY_ONLINE)
-_RESULTS = {
-    "cluster_id": Name(),
-    "partitions": [{"topic": str, "partition": BROKER, "outcome": Name(), "leader": Optional(BROKER), "reason": Optional(str)}],
-}
+_TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET)}]
+_ROW = {
+    "topic": str, "partition": BROKER, "outcome": Name(), "leader": Optional(BROKER), "designated_leader": Optional(BROKER), "reason": Optional(str),
+    "truncated": _TRUNCATED, "decided_again": Optional({"explanation": str}),
+}  # fmt: skip
+_RESULTS = {"cluster_id": Name(), "partitions": [_ROW]}
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,8 @@ def explain(files: RunFiles, key: TopicPartition, width: int = 100, ascii_only: 
     head = [f"{topic} partition {partition} of cluster {files.cluster}, run {files.run_id}, evidence of {header['collected_at']}"]
     if evidence.defects:
         head.append(f"this evidence cannot be trusted: {', '.join(evidence.defects)}")
-    lines = [line for text in (*head, *verdict.lines) for line in paragraph(text, width, ascii_only)]
+    unmarked = ("no replica is marked as leader",) if verdict.leader is None else ()
+    lines = [line for text in (*head, *verdict.lines, *unmarked) for line in paragraph(text, width, ascii_only)]
     lines += ["", *draw(replicas, width, ascii_only)]
     if verdict.explanation:
         lines += ["", *paragraph(verdict.explanation, width, ascii_only)]
@@ -133,8 +142,9 @@ def _evidence(files: RunFiles, key: TopicPartition) -> tuple[dict[str, Any], dic
                 f"{path} is of {name} {header[name]}, not of {wanted}: it was copied or renamed; collect the evidence again"
             )
     found = []
-    # Every document of the partition has the name of its topic. To look for it is much faster than to decode all of them.
-    for line in (line for line in _lines(path) if key[0].encode() in line):
+    # To look for the bytes that every document of the partition has is much faster than to decode all documents.
+    topic, partition = key[0].encode(), re.compile(rb'"partition"\s*:\s*%d(?!\d)' % key[1])
+    for line in (line for line in _lines(path) if topic in line and partition.search(line)):
         with suppress(DocumentError):
             evidence = decode(line)
             if (evidence.topic, evidence.partition) == key:
@@ -182,17 +192,26 @@ def _not_found(path: Path, header: Mapping[str, Any], key: TopicPartition) -> st
 def _verdict(files: RunFiles, key: TopicPartition, header: Mapping[str, Any], warnings: list[str]) -> Verdict:
     """Return what the plan says, and which broker leads by the results, if there are any."""
     plan = _plan(files, header)
-    planned = Verdict(("there is no plan of this run, so no replica is marked as leader",)) if plan is None else _planned(plan, key)
+    planned = Verdict(("there is no plan of this run",)) if plan is None else _planned(plan, key)
     row = _result(files, key, header, warnings)
     if row is None:
         return planned
-    leads = f", broker {row['leader']} leads" if row["leader"] is not None else ""
-    text = f"result: {row['outcome']}{leads}{': ' if row['reason'] else ''}{row['reason'] or ''}"
-    if row["outcome"] not in _LED or row["leader"] is None:
-        return Verdict((*planned.lines, text), planned.leader, planned.truncated, planned.explanation)
-    as_planned = planned.leader is not None and planned.leader[0] == row["leader"]
-    lines = (*planned.lines, text, *([] if as_planned or plan is None else ["what followers of this leader truncate is not in the plan"]))
-    return Verdict(lines, (row["leader"], Role.LEADER), planned.truncated if as_planned else (), planned.explanation)
+    again, leader = row["decided_again"], row["leader"]
+    explanation = planned.explanation if again is None else again["explanation"]
+    leads = f", broker {leader} leads" if leader is not None else ""
+    lines = [*planned.lines, f"result: {row['outcome']}{leads}{': ' if row['reason'] else ''}{row['reason'] or ''}"]
+    if again is not None:
+        lines.append("it was decided again in this run, once internal topics had leaders")
+    if row["outcome"] not in ONLINE or leader is None:
+        return Verdict(tuple(lines), planned.leader, planned.truncated, explanation)
+    truncated: tuple[Mapping[str, Any], ...] = ()
+    if row["outcome"] == Outcome.ELECTED and leader == row["designated_leader"]:
+        truncated = tuple(row["truncated"])
+    elif planned.leader is not None and planned.leader[0] == leader:
+        truncated = planned.truncated
+    else:
+        lines.append("what followers of this leader truncate is not known")
+    return Verdict(tuple(lines), (leader, Role.LEADER), truncated, explanation)
 
 
 def _plan(files: RunFiles, header: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -222,7 +241,7 @@ def _planned(plan: Mapping[str, Any], key: TopicPartition) -> Verdict:
             candidate = None if entry["candidate"] is None else (entry["candidate"], Role.CANDIDATE)
             which = "no candidate" if candidate is None else f"candidate broker {candidate[0]}"
             return Verdict((f"plan: held ({entry['reason_code']}), evidence {word}, {which}",), candidate, truncated, explanation)
-    return Verdict(("the plan does not have this partition, so no replica is marked as leader",))
+    return Verdict(("the plan does not have this partition",))
 
 
 def _result(files: RunFiles, key: TopicPartition, header: Mapping[str, Any], warnings: list[str]) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from partition_situations import COLLECTED, FENCED, RUN, Log, Situation, broker_
 from record_batches import batch
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import RunFiles, explain
@@ -48,8 +50,11 @@ def shown(workdir: Path, topic: str = "orders", partition: int = 0, **given: Any
     return explain(RunFiles(workdir, **where), (topic, partition), **given)
 
 
-def write_results(workdir: Path, outcome: str, leader: int | None, reason: str | None = None, cluster_id: str = "id-of-east") -> None:
-    row = {"topic": "orders", "partition": 0, "outcome": outcome, "leader": leader, "reason": reason}
+def write_results(
+    workdir: Path, outcome: str, leader: int | None, reason: str | None = None, cluster_id: str = "id-of-east", **given: Any
+) -> None:
+    result = Result("orders", 0, outcome, leader, 2, "forked", None, reason)
+    row = vars(replace(result, **given))
     folder = workdir / "results" / RUN
     folder.mkdir(parents=True)
     (folder / "east.json").write_text(json.dumps({"cluster_id": cluster_id, "run_id": RUN, "plan_id": None, "partitions": [row]}))
@@ -95,14 +100,17 @@ def test_an_elected_and_an_online_partition_have_a_leader(workdir: Path) -> None
 def test_without_a_plan_no_replica_is_marked(workdir: Path) -> None:
     (workdir / f"plans/{RUN}/east.json").unlink()
     found = shown(workdir)
-    assert found["lines"][1] == "there is no plan of this run, so no replica is marked as leader"
+    assert found["lines"][1:3] == ["there is no plan of this run", "no replica is marked as leader"]
     assert found["leader"] is None and found["explanation"] is None and {row["role"] for row in found["replicas"]} == {None}
     assert [row["fork_offsets"] for row in found["replicas"]] == [[], [100], [100]]
 
 
 def test_a_plan_without_the_partition_says_so(workdir: Path) -> None:
     land(workdir, "east", [*ROWS, *Situation("later", {1: FENCED, 2: SHORT}).rows()])
-    assert shown(workdir, "later")["lines"][1] == "the plan does not have this partition, so no replica is marked as leader"
+    assert shown(workdir, "later")["lines"][1:3] == [
+        "the plan does not have this partition",
+        "no replica is marked as leader",
+    ]
 
 
 def test_a_bare_file_of_the_kip_names_the_leader(workdir: Path) -> None:
@@ -117,10 +125,31 @@ def test_the_leader_of_the_results_counts(workdir: Path) -> None:
     found = shown(workdir)
     assert found["lines"][2:4] == [
         "result: elected, broker 3 leads: the survivor 3 leads",
-        "what followers of this leader truncate is not in the plan",
+        "what followers of this leader truncate is not known",
     ]
     assert {row["broker_id"]: row["role"] for row in found["replicas"]}[3] == "leader"
     assert not any(row["truncates"] for row in found["replicas"])
+
+
+def test_what_an_election_truncates_is_that_of_its_results(workdir: Path) -> None:
+    (workdir / f"plans/{RUN}/east.json").unlink()
+    again = {"planned_leader": 2, "planned_reason_code": None, "explanation": "broker 3 is proven"}
+    write_results(
+        workdir, "elected", 3, designated_leader=3, truncated=[{"broker_id": 2, "offset": 100, "records": 21}], decided_again=again
+    )
+    found = shown(workdir)
+    assert found["lines"][1:4] == [
+        "there is no plan of this run",
+        "result: elected, broker 3 leads",
+        "it was decided again in this run, once internal topics had leaders",
+    ]
+    assert [(row["role"], row["truncated_from"]) for row in found["replicas"]] == [(None, None), (None, 100), ("leader", None)]
+    assert found["explanation"] == "broker 3 is proven"
+
+
+def test_a_partition_that_is_online_again_truncates_what_its_plan_says(workdir: Path) -> None:
+    write_results(workdir, "already_online", 2)
+    assert [row["truncated_from"] for row in shown(workdir)["replicas"]] == [None, None, 100]
 
 
 def test_a_result_without_a_leader_leaves_the_candidate(workdir: Path) -> None:
