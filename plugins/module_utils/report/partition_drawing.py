@@ -38,9 +38,9 @@ MARKS = {
 BODIES = {
     "known": ("─", "-", "leader epoch, with its number"),
     "unknown": ("·", ".", "leader epoch not known"),
-    "saved": ("▓", "=", "truncated, and saved"),
-    "cut": ("▒", "#", "truncated by followers of the leader"),
-    "cut_unknown": ("░", ":", "truncated, leader epoch not known"),
+    "saved": ("▓", "=", "truncated by the election, and saved"),
+    "cut": ("▒", "#", "truncated by the election"),
+    "cut_unknown": ("░", ":", "truncated by the election, leader epoch not known"),
     "break": ("≈", "/", "the axis is broken"),
     "unread": ("?", "?", "log not read"),
     "tick": ("┬", "+", ""),

@@ -74,8 +74,8 @@ def test_a_fork() -> None:
           from 100 on
 
         ╬ fork   ▲ high watermark   ┤ log end   ├ log start
-        ─ leader epoch, with its number   ▒ truncated by followers of the leader
-        ? log not read   ☆ candidate
+        ─ leader epoch, with its number   ▒ truncated by the election   ? log not read
+        ☆ candidate
         (of marks in one column, the first of this list is drawn)
         """
     )
@@ -100,8 +100,8 @@ def test_a_fork_in_ascii() -> None:
           from 100 on
 
         X fork   ^ high watermark   ] log end   [ log start
-        - leader epoch, with its number   # truncated by followers of the leader
-        ? log not read   ~ candidate
+        - leader epoch, with its number   # truncated by the election   ? log not read
+        ~ candidate
         (of marks in one column, the first of this list is drawn)
         """
     )
@@ -210,8 +210,8 @@ def test_a_long_common_beginning_is_broken_and_what_is_saved_of_the_fork_is_draw
           truncates from 5000 on; saved 5000 to 5040
 
         ╬ fork   ▲ high watermark   ┤ log end   ├ log start
-        ─ leader epoch, with its number   ▓ truncated, and saved
-        ▒ truncated by followers of the leader   ≈ the axis is broken   ? log not read
+        ─ leader epoch, with its number   ▓ truncated by the election, and saved
+        ▒ truncated by the election   ≈ the axis is broken   ? log not read
         ☆ candidate
         (of marks in one column, the first of this list is drawn)
         """
