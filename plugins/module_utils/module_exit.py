@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
 
 # Results with line breaks. The code that makes them keeps names from the cluster on one line.
-_IN_LINES = ("diff", "exception", "table")
+_IN_LINES = ("diff", "exception", "table", "text")
 # Results that are those of another module.
 _OF_MODULES = ("evidence",)
 

@@ -69,6 +69,14 @@ def test_tails_are_saved_byte_for_byte_and_a_second_run_reads_nothing(planned: O
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in Path(first["path"]).iterdir())
     second = planned.ask(MODULE, **options(planned, "1"))
     assert (second["counts"]["saved"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (4, 4, 0)
+    (partition, broker), lost = next(iter(truncated.items()))
+    drawn = run_module("kafka_recovery_explain_info", {**planned.files("1"), "topic": SAVED, "partition": partition}).result
+    (loser,) = (row for row in drawn["replicas"] if row["broker_id"] == broker)
+    assert loser["saved"] == [{"start": lost["offset"], "end": loser["log_end_offset"]}]
+    assert loser["fork_offsets"] == [loser["truncated_from"]] == [lost["offset"]]
+    (winner,) = (row for row in drawn["replicas"] if row["role"] == "designated_leader")
+    assert winner["epochs"][-1]["leader_epoch"] == winner["last_written_epoch"] and winner["fork_offsets"] == [lost["offset"]]
+    assert sum("╬" in line for line in drawn["lines"]) == 3, "both logs, and the legend"
     assert log.written() == {}, "the cluster is unchanged"
 
 

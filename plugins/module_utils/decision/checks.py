@@ -8,7 +8,6 @@ Pure, and nothing but Python's standard library: this travels to the workers of 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -99,12 +98,7 @@ def paths_or_null(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether this is a finite number of at least 0."""
-    return type(value) in (int, float) and value >= 0 and math.isfinite(value)
-
-
-def is_rate(value: Any) -> bool:
-    """Return whether this is a number of offsets per second from 0 to INT64."""
+    """Return whether this is a number from 0 to INT64."""
     return type(value) in (int, float) and 0 <= value <= INT64
 
 

@@ -31,7 +31,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     is_boolean,
     is_id,
     is_number,
-    is_rate,
     is_text,
     is_time,
     is_topic,
@@ -187,7 +186,7 @@ HEALTHY = _of(
         "isr": brokers,
         "log_end_offset": offset,
         "high_watermark": offset,
-        "append_rate": maybe(is_rate),
+        "append_rate": maybe(is_number),
     },
     {"run_id": text_or_null},
 )
