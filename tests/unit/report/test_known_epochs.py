@@ -9,7 +9,7 @@ from random import Random
 
 from drawn_partitions import case
 from evidence_documents import document, evidence
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from partition_situations import FENCED, UNREADABLE, Log, Situation, random_situations
 
@@ -20,13 +20,39 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.kn
 )
 
 
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[dict[int, Log], list[tuple[int, int, int]]]:
+    """Logs that were read, of leaders of growing epochs of which each continues an earlier log somewhere, and the epochs of some of their batches."""
+    written = [Log((), ())]
+    for epoch in range(draw(st.integers(1, 6))):
+        base, more = draw(st.sampled_from(written)), draw(st.integers(1, 3))
+        kept = draw(st.integers(0, base.end))
+        written.append(Log(base.epochs[:kept] + (epoch,) * more, base.branches[:kept] + (epoch,) * more))
+    logs = {}
+    for broker in range(1, draw(st.integers(2, 4)) + 1):
+        log = draw(st.sampled_from(written[1:]))
+        kept = draw(st.integers(1, log.end))
+        logs[broker] = Log(log.epochs[:kept], log.branches[:kept])
+    places = [(broker, offset, epoch) for broker, log in logs.items() for offset, epoch in enumerate(log.epochs)]
+    return logs, draw(st.lists(st.sampled_from(places), max_size=3))
+
+
+@settings(max_examples=500)
+@given(histories())
+def test_known_epochs_are_those_of_the_log_and_leave_no_gap(history: tuple[dict[int, Log], list[tuple[int, int, int]]]) -> None:
+    logs, batches = history
+    for broker, segments in known_epochs(evidence(Situation("orders", {**logs})), batches).items():
+        assert [offset for segment in segments for offset in range(segment.start, segment.end)] == [*range(logs[broker].end)]
+        for segment in segments:
+            assert segment.leader_epoch is None or {*logs[broker].epochs[segment.start : segment.end]} == {segment.leader_epoch}
+
+
 @given(st.randoms(use_true_random=False))
-def test_known_epochs_are_those_of_the_log_and_leave_no_gap(rng: Random) -> None:
+def test_known_epochs_of_any_evidence_are_those_of_the_log(rng: Random) -> None:
     for situation in random_situations(rng, 5):
         for broker, segments in known_epochs(evidence(situation)).items():
             log = situation.brokers[broker]
             assert isinstance(log, Log)
-            assert [offset for segment in segments for offset in range(segment.start, segment.end)] == [*range(log.start, log.end)]
             for segment in segments:
                 written = {*log.epochs[segment.start : segment.end]}
                 assert segment.leader_epoch is None or written <= {segment.leader_epoch, UNREADABLE}
@@ -40,6 +66,20 @@ def test_at_a_fork_the_other_epoch_is_known_if_only_one_remains() -> None:
 def test_between_distant_epochs_nothing_is_known() -> None:
     logs = {1: FENCED, 2: Log.of((10, 0), (10, 3)), 3: Log.of((10, 0), (2, 3))}
     assert known_epochs(evidence(Situation("orders", {**logs})))[2] == (Segment(0, 11, None), Segment(11, 20, 3))
+
+
+def test_at_a_fork_of_two_later_epochs_neither_is_known() -> None:
+    logs = {1: Log.of((3, 0), (2, 1)), 2: Log.of((3, 0), (2, 2))}
+    assert known_epochs(evidence(Situation("orders", {**logs}))) == {
+        1: (Segment(0, 4, None), Segment(4, 5, 1)),
+        2: (Segment(0, 4, None), Segment(4, 5, 2)),
+    }
+
+
+def test_an_epoch_that_one_log_cannot_have_tells_nothing_of_it() -> None:
+    """Broker 1 has epoch 3 at the fork. Of broker 2, whose last epoch is 1, that excludes neither 0 nor 1."""
+    logs = {1: Log.of((5, 0), (4, 3)), 2: Log.of((7, 0), (3, 1))}
+    assert known_epochs(evidence(Situation("orders", {**logs})), [(1, 5, 3)])[2] == (Segment(0, 9, None), Segment(9, 10, 1))
 
 
 def test_a_shorter_log_tells_the_epoch_where_it_ends() -> None:
