@@ -57,7 +57,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Save what only the disk of broker 1 has
+- name: Save what only the disk of broker 1 has, and stop if it is not safe to start after that
   streamops.kafka_recovery.kafka_lost_disk_records:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -68,11 +68,7 @@ EXAMPLES = r"""
       - /mnt/broker-1/data-2
     broker_id: 1
   register: disk
-
-- name: Stop here if the broker is not safe to start
-  ansible.builtin.assert:
-    that: disk.safe_to_start
-    fail_msg: "Do not start broker {{ disk.broker_id }}: {{ disk.reasons | join('; ') }}"
+  failed_when: disk is failed or not disk.safe_to_start
 """
 
 RETURN = r"""
