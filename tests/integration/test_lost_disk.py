@@ -250,3 +250,13 @@ def test_a_start_keeps_of_torn_logs_what_was_foretold(killed: KafkaCluster) -> N
     after = by_partition(read(killed)["partitions"])
     assert {key: after[key]["kept_end_offset"] for key in tears} == {key: after[key]["log_end_offset"] for key in tears} == foretold
     assert all(after[key]["clean_shutdown"] and after[key]["kept_end_checked"] for key in tears)
+
+
+def test_after_a_clean_shutdown_kafka_does_not_start_on_zeros(killed: KafkaCluster) -> None:
+    """It follows the test before, which ends with one."""
+    zeroed_end(killed.brokers[1].data_dir / f"{TORN}-0")
+    row = by_partition(read(killed)["partitions"])[TORN, 0]
+    assert row["clean_shutdown"] and row["torn"]["why"] == "zeroed"
+    assert row["kept_end_offset"] is None and "fails to start" in row["doubts"][0]
+    killed.start_node(1)
+    killed.wait_until(lambda: "it runs" if killed.is_running(1) else "", "the broker started on zeros", 60)
