@@ -15,7 +15,7 @@ LONGEST_QUOTE = 300  # Kafka's own messages are shorter
 
 def printable(text: str) -> str:
     """Return a text as one line, with control characters and lone surrogates as escapes (\\n, \\x1b, \\ud800)."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def quoted(text: str | None, longest: int = LONGEST_QUOTE) -> str:

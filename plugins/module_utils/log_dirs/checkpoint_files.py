@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
-# Bytes. Offsets of 200,000 partitions with the longest names take 50 MB; a partition with 50,000 changes of its leader takes 1 MB.
-MOST_OFFSETS, MOST_EPOCHS, MOST_IDS = 64 << 20, 1 << 20, 1 << 16
+# Bytes. Offsets of 200,000 partitions with the longest names take 50 MB; 10,000 changes of a partition's leader take 128 kB.
+MOST_OFFSETS, MOST_EPOCHS, MOST_IDS = 64 << 20, 1 << 17, 1 << 16
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}")
 K = TypeVar("K")
 V = TypeVar("V")

@@ -40,8 +40,8 @@ class Entry(NamedTuple):
 class _Opened:
     """A descriptor that is closed at the end of the context."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path, self.descriptor = path, descriptor
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
 
     def __enter__(self):  # type: ignore[no-untyped-def]  # Self is newer than some of the hosts that disks are mounted on
         return self
@@ -52,6 +52,10 @@ class _Opened:
 
 class Folder(_Opened):
     """An open folder."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self.path = path
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -76,14 +80,21 @@ class Folder(_Opened):
 
     def file(self, name: str) -> DiskFile:
         """Open a file in it. Raises DiskError, also if it is not a regular file."""
-        path = self.path / name
+        file = self._file(name)
+        if file is None:
+            raise DiskError(self.path / name, "there is no such file")
+        return file
+
+    def _file(self, name: str) -> DiskFile | None:
         try:
-            file = DiskFile(path, _descriptor(name, _FLAGS, self.descriptor))
+            file = DiskFile(self.path, name, _descriptor(name, _FLAGS, self.descriptor))
+        except FileNotFoundError:
+            return None
         except OSError as error:
-            raise DiskError(path, _reason(error)) from error
+            raise DiskError(self.path / name, _reason(error)) from error
         if not stat.S_ISREG(file.status.st_mode):
             os.close(file.descriptor)
-            raise DiskError(path, "it is not a regular file")
+            raise DiskError(self.path / name, "it is not a regular file")
         return file
 
     def size(self, name: str) -> int:
@@ -97,13 +108,10 @@ class Folder(_Opened):
 
     def content(self, name: str, most: int) -> bytes | None:
         """Return the content of a small file in it, None if there is no such file. Raises DiskError if it has more than `most` bytes."""
-        try:
-            os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
-        except FileNotFoundError:
+        file = self._file(name)
+        if file is None:
             return None
-        except OSError as error:
-            raise DiskError(self.path / name, _reason(error)) from error
-        with self.file(name) as file:
+        with file:
             if file.size > most:
                 raise DiskError(file.path, f"it has {file.size} bytes, more than the {most} that are read")
             return file.read(0, most)
@@ -112,10 +120,16 @@ class Folder(_Opened):
 class DiskFile(_Opened):
     """An open file. `size`: when it was opened."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        super().__init__(path, descriptor)
+    def __init__(self, folder: Path, name: str, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self.folder, self.name = folder, name
         self.status = os.fstat(descriptor)
         self.size = self.status.st_size
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the file. Paths of many thousand files take a second, so they are made for messages only."""
+        return self.folder / self.name
 
     def read(self, position: int, length: int) -> bytes:
         """Return up to `length` bytes from a position on, fewer at the end of the file. Raises DiskError if the disk cannot read them."""

@@ -38,7 +38,7 @@ class Segment(NamedTuple):
 def judged(base_offset: int, file: DiskFile, indexed: bool, walk: Walk) -> Segment:
     """Return a segment with what Kafka does about what is wrong in it. `file`: it, open."""
     cut = kafka_cuts(file, walk.fault.position) if walk.fault else None
-    return Segment(base_offset, file.path.name, indexed, walk, cut, bool(walk.header_fault and kafka_start_fails(file, walk.header_fault)))
+    return Segment(base_offset, file.name, indexed, walk, cut, bool(walk.header_fault and kafka_start_fails(file, walk.header_fault)))
 
 
 class Kept(NamedTuple):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,8 @@ _OTHER_FILES = {
     "cleaner-offset-checkpoint",
     "bootstrap.checkpoint",
 }
+
+_READERS = 8
 
 
 class LogDir(NamedTuple):
@@ -116,18 +119,21 @@ def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition
     chosen = [log for log in log_dir.logs if wanted is None or log.key in wanted]
     if len(chosen) > RETURNED_PARTITIONS:
         raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs: select at most {RETURNED_PARTITIONS} of them with partitions")
-    rows = []
-    for log in chosen:
-        row: dict[str, Any] = {
-            "topic": log.topic, "partition": log.partition, "kind": log.kind, "log_dir": str(folder.path), "error": None, "doubts": [],
-        }  # fmt: skip
-        try:
-            with folder.folder(log.folder) as opened:
-                row |= read_log(opened, log_dir.checkpoints(log), depth)
-        except DiskError as error:
-            row["error"] = {"path": error.path, "reason": error.wrong}
-        rows.append(row)
-    return rows
+    # Most of the time is spent waiting for the disk, which serves several readers at once.
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(lambda log: _log_row(folder, log_dir, log, depth), chosen))
+
+
+def _log_row(folder: Folder, log_dir: LogDir, log: LogName, depth: Depth) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "topic": log.topic, "partition": log.partition, "kind": log.kind, "log_dir": str(folder.path), "error": None, "doubts": [],
+    }  # fmt: skip
+    try:
+        with folder.folder(log.folder) as opened:
+            row |= read_log(opened, log_dir.checkpoints(log), depth)
+    except DiskError as error:
+        row["error"] = {"path": error.path, "reason": error.wrong}
+    return row
 
 
 def log_dir_row(path: Path, log_dir: LogDir) -> dict[str, Any]:

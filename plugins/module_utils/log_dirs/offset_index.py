@@ -8,14 +8,15 @@ from __future__ import annotations
 import struct
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskFile, Folder
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import PIECE, crc_is_right
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, batch_header
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, batch_header
 
 # Offset relative to that of the segment, position in the segment. The file of a log that is written ends with zeros.
 _ENTRY = struct.Struct(">ii")
 # Kafka's largest index.
 _MOST_BYTES = 2**31 - 1
+# Most indexes are small, and are read at once.
+_AT_ONCE = 1 << 14
 
 
 def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: int, before: int) -> int:
@@ -27,33 +28,46 @@ def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: in
     if before <= 0 or not folder.size(name):
         return 0
     with folder.file(name) as index:
-        usable, high = 0, min(index.size, _MOST_BYTES) // _ENTRY.size
+        start, high = index.read(0, _AT_ONCE), min(index.size, _MOST_BYTES) // _ENTRY.size
+
+        def entry(number: int) -> tuple[int, int]:
+            at = number * _ENTRY.size
+            content = start[at : at + _ENTRY.size] or index.read(at, _ENTRY.size)
+            return _ENTRY.unpack(content) if len(content) == _ENTRY.size else (0, 0)
+
+        usable = 0
         while usable < high:
             middle = (usable + high) // 2
-            offset, position = _entry(index, middle)
+            offset, position = entry(middle)
             if offset > 0 and 0 < position <= before:
                 usable = middle + 1
             else:
                 high = middle
         if not usable:
             return 0
-        offset, position = _entry(index, usable - 1)
+        offset, position = entry(usable - 1)
     return position if _begins_batch(segment, position, base_offset, base_offset + offset) else 0
 
 
-def _entry(index: DiskFile, number: int) -> tuple[int, int]:
-    entry = index.read(number * _ENTRY.size, _ENTRY.size)
-    return _ENTRY.unpack(entry) if len(entry) == _ENTRY.size else (0, 0)
-
-
 def _begins_batch(segment: DiskFile, position: int, lowest: int, highest: int) -> bool:
-    """Return whether a batch with an offset in this range begins at a position, and has the right crc if it is not large."""
+    """Return whether a batch with an offset in this range begins at a position, and another one behind it unless the segment ends there."""
+    first = _header(segment, position)
+    if first is None or not lowest <= first.base_offset <= highest:
+        return False
+    end = position + first.size
+    if end == segment.size:
+        return True
+    second = _header(segment, end)
+    return second is not None and second.base_offset > first.last_offset
+
+
+def _header(segment: DiskFile, position: int) -> StoredBatch | None:
+    """Return the header of a batch that begins at a position and ends in the segment, None if there is none."""
     header = segment.read(position, HEADER.size)
     if len(header) < HEADER.size:
-        return False
+        return None
     try:
         batch = batch_header(header)
     except BatchError:
-        return False
-    whole = position + batch.size <= segment.size and lowest <= batch.base_offset <= highest
-    return whole and (batch.size > PIECE or crc_is_right(segment, position, batch.size))
+        return None
+    return batch if position + batch.size <= segment.size else None

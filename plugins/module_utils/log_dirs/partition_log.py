@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files, log_names
@@ -84,6 +85,9 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
     first_checked = max((base for base in files.segments if base <= (checkpoints.recovery_point or 0)), default=files.segments[0])
     kept = kept_after_start(walked, first_checked, checkpoints.clean_shutdown)
     doubts = [kept.doubt] if kept.doubt else []
+    for segment, following in pairwise(walked):
+        if (end := segment.walk.header_end_offset) > (begin := following.base_offset):
+            doubts.append(f"{segment.name} ends at {end}, and the next segment begins at {begin}: both have the same offsets")
     kept_end = kept.end_offset
     if kept_end is not None and kept_end < start:
         doubts.append(f"it ends at {kept_end}, before its start {start}: Kafka deletes it, and begins an empty one there")

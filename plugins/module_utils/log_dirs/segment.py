@@ -94,7 +94,7 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int)
             header_fault = Fault(error.fault or "", str(error), position)
             break
         if position >= crc_from:
-            if valid is None and not crc_is_right(file, position, batch.size):
+            if valid is None and not _crc_is_right(file, position, batch.size, data, at):
                 wrong_crc = Fault(WRONG_CRC, f"the crc of the batch at offset {batch.base_offset} is wrong", position)
                 valid = wrong_crc, end_offset, tuple(batches)
             checked_from = batch.base_offset if checked_from is None else checked_from
@@ -121,6 +121,13 @@ def _next_batch(data: bytes, at: int, rest: int, before: StoredBatch | None, bas
     if batch.size > rest:
         raise BatchError(f"the batch at offset {batch.base_offset} has {batch.size} bytes, and {rest} are left", CUT)
     return batch
+
+
+def _crc_is_right(file: DiskFile, position: int, size: int, data: bytes, at: int) -> bool:
+    """Return the same as `crc_is_right`. `data` has the start of the batch at `at`, and often the whole of it, which then is not read again."""
+    if at + size > len(data):
+        return crc_is_right(file, position, size)
+    return bool(crc32c(memoryview(data)[at + CRC_ENDS : at + size]) == CRC.unpack_from(data, at)[0])
 
 
 def crc_is_right(file: DiskFile, position: int, size: int) -> bool:

@@ -205,6 +205,13 @@ def test_an_empty_last_segment_has_its_last_batch_in_the_one_before(folder: Path
     assert segments_of(folder, b"", b"", b"", whole_logs=False)["last_written_epoch"] == -1
 
 
+def test_a_segment_that_reaches_into_the_next_one_is_doubted(folder: Path) -> None:
+    row = segments_of(folder, FIRST + log(3, start=10), SECOND, THIRD)
+    assert ends(row) == (20, 20, None)
+    assert row["doubts"] == ["00000000000000000000.log ends at 13, and the next segment begins at 10: both have the same offsets"]
+    assert segments_of(folder, FIRST, SECOND, THIRD)["doubts"] == []
+
+
 def test_a_log_that_ends_before_its_start_is_deleted(folder: Path) -> None:
     row = segments_of(folder, FIRST, SECOND, THIRD, start=30)
     assert (row["log_start_offset"], row["log_end_offset"], row["kept_end_offset"]) == (30, 20, 30) and "Kafka deletes it" in row["doubts"][

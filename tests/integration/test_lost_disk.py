@@ -1,0 +1,262 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The disk of a broker that was killed: its batches are those that kafka-dump-log.sh shows, and what a start keeps of torn logs is what was foretold."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from integration.support import TopicPartition, by_partition, failure, run_module
+
+from rig import KafkaCluster, NewTopic
+from rig.stock import tool
+
+pytestmark = pytest.mark.long
+
+MODULE = "kafka_log_dir_info"
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+TRANSACTIONAL, COMPACTED, SEGMENTS, TORN = "transactional", "compacted", "segments", "torn"
+SEGMENT_SECONDS = 0.3
+CLEANED = {"cleanup.policy": "compact", "segment.ms": str(int(SEGMENT_SECONDS * 1000)), "min.cleanable.dirty.ratio": "0.01"}
+PROPERTIES = {"num.recovery.threads.per.data.dir": 2, "log.cleaner.backoff.ms": 200}
+ALL = {"whole_logs": True, "crc_bytes": 1 << 40}
+PAGE = 4096
+
+
+def last_segment(folder: Path) -> Path:
+    return max(folder.glob("*.log"))
+
+
+def cut(folder: Path) -> None:
+    segment = last_segment(folder)
+    segment.write_bytes(segment.read_bytes()[:-7])
+
+
+def start_of_a_header(folder: Path) -> None:
+    segment = last_segment(folder)
+    segment.write_bytes(segment.read_bytes() + b"\0\0\0\0\0\0\0\x64\0\0")
+
+
+def zeroed_page(folder: Path) -> None:
+    segment = last_segment(folder)
+    content = segment.read_bytes()
+    page = len(content) // 2 // PAGE * PAGE
+    segment.write_bytes(content[:page] + bytes(PAGE) + content[page + PAGE :])
+
+
+def zeroed_end(folder: Path) -> None:
+    segment = last_segment(folder)
+    segment.write_bytes(segment.read_bytes() + bytes(2 * PAGE))
+
+
+def flipped_bit(folder: Path) -> None:
+    segment = last_segment(folder)
+    content = bytearray(segment.read_bytes())
+    content[-5] ^= 1
+    segment.write_bytes(content)
+
+
+def garbage(folder: Path) -> None:
+    segment = last_segment(folder)
+    segment.write_bytes(segment.read_bytes() + bytes(range(256)) * 8)
+
+
+def empty(folder: Path) -> None:
+    last_segment(folder).write_bytes(b"")
+
+
+def untouched(_folder: Path) -> None:
+    pass
+
+
+TEARS: tuple[Callable[[Path], None], ...] = (
+    untouched, cut, start_of_a_header, zeroed_page, zeroed_end, flipped_bit, garbage, empty,
+)  # fmt: skip
+
+
+def middle_segment_cut(folder: Path) -> None:
+    segment = sorted(folder.glob("*.log"))[1]
+    segment.write_bytes(segment.read_bytes()[:-100])
+
+
+def middle_segment_flipped(folder: Path) -> None:
+    segment = sorted(folder.glob("*.log"))[1]
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2 + 1000] ^= 1
+    segment.write_bytes(content)
+
+
+SEGMENT_TEARS = (untouched, middle_segment_cut, middle_segment_flipped, cut)
+
+
+def write(cluster: KafkaCluster) -> None:
+    """Write every kind of batch, all of it to broker 1."""
+    cluster.create_topics(
+        [
+            NewTopic("__transaction_state", [[1]] * 4, {"cleanup.policy": "compact"}),
+            *(NewTopic(f"codec-{codec}", [[1]]) for codec in CODECS),
+            NewTopic(TRANSACTIONAL, [[1]]),
+            NewTopic(COMPACTED, [[1]], CLEANED),
+            NewTopic(SEGMENTS, [[1]] * len(SEGMENT_TEARS), {"segment.bytes": str(1 << 20)}),
+            NewTopic(TORN, [[1]] * len(TEARS)),
+        ]
+    )
+    servers: dict[str, str | int | float | bool] = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2}
+    for codec in CODECS:
+        producer = Producer({**servers, "compression.codec": codec, "enable.idempotence": codec == "lz4"})
+        for number in range(30):
+            producer.produce(f"codec-{codec}", f"value {number} " * (number + 1), partition=0)
+            if number % 3 == 2:
+                assert not producer.flush(60)
+    transactional = Producer({**servers, "transactional.id": "payments"})
+    transactional.init_transactions(60)
+    for number in range(6):
+        transactional.begin_transaction()
+        transactional.produce(TRANSACTIONAL, f"value {number}", partition=0)
+        (transactional.commit_transaction if number % 2 else transactional.abort_transaction)(60)
+    plain = Producer({**servers, "linger.ms": 0})
+    for number in range(40):
+        for partition in range(len(TEARS)):
+            plain.produce(TORN, f"{number} " * 100, partition=partition)
+        assert not plain.flush(60)
+    for number in range(60):
+        for partition in range(len(SEGMENT_TEARS)):
+            plain.produce(SEGMENTS, f"{number:05}" * 10_000, partition=partition)
+        assert not plain.flush(60)
+    for number in range(6):
+        for key in "abc":
+            plain.produce(COMPACTED, f"{number}", key, partition=0)
+            assert not plain.flush(60)
+        time.sleep(1.5 * SEGMENT_SECONDS)
+    first = cluster.brokers[1].data_dir / f"{COMPACTED}-0" / f"{0:020d}.log"
+
+    def not_cleaned() -> str:
+        return "" if any(first.read_bytes()[:8]) else "it has the batch at offset 0"
+
+    cluster.wait_until(not_cleaned, "the first segment is not cleaned", 60)
+
+
+@pytest.fixture(scope="module")
+def killed() -> Iterator[KafkaCluster]:
+    """A cluster whose only broker was killed after all was written."""
+    with KafkaCluster("lost", brokers=1, heap="300m", properties=PROPERTIES) as cluster:
+        write(cluster)
+        options = {"log_dirs": [str(cluster.brokers[1].data_dir)], "cluster_id": cluster.cluster_id}
+        assert "locked by process" in failure(MODULE, options)
+        cluster.kill(1)
+        yield cluster
+
+
+def read(cluster: KafkaCluster, **options: Any) -> dict[str, Any]:
+    answer = run_module(
+        MODULE, {"log_dirs": [str(cluster.brokers[1].data_dir)], "cluster_id": cluster.cluster_id, "broker_id": 1, **options}
+    )
+    assert answer.returncode == 0, answer
+    return answer.result
+
+
+def dumped(cluster: KafkaCluster, files: list[Path]) -> dict[Path, list[dict[str, Any]]]:
+    """What kafka-dump-log.sh shows of the batches of each file."""
+    main_class = "kafka.tools.DumpLogSegments" if cluster.settings.version.startswith("3.") else "org.apache.kafka.tools.DumpLogSegments"
+    run = tool(cluster, main_class, "--files", ",".join(map(str, files)))
+    assert run.returncode == 0, run
+    found: dict[Path, list[dict[str, Any]]] = {path: [] for path in files}
+    for line in run.stdout.splitlines():
+        if line.startswith("Dumping "):
+            rows = found[Path(line.removeprefix("Dumping "))]
+        elif line.startswith("baseOffset: "):
+            assert line.endswith("isvalid: true"), line
+            shown = dict(re.findall(r"(\w+): (\S+)", line))
+            rows.append(
+                {
+                    "base_offset": int(shown["baseOffset"]),
+                    "last_offset": int(shown["lastOffset"]),
+                    "epoch": int(shown["partitionLeaderEpoch"]),
+                    "records": int(shown["count"]),
+                    "max_timestamp": int(shown.get("CreateTime") or shown["LogAppendTime"]),
+                    "producer_id": int(shown["producerId"]),
+                    "producer_epoch": int(shown["producerEpoch"]),
+                    "base_sequence": int(shown["baseSequence"]),
+                    "compression": shown["compresscodec"],
+                    "transactional": shown["isTransactional"] == "true",
+                    "control": shown["isControl"] == "true",
+                    "size": int(shown["size"]),
+                }
+            )
+    return found
+
+
+def test_batches_are_those_that_kafka_dumps(killed: KafkaCluster) -> None:
+    rows = by_partition(read(killed, **ALL, last_batches=1000)["partitions"])
+    data = killed.brokers[1].data_dir
+    topics = [*(f"codec-{codec}" for codec in CODECS), TRANSACTIONAL, COMPACTED, SEGMENTS, TORN]
+    keys: list[TopicPartition] = [key for key in rows if key[0] in topics]
+    assert len(keys) == len(CODECS) + 2 + len(SEGMENT_TEARS) + len(TEARS)
+    files = {key: sorted((data / f"{key[0]}-{key[1]}").glob("*.log")) for key in keys}
+    shown = dumped(killed, [path for paths in files.values() for path in paths])
+    for key in keys:
+        row, expected = rows[key], [batch for path in files[key] for batch in shown[path]]
+        batches = [{name: value for name, value in batch.items() if name != "base_timestamp"} for batch in row["last_batches"]]
+        assert batches == expected, key
+        assert row["log_end_offset"] == row["kept_end_offset"] == expected[-1]["last_offset"] + 1
+        assert (row["torn"], row["doubts"], row["kept_end_checked"], row["clean_shutdown"]) == (None, [], True, False)
+    assert {rows[f"codec-{codec}", 0]["last_batches"][-1]["compression"] for codec in CODECS} == {*CODECS}
+    assert {batch["control"] for batch in rows[TRANSACTIONAL, 0]["last_batches"]} == {True, False}
+    assert sum(batch["records"] for batch in rows[COMPACTED, 0]["last_batches"]) < rows[COMPACTED, 0]["log_end_offset"]
+    assert all(rows[SEGMENTS, partition]["segments"] > 2 for partition in range(len(SEGMENT_TEARS)))
+
+
+def test_the_end_of_a_log_is_that_of_the_whole_log(killed: KafkaCluster) -> None:
+    whole, ends = read(killed, **ALL), read(killed)
+    fields = (
+        "topic",
+        "partition",
+        "topic_id",
+        "log_start_offset",
+        "log_end_offset",
+        "kept_end_offset",
+        "last_written_epoch",
+        "epochs",
+        "torn",
+    )
+    assert [[row[name] for name in fields] for row in ends["partitions"]] == [[row[name] for name in fields] for row in whole["partitions"]]
+    assert any(row["headers_checked_from"] > row["log_start_offset"] for row in ends["partitions"] if row["topic"] == SEGMENTS)
+
+
+def test_a_start_keeps_of_torn_logs_what_was_foretold(killed: KafkaCluster) -> None:
+    data = killed.brokers[1].data_dir
+    tears = {(topic, number): tear for topic, kinds in ((TORN, TEARS), (SEGMENTS, SEGMENT_TEARS)) for number, tear in enumerate(kinds)}
+    before = by_partition(read(killed, **ALL)["partitions"])
+    for (topic, partition), tear in tears.items():
+        tear(data / f"{topic}-{partition}")
+    rows = by_partition(read(killed, **ALL)["partitions"])
+    foretold = {key: rows[key]["kept_end_offset"] for key in tears}
+    assert {key for key in tears if rows[key]["torn"]} == {key for key, tear in tears.items() if tear not in (untouched, empty)}
+    assert {key: rows[key]["doubts"] for key in tears if not rows[key]["kept_end_checked"]} == {}
+    shortened = {key for key in tears if foretold[key] < before[key]["log_end_offset"]}
+    assert {tears[key] for key in shortened} == {cut, zeroed_page, flipped_bit, empty, middle_segment_cut, middle_segment_flipped}
+    killed.start_node(1)
+    killed.wait_unfenced([1])
+    assert killed.log_end_offsets(1, tears) == foretold
+
+    killed.terminate(1)
+    after = by_partition(read(killed)["partitions"])
+    assert {key: after[key]["kept_end_offset"] for key in tears} == {key: after[key]["log_end_offset"] for key in tears} == foretold
+    assert all(after[key]["clean_shutdown"] and after[key]["kept_end_checked"] for key in tears)
+
+
+def test_after_a_clean_shutdown_kafka_does_not_start_on_zeros(killed: KafkaCluster) -> None:
+    """It follows the test before, which ends with one."""
+    zeroed_end(killed.brokers[1].data_dir / f"{TORN}-0")
+    row = by_partition(read(killed)["partitions"])[TORN, 0]
+    assert row["clean_shutdown"] and row["torn"]["why"] == "zeroed"
+    assert row["kept_end_offset"] is None and "fails to start" in row["doubts"][0]
+    killed.start_node(1)
+    killed.wait_until(lambda: "it runs" if killed.is_running(1) else "", "the broker started on zeros", 60)
