@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,30 @@ def named(names: list[str]) -> list[Path]:
     return [CHECKOUT / "plugins" / "modules" / f"{name}.py" for name in names]
 
 
+def signing_key(folder: Path) -> Path:
+    """An SSH key in this folder."""
+    path = folder / "signing_key"
+    if not path.exists():
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+    return path
+
+
 def run_examples(west: Operator, paths: list[Path], **variables: Any) -> None:
     """Run the examples of these modules as one play."""
+    # As they stand, but for what each machine and cluster has under another name.
+    replaced = {
+        "/var/lib/prometheus/node-exporter": str(west.workdir),
+        "/etc/kafka-recovery/signing_key": str(signing_key(west.workdir)),
+        "      - /mnt/broker-1/data-2\n": "",
+        "/mnt/broker-1/data-1": str(west.cluster.brokers[1].data_dir),
+        "MkU3OEVBNTcwNTJENDM2Qk": west.cluster.cluster_id,
+    }
     tasks: list[dict[str, Any]] = []
     for module in paths:
-        # As they stand, but for the one folder of the machine that an example writes to.
-        examples = yaml.safe_load(constant(module, "EXAMPLES").replace("/var/lib/prometheus/node-exporter", str(west.workdir)))
+        text = constant(module, "EXAMPLES")
+        for shown, real in replaced.items():
+            text = text.replace(shown, real)
+        examples = yaml.safe_load(text)
         assert any(f"streamops.kafka_recovery.{module.stem}" in task for task in examples), module
         tasks += examples
     file = west.workdir / "examples.yml"
