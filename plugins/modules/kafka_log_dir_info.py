@@ -177,6 +177,7 @@ partitions:
         - What follows the last valid batch, V(null) if nothing does. C(bytes) counts to the end of the log, later segments included.
         - C(why) is V(cut) (the end of a batch is missing), V(zeroed) (blocks that were never written), V(format), V(length) or V(header) (impossible values),
           V(order) (offsets or leader epochs go backwards) or V(crc). C(reason) is the same as a sentence.
+        - C(goes_on) is whether records may follow behind it. Zeros, and the first part of one batch, do not count.
       type: dict
     doubts:
       description: Why the values may not be what the replica had, or what Kafka would not accept.
@@ -218,7 +219,13 @@ partitions:
           transactional: false
           control: false
           size: 210
-      torn: {segment: 00000000000000000000.log, position: 4096, bytes: 4096, why: zeroed, reason: "there are zeros instead of a header"}
+      torn:
+        segment: 00000000000000000000.log
+        position: 4096
+        bytes: 4096
+        why: zeroed
+        reason: there are zeros instead of a header
+        goes_on: false
       segments: 1
       bytes: 8192
       unfinished_files: []

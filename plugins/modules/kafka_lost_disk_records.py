@@ -129,6 +129,9 @@ partitions:
     saved:
       description: Whether these records are saved, V(null) if there are none.
       type: bool
+    damage:
+      description: What is wrong with the log where it was not read on, if records may follow there. V(null) if nothing is. Such a broker is not safe to start.
+      type: str
     reason:
       description: Why it is not saved, or why the relation is what it is. V(null) if there is nothing to say.
       type: str
@@ -140,6 +143,7 @@ partitions:
       start_offset: 100
       end_offset: 150
       saved: true
+      damage: null
       reason: null
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.

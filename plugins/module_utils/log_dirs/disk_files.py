@@ -138,6 +138,14 @@ class DiskFile(_Opened):
         except OSError as error:
             raise DiskError(self.path, f"{_reason(error)} at byte {position}") from error
 
+    def next_data(self, position: int) -> int:
+        """Return where the next bytes are that were written, `position` or behind it: holes of the file are passed over. Its size if there are none."""
+        try:
+            return max(position, os.lseek(self.descriptor, position, os.SEEK_DATA))
+        except OSError as error:
+            # Some file systems know no holes.
+            return self.size if error.errno == errno.ENXIO else position
+
 
 def log_dir_folder(path: Path) -> Folder:
     """Open a log dir. Raises DiskError."""

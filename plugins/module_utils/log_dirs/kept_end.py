@@ -13,6 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
     CUT,
     Fault,
     Walk,
+    goes_on,
     kafka_cuts,
     kafka_start_fails,
 )
@@ -25,6 +26,7 @@ class Segment(NamedTuple):
     indexed       whether it has an offset index
     cut           whether Kafka's recovery truncates it at `walk.fault`, None if it has none or that is not known
     start_fails   whether Kafka cannot load it with `walk.header_fault` after a clean shutdown
+    goes_on       whether there may be records behind `walk.fault`
     """
 
     base_offset: int
@@ -33,12 +35,14 @@ class Segment(NamedTuple):
     walk: Walk
     cut: bool | None
     start_fails: bool
+    goes_on: bool
 
 
 def judged(base_offset: int, file: DiskFile, indexed: bool, walk: Walk) -> Segment:
     """Return a segment with what Kafka does about what is wrong in it. `file`: it, open."""
     cut = kafka_cuts(file, walk.fault.position) if walk.fault else None
-    return Segment(base_offset, file.name, indexed, walk, cut, bool(walk.header_fault and kafka_start_fails(file, walk.header_fault)))
+    start_fails = bool(walk.header_fault and kafka_start_fails(file, walk.header_fault))
+    return Segment(base_offset, file.name, indexed, walk, cut, start_fails, bool(walk.fault and goes_on(file, walk.fault)))
 
 
 class Kept(NamedTuple):

@@ -111,6 +111,7 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
             "bytes": sum(size for base, size in sizes.items() if base >= walked[damaged].base_offset) - fault.position,
             "why": fault.why,
             "reason": fault.reason,
+            "goes_on": walked[damaged].goes_on or any(size for base, size in sizes.items() if base > walked[damaged].base_offset),
         },
         "doubts": doubts,
     }

@@ -144,6 +144,21 @@ def crc_is_right(file: DiskFile, position: int, size: int) -> bool:
     return value == CRC.unpack_from(data)[0]
 
 
+def goes_on(file: DiskFile, fault: Fault) -> bool:
+    """Return whether there may be records behind a fault: more than zeros, and more than the first part of one batch."""
+    if fault.why == CUT:
+        return file.size - fault.position > PIECE
+    if fault.why != ZEROED:
+        return True
+    position = file.next_data(fault.position)
+    while position < file.size:
+        data = file.read(position, PIECE)
+        if data.count(0) != len(data) or not data:
+            return True
+        position = file.next_data(position + len(data))
+    return False
+
+
 def kafka_cuts(file: DiskFile, position: int) -> bool | None:
     """Return whether Kafka's recovery of a log truncates it at this position: what is there is no batch to Kafka either.
 

@@ -29,7 +29,7 @@ MOST_EPOCHS = 64
 class DiskLog(NamedTuple):
     """A log on the disk. `end`: the offset after its last valid batch; `epochs`: start offsets by leader epoch; `epoch`: of its last batch, -1 if empty.
 
-    `doubt`: why it cannot be compared, None if it can.
+    `doubt`: why it cannot be compared, None if it can. `damage`: what is wrong behind `end` if records may follow there, else None.
     """
 
     topic: str
@@ -40,6 +40,7 @@ class DiskLog(NamedTuple):
     epoch: int
     epochs: Mapping[int, int]
     doubt: str | None = None
+    damage: str | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -79,8 +80,10 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
         doubt = (
             f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}, as the last one"
         )
+    torn = row["torn"]
+    damage = f"{torn['segment']}, byte {torn['position']}: {torn['reason']}" if torn and torn["goes_on"] else None
     return DiskLog(
-        row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt
+        row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt, damage
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
     NO_LEADER,
     ONLY_ON_DISK,
+    OTHER_TOPIC,
     RELATIONS,
     UNKNOWN,
     Compared,
@@ -132,6 +133,7 @@ def _row(one: Compared, tail: Tail | None, saved: Saved) -> dict[str, Any]:
         "start_offset": one.start if tail else None,
         "end_offset": one.end if tail else None,
         "saved": is_saved,
+        "damage": one.log.damage,
         "reason": (saved.refused.get(tail) if tail else None) or one.reason,
     }
 
@@ -158,4 +160,9 @@ def _obstacles(compared: Sequence[Compared], saved: Saved) -> list[str]:
         UNKNOWN: "it is not known which records only this disk has, and they are not saved",
         NO_LEADER: "there is no leader to compare with: start the broker only if it is to lead them, else elect first",
     }
-    return [f"{count(left[relation], 'partition')}: {text}" for relation, text in texts.items() if left[relation]]
+    reasons = [f"{count(left[relation], 'partition')}: {text}" for relation, text in texts.items() if left[relation]]
+    if damaged := sum(1 for one in compared if one.log.damage and one.relation != OTHER_TOPIC):
+        reasons.append(
+            f"{count(damaged, 'partition')}: the log is damaged, and records behind the damage were not read: copy the folders of these logs first"
+        )
+    return reasons

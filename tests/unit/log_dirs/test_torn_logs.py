@@ -184,6 +184,28 @@ def test_segments_behind_an_invalid_batch_are_deleted(folder: Path) -> None:
     assert row["last_batches"][-1]["last_offset"] == 13
 
 
+@pytest.mark.parametrize(
+    ("segments", "goes_on"),
+    [
+        ((FIRST, SECOND, THIRD[:-1]), False),
+        ((FIRST, SECOND, THIRD + bytes(3 << 20)), False),
+        ((FIRST, SECOND, THIRD + bytes(3 << 20) + FIRST), True),
+        ((FIRST, SECOND, THIRD + b"?" * 100), True),
+        ((FIRST, SECOND[:-1], THIRD), True),
+        ((FIRST, SECOND[:-1], b""), False),
+    ],
+)
+def test_whether_records_may_follow_behind_the_damage(folder: Path, segments: tuple[bytes, ...], goes_on: bool) -> None:
+    assert segments_of(folder, *segments)["torn"]["goes_on"] is goes_on
+
+
+def test_holes_of_a_file_are_not_read(tmp_path: Path) -> None:
+    segment = Disk(tmp_path / "data").write().log("orders-0", {0: FIRST}) / f"{0:020d}.log"
+    with segment.open("r+b") as file:
+        file.truncate(1 << 30)
+    assert Disk(tmp_path / "data").partition()["torn"]["goes_on"] is False
+
+
 def test_kafka_checks_no_segment_before_the_recovery_point(folder: Path) -> None:
     assert ends(segments_of(folder, FIRST, SECOND[:-1], THIRD, recovery_point=18)) == (14, 20, "cut")
     assert ends(segments_of(folder, FIRST, SECOND[:-1], THIRD, recovery_point=17)) == (14, 14, "cut")
