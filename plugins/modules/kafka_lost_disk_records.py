@@ -126,6 +126,12 @@ partitions:
           anew.
         - V(unknown) otherwise. If the leader has deleted what it had at the end of this log, the whole log is saved.
       type: str
+    start_offset:
+      description: First offset that only the disk has, or may have. V(null) if there is none.
+      type: int
+    end_offset:
+      description: The offset after the last one. V(null) if there is none.
+      type: int
     saved:
       description: Whether these records are saved, V(null) if there are none.
       type: bool
