@@ -122,9 +122,9 @@ partitions:
       description:
         - V(only_on_disk) if the disk has records that the partition's leader does not have, from RV(partitions[].start_offset) to RV(partitions[].end_offset)
           (exclusive).
-        - V(in_cluster) if the leader has all of them. V(no_leader) if there is no leader to compare with. V(other_topic) if the topic was deleted or created
-          anew.
-        - V(unknown) otherwise. If the leader has deleted what it had at the end of this log, the whole log is saved.
+        - V(in_cluster) if the leader has all of them, or had them and has deleted them. V(no_leader) if there is no leader to compare with.
+        - V(other_topic) if the topic was deleted or created anew, or if this login may not describe it. V(unknown) otherwise. In both cases the whole log is
+          saved.
       type: str
     start_offset:
       description: First offset that only the disk has, or may have. V(null) if there is none.
@@ -136,7 +136,7 @@ partitions:
       description: Whether these records are saved, V(null) if there are none.
       type: bool
     damage:
-      description: What is wrong with the log where it was not read on, if records may follow there. V(null) if nothing is. Such a broker is not safe to start.
+      description: Why the log may have records that were not read. V(null) if it has none. Such a broker is not safe to start.
       type: str
     reason:
       description: Why it is not saved, or why the relation is what it is. V(null) if there is nothing to say.

@@ -69,17 +69,21 @@ def test_what_only_the_disk_has_is_saved_before_the_broker_destroys_it(west: Ope
     }  # fmt: skip
     row = found[ALONE, 0]
     assert (row["start_offset"], row["end_offset"], row["saved"]) == (20, 70, False)
-    assert (dry_run["counts"]["offsets"], dry_run["counts"]["not_saved"], dry_run["counts"]["bytes"]) == (50, 1, 0)
-    assert not (west.workdir / "saved" / "1").exists() and len(dry_run["reasons"]) == 2
+    assert (dry_run["counts"]["offsets"], dry_run["counts"]["not_saved"], dry_run["counts"]["bytes"]) == (70, 2, 0)
+    assert not (west.workdir / "saved" / "1").exists() and len(dry_run["reasons"]) == 3
 
     judged = [{"topic": topic, "partition": 0} for topic in (ALONE, SHARED, DELETED)]
     first = west.ask(MODULE, **options, partitions=judged)
-    assert (first["safe_to_start"], first["reasons"], first["counts"]["saved"]) == (True, [], 1)
-    (piece,) = read_pieces(Path(first["path"]), cluster.cluster_id, whole=True)
-    assert (piece.topic, piece.broker_id, piece.start, piece.end) == (ALONE, LOST, 20, 70)
-    assert piece.part.read_bytes() == expected
+    assert (first["safe_to_start"], first["reasons"], first["counts"]["saved"]) == (True, [], 2)
+    pieces = {piece.topic: piece for piece in read_pieces(Path(first["path"]), cluster.cluster_id, whole=True)}
+    assert {(piece.topic, piece.broker_id, piece.start, piece.end) for piece in pieces.values()} == {
+        (ALONE, LOST, 20, 70),
+        (DELETED, LOST, 0, 20),
+    }
+    piece = pieces[ALONE]
+    assert piece.part.read_bytes()[piece.position : piece.position + piece.size] == expected
     second = west.ask(MODULE, **options, partitions=judged)
-    assert (second["safe_to_start"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (True, 1, 0)
+    assert (second["safe_to_start"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (True, 2, 0)
     assert log.written() == {}, "the cluster is unchanged"
 
     cluster.start_node(LOST)

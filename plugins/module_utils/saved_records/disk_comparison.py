@@ -29,7 +29,7 @@ MOST_EPOCHS = 64
 class DiskLog(NamedTuple):
     """A log on the disk. `end`: the offset after its last valid batch; `epochs`: start offsets by leader epoch; `epoch`: of its last batch, -1 if empty.
 
-    `doubt`: why it cannot be compared, None if it can. `damage`: what is wrong behind `end` if records may follow there, else None.
+    `doubt`: why it cannot be compared, None if it can. `damage`: why it may have records that were not read, else None.
     """
 
     topic: str
@@ -56,7 +56,7 @@ class DiskLog(NamedTuple):
 class Compared(NamedTuple):
     """The result for one log: one of RELATIONS, and why.
 
-    `start`, `end`: the offsets that only the disk has, or may have if the relation is UNKNOWN; both 0 if there are none, or if the log was not compared.
+    `start`, `end`: the offsets that are saved: those that only the disk has, or the whole log if that is not known; both 0 if there are none.
     """
 
     log: DiskLog
@@ -73,15 +73,20 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
     epochs = {entry["epoch"]: entry["start_offset"] for entry in row["epochs"] if entry["start_offset"] < row["log_end_offset"]}
     doubt = None
     if not alone:
-        doubt = "two log dirs have a log of it"
-    elif row["topic_id"] is None:
+        # Neither of them is known to be the one, so nothing is saved.
+        return DiskLog(row["topic"], row["partition"], None, 0, 0, -1, {}, "two log dirs have a log of it")
+    if row["topic_id"] is None:
         doubt = "its folder has no topic id (partition.metadata)"
     elif row["last_written_epoch"] >= 0 and row["last_written_epoch"] != max(epochs, default=-1):
         doubt = (
             f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}, as the last one"
         )
     torn = row["torn"]
-    damage = f"{torn['segment']}, byte {torn['position']}: {torn['reason']}" if torn and torn["goes_on"] else None
+    damage = next(iter(row["doubts"]), None)
+    if torn and torn["goes_on"]:
+        damage = f"{torn['segment']}, byte {torn['position']}: {torn['reason']}"
+    elif links := [name for name in row["foreign_files"] if name.endswith(".log")]:
+        damage = f"{links[0]} is not a file, but a link or a folder, and was not read"
     return DiskLog(
         row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt, damage
     )  # fmt: skip
@@ -92,28 +97,37 @@ def compare(log: DiskLog, state: PartitionState | None, unfenced: Collection[int
 
     `leader_log.epoch_ends` has the ends of `log.asked_epochs`.
     """
+    if log.doubt is None and log.end <= log.start:
+        return Compared(log, IN_CLUSTER)
+    if log.doubt is not None and (log.topic_id is None or log.end <= log.start):
+        return Compared(log, UNKNOWN, log.doubt)
+    relation, reason = _not_comparable(log, state, unfenced, leader_log)
+    if relation == NO_LEADER:
+        return Compared(log, NO_LEADER, reason)
+    if relation is not None or leader_log is None:
+        return Compared(log, relation or UNKNOWN, reason, log.start, log.end)
+    return _with_leader(log, leader_log)
+
+
+def _not_comparable(
+    log: DiskLog, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
+) -> tuple[str | None, str | None]:
+    """Return the relation of a log that is not compared with the leader's, and the reason; None and None if it can be."""
+    if log.doubt is not None:
+        return UNKNOWN, log.doubt
     if state is None:
-        return Compared(
-            log, OTHER_TOPIC, "the cluster has no such partition: the topic was deleted, and a start of the broker deletes this log"
-        )
-    if log.topic_id is not None and state.topic_id != log.topic_id:
-        return Compared(
-            log,
+        return OTHER_TOPIC, "the cluster shows no such partition: the topic was deleted, or this login may not describe it"
+    if state.topic_id != log.topic_id:
+        return (
             OTHER_TOPIC,
             f"the topic was created anew, with the id {state.topic_id}: a start of the broker deletes this log, of the id {log.topic_id}",
         )
-    if log.doubt is not None:
-        return Compared(log, UNKNOWN, log.doubt)
-    if log.end <= log.start:
-        return Compared(log, IN_CLUSTER)
     if not has_live_leader(state, unfenced):
-        return Compared(
-            log, NO_LEADER, "the partition has no leader to compare with: elect one, or start the broker if it is the clean leader"
-        )
+        return NO_LEADER, "the partition has no leader to compare with: elect one, or start the broker if it is the clean leader"
     if leader_log is None or leader_log.error is not None:
         why = "no answer" if leader_log is None else leader_log.error
-        return Compared(log, UNKNOWN, f"the log of its leader, broker {state.leader}, cannot be read: {why}")
-    return _with_leader(log, leader_log)
+        return UNKNOWN, f"the log of its leader, broker {state.leader}, cannot be read: {why}"
+    return None, None
 
 
 def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:
@@ -121,7 +135,7 @@ def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:
     for epoch in reversed(log.asked_epochs):
         answer = leader_log.epoch_ends.get(epoch)
         if answer is None:
-            return Compared(log, UNKNOWN, f"the leader does not say where leader epoch {epoch} ends in its log")
+            return Compared(log, UNKNOWN, f"the leader does not say where leader epoch {epoch} ends in its log", log.start, log.end)
         if answer.leader_epoch != epoch:
             continue
         if log.start < (leader_log.log_start_offset or 0) >= answer.end_offset:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,8 +15,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
     NO_LEADER,
@@ -53,11 +55,12 @@ class DiskTask(Protocol):
 
 
 class _Disk(NamedTuple):
-    """A lost broker's id, its logs, and their folders."""
+    """A lost broker's id, its logs, and their folders. `obstacles`: why it may have logs that were not read."""
 
     broker_id: int
     logs: list[DiskLog]
     folders: dict[TopicPartition, Path]
+    obstacles: list[str]
 
 
 def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
@@ -68,8 +71,12 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
     """
     params = module.params
     disk = _read(params, admin.cluster_id)
+    if disk.broker_id in admin.unfenced():
+        raise RecoveryError(
+            f"log_dirs: they are of broker {disk.broker_id}, which is alive in the cluster: name the disk of a lost broker, before that broker is started"
+        )
     compared = _compared(disk, admin)
-    tails = {one.log.key: tail_of(one, disk.broker_id) for one in compared if one.start < one.end}
+    tails = _tails(compared, disk.broker_id)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     saved = Saved()
     if tails and not module.check_mode:
@@ -87,7 +94,11 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
             asked_to_stop=signals.pending_signal,
         )
         saved = saver.save(tails.values())
-    reasons = _obstacles(compared, saved)
+        # A leader or the disk may have changed while records were saved.
+        disk = _read(params, admin.cluster_id)
+        compared = _compared(disk, admin)
+        tails = _tails(compared, disk.broker_id)
+    reasons = [*disk.obstacles, *_obstacles(compared, tails, saved)]
     return {
         "broker_id": disk.broker_id,
         "path": str(folder) if tails else None,
@@ -100,13 +111,31 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
 
 
 def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
-    options = {"whole_logs": False, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id}
+    options = {"whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id}
     found = read_broker({**params, **options})
     rows = found["partitions"]
     times = Counter((row["topic"], row["partition"]) for row in rows)
     logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
     folders = {(row["topic"], row["partition"]): Path(row["log_dir"]) / f"{row['topic']}-{row['partition']}" for row in rows}
-    return _Disk(found["broker_id"], [*logs.values()], folders)
+    return _Disk(found["broker_id"], [*logs.values()], folders, list(_disk_obstacles(found)))
+
+
+def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the disk may have logs that were not read. `found`: as `read_broker` returns it."""
+    if not found["partitions"]:
+        yield "the log dirs have no log of these partitions: name all log dirs of the broker"
+    elif found["absent"]:
+        yield f"{count(len(found['absent']), 'requested partition')}: the log dirs have no log of it"
+    for log_dir in found["log_dirs"]:
+        if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
+            yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
+    if found["other_logs"]:
+        kinds = ", ".join(sorted({row["kind"] for row in found["other_logs"]}))
+        yield f"{count(len(found['other_logs']), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
+
+
+def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition, Tail]:
+    return {one.log.key: tail_of(one, broker_id) for one in compared if one.start < one.end}
 
 
 def _compared(disk: _Disk, admin: ConsumerAdmin) -> list[Compared]:
@@ -145,24 +174,25 @@ def _counts(compared: Sequence[Compared], tails: Mapping[TopicPartition, Tail], 
         **{relation: relations[relation] for relation in RELATIONS},
         "saved": len(saved.complete),
         "saved_before": len(saved.before),
-        "not_saved": len(tails) - len(saved.complete),
+        "not_saved": sum(1 for tail in tails.values() if tail not in saved.complete),
         "offsets": sum(tail.end - (tail.start or 0) for tail in tails.values()),
         "bytes": saved.size,
     }
 
 
-def _obstacles(compared: Sequence[Compared], saved: Saved) -> list[str]:
+def _obstacles(compared: Sequence[Compared], tails: Mapping[TopicPartition, Tail], saved: Saved) -> list[str]:
     """Return why the broker must not be started yet, none if it may be."""
-    complete = {tail.key for tail in saved.complete}
+    complete = {key for key, tail in tails.items() if tail in saved.complete}
     left = Counter(one.relation for one in compared if one.log.key not in complete)
     texts = {
         ONLY_ON_DISK: "records that only this disk has are not saved",
         UNKNOWN: "it is not known which records only this disk has, and they are not saved",
+        OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved",
         NO_LEADER: "there is no leader to compare with: start the broker only if it is to lead them, else elect first",
     }
     reasons = [f"{count(left[relation], 'partition')}: {text}" for relation, text in texts.items() if left[relation]]
-    if damaged := sum(1 for one in compared if one.log.damage and one.relation != OTHER_TOPIC):
+    if damaged := sum(1 for one in compared if one.log.damage):
         reasons.append(
-            f"{count(damaged, 'partition')}: the log is damaged, and records behind the damage were not read: copy the folders of these logs first"
+            f"{count(damaged, 'partition')}: the log may have records that were not read (damage): copy the folders of these logs first"
         )
     return reasons

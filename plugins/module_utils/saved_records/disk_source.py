@@ -86,8 +86,12 @@ class DiskSource:
             while len(header := file.read(position, HEADER.size)) == HEADER.size:
                 base, length, delta = _PLACE.unpack_from(header)
                 batch_size = LENGTH_ENDS + length
-                if base >= end or not HEADER.size <= batch_size <= min(FRAME_BYTES, file.size - position):
+                if base >= end:
                     break
+                if not HEADER.size <= batch_size <= min(FRAME_BYTES, file.size - position):
+                    if position > begin:
+                        break  # these first
+                    raise DiskError(file.path, f"no whole batch begins at byte {position}")
                 if position > begin and position + batch_size - begin > size:
                     break
                 position += batch_size

@@ -1,0 +1,162 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a lost broker is safe to start: never while its disk may have records that are nowhere else and not saved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lost_disks import CLUSTER_ID, OTHER_DIRECTORY_ID, TOPIC_ID, Disk
+from record_batches import log
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
+
+KEY = ("t", 0)
+STATE = PartitionState("t", 0, TOPIC_ID, 2, 9, (1, 2), (2,), (), (), ())
+
+
+class Admin:
+    """A cluster: states of partitions, and the leaders' logs. From the second question on, leaders have `later`."""
+
+    cluster_id = CLUSTER_ID
+
+    def __init__(
+        self, log: LeaderLog | None, state: PartitionState | None = STATE, unfenced: Collection[int] = (2,), compacted: Collection[str] = ()
+    ) -> None:
+        self.log, self.later, self.state, self.alive = log, log, state, {*unfenced}
+        self.configs = SimpleNamespace(compacted={*compacted}, refused=set(), problem=lambda: None)
+
+    def partitions(self, _keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        return {KEY: self.state} if self.state else {}
+
+    def unfenced(self) -> set[int]:
+        return self.alive
+
+    def logs(self, leaders: Mapping[TopicPartition, int], _epochs: Any) -> dict[TopicPartition, LeaderLog]:
+        found, self.log = self.log, self.later
+        return dict.fromkeys(leaders, found) if found else {}
+
+    def topic_configs(self, _topics: Collection[str]) -> Any:
+        return self.configs
+
+    def unreachable_rows(self) -> list[Any]:
+        return []
+
+
+def ending_at(end: int) -> LeaderLog:
+    return LeaderLog(None, 0, end, epoch_ends={0: EpochEnd(0, end)})
+
+
+def run(tmp_path: Path, admin: Admin, *disks: Disk, **options: Any) -> dict[str, Any]:
+    limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second"))
+    params = {
+        **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None, "run_id": "r", "cluster": "east",
+        **options,
+    }  # fmt: skip
+    module = SimpleNamespace(params=params, workdir=tmp_path / "work", check_mode=False, ansible=SimpleNamespace(warn=print))
+    return save_disk(module, admin)  # type: ignore[arg-type]  # what it uses of them
+
+
+def disk_with(tmp_path: Path, *segments: bytes, name: str = "disk") -> Disk:
+    disk = Disk(tmp_path / name).write()
+    disk.log("t-0", {number * 10: content for number, content in enumerate(segments)})
+    return disk
+
+
+def saved_offsets(tmp_path: Path) -> list[tuple[int, int]]:
+    return sorted((piece.start, piece.end) for piece in read_pieces(tmp_path / "work" / "saved" / "r" / "east", CLUSTER_ID, whole=True))
+
+
+def test_what_the_leader_lacks_is_saved_and_then_the_broker_is_safe(tmp_path: Path) -> None:
+    found = run(tmp_path, Admin(ending_at(4)), disk_with(tmp_path, log(2, 2, 2)))
+    assert (found["safe_to_start"], found["reasons"], saved_offsets(tmp_path)) == (True, [], [(4, 6)])
+
+
+@pytest.mark.parametrize(
+    ("admin", "relation"),
+    [
+        (Admin(None, None), "other_topic"),
+        (Admin(None, replace(STATE, topic_id="6Rh3OSrbQwqEYwCYxKHSZw")), "other_topic"),
+        (Admin(LeaderLog("OFFSET_NOT_AVAILABLE")), "unknown"),
+        (Admin(LeaderLog(None, 0, 4)), "unknown"),
+    ],
+)
+def test_a_log_that_cannot_be_compared_is_saved_whole(tmp_path: Path, admin: Admin, relation: str) -> None:
+    found = run(tmp_path, admin, disk_with(tmp_path, log(2, 2, 2)))
+    assert found["partitions"][0]["relation"] == relation
+    assert found["safe_to_start"] and saved_offsets(tmp_path) == [(0, 6)]
+    few = run(tmp_path, admin, disk_with(tmp_path, log(2, 2, 2), name="other"), max_saved_bytes=10, run_id="few")
+    assert not few["safe_to_start"] and few["counts"]["not_saved"] == 1
+
+
+def test_a_leader_that_changes_while_records_are_saved_is_compared_again(tmp_path: Path) -> None:
+    admin = Admin(ending_at(4))
+    admin.later = ending_at(2)
+    found = run(tmp_path, admin, disk_with(tmp_path, log(2, 2, 2)))
+    assert not found["safe_to_start"] and found["reasons"] == ["1 partition: records that only this disk has are not saved"]
+    assert run(tmp_path, admin, Disk(tmp_path / "disk"))["safe_to_start"] and (2, 6) in saved_offsets(tmp_path)
+
+
+def damaged(place: int, value: int) -> bytes:
+    content = bytearray(log(2, 2, 2))
+    content[place] ^= value
+    return bytes(content)
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [
+        (damaged(70, 1),),
+        (damaged(16, 3),),
+        (damaged(len(log(2)) + 8, 0x7F), log(2, start=10)),
+    ],
+    ids=["crc", "format", "header"],
+)
+def test_records_behind_damage_keep_the_broker_from_being_safe(tmp_path: Path, segments: tuple[bytes, ...]) -> None:
+    found = run(tmp_path, Admin(ending_at(0), compacted=["t"]), disk_with(tmp_path, *segments))
+    assert not found["safe_to_start"] and found["partitions"][0]["damage"], found
+
+
+def test_segments_of_an_interrupted_cleaner_and_links_keep_it_from_being_safe(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(10), log(10, start=10), log(10, start=20))
+    (disk.path / "t-0" / f"{10:020d}.log").rename(disk.path / "t-0" / f"{10:020d}.log.swap")
+    assert not run(tmp_path, Admin(ending_at(5), compacted=["t"]), disk)["safe_to_start"]
+    linked = disk_with(tmp_path, log(2), name="linked")
+    (linked.path / "t-0" / f"{2:020d}.log").symlink_to(disk.path / "t-0" / f"{20:020d}.log")
+    assert not run(tmp_path, Admin(ending_at(2)), linked)["safe_to_start"]
+
+
+def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None:
+    empty = Disk(tmp_path / "empty").write()
+    assert "have no log of these partitions" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][0]
+    disk = disk_with(tmp_path, log(2, 2, 2))
+    named = [{"topic": "t", "partition": 0}, {"topic": "ordres", "partition": 0}]
+    assert run(tmp_path, Admin(ending_at(6)), disk, partitions=named)["reasons"] == [
+        "1 requested partition: the log dirs have no log of it"
+    ]
+    disk.log("u-0.0123456789abcdef0123456789abcdef-stray", {0: log(2)})
+    assert "1 log of the kinds stray were not read" in run(tmp_path, Admin(ending_at(6)), disk)["reasons"][0]
+    (empty.path / "t-1").symlink_to(disk.path / "t-0")
+    assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
+
+
+def test_two_log_dirs_with_a_log_of_one_partition_keep_it_from_being_safe(tmp_path: Path) -> None:
+    other = Disk(tmp_path / "other", directory_id=OTHER_DIRECTORY_ID).write()
+    other.log("t-0", {0: log(2)})
+    found = run(tmp_path, Admin(ending_at(2)), disk_with(tmp_path, log(2, 2, 2)), other)
+    assert not found["safe_to_start"] and found["partitions"][0]["reason"] == "two log dirs have a log of it"
+
+
+def test_the_disk_of_a_broker_that_is_alive_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecoveryError, match="of broker 1, which is alive in the cluster"):
+        run(tmp_path, Admin(ending_at(6), unfenced=[1, 2]), disk_with(tmp_path, log(2)))
