@@ -183,6 +183,7 @@ def main() -> None:
             **partition_arguments(),
             "log_dirs": {"type": "list", "elements": "path", "required": True},
             "broker_id": {"type": "int"},
+            "give_up_partitions": {**partition_arguments()["partitions"]},
             "max_saved_partition_bytes": {"type": "int"},
             "max_saved_bytes": {"type": "int"},
             "saved_bytes_per_second": {"type": "int"},

@@ -99,6 +99,11 @@ class ConsumerAdmin(Cluster):
             for key in leaders
         }
 
+    def leader_starts(self, leaders: Leaders) -> dict[TopicPartition, int]:
+        """Return the log start offset of each leader that answers."""
+        (starts,) = self._listed_offsets(_by_leader(leaders), [partial(consumers.list_offsets, timestamp=consumers.EARLIEST)])
+        return {key: end.log_end_offset for key, end in starts.items() if end.error is None}
+
     def _bounds(self, work: Mapping[int, Keys]) -> list[Ends]:
         """Return the log end, log start, high watermark and last stable offset of each log. All four are read in one round of requests."""
         requests: Sequence[Callable[[Keys], Any]] = (
@@ -107,6 +112,10 @@ class ConsumerAdmin(Cluster):
             partial(consumers.list_offsets, timestamp=consumers.LATEST),
             partial(consumers.list_offsets, timestamp=consumers.LATEST, isolation_level=consumers.READ_COMMITTED),
         )
+        return self._listed_offsets(work, requests)
+
+    def _listed_offsets(self, work: Mapping[int, Keys], requests: Sequence[Callable[[Keys], Any]]) -> list[Ends]:
+        """Return the offsets of each log that each of these requests asks for."""
         by_node = {node: [make(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for make in requests] for node, keys in work.items()}
         wanted = keys_of(work.values())
         bounds: list[Ends] = [{} for _request in requests]

@@ -219,9 +219,13 @@ def known_of(
 
 def absence(absent: Sequence[TopicPartition]) -> str:
     """Return a warning that names the first SHOWN of the selected partitions that the cluster does not have, and counts the others."""
-    names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:SHOWN])
-    more = f" and {len(absent) - SHOWN} more" if len(absent) > SHOWN else ""
-    return f"requested partitions are left out, {names}{more}: {NOT_IN_CLUSTER}"
+    return f"requested partitions are left out, {named(absent)}: {NOT_IN_CLUSTER}"
+
+
+def named(keys: Sequence[TopicPartition]) -> str:
+    """Return the names of the first SHOWN partitions, and the number of the others."""
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in keys[:SHOWN])
+    return f"{names} and {len(keys) - SHOWN} more" if len(keys) > SHOWN else names
 
 
 def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[PartitionState]:

@@ -20,8 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
-IN_CLUSTER, ONLY_ON_DISK, NO_LEADER, OTHER_TOPIC, UNKNOWN = "in_cluster", "only_on_disk", "no_leader", "other_topic", "unknown"
-RELATIONS = (ONLY_ON_DISK, UNKNOWN, NO_LEADER, OTHER_TOPIC, IN_CLUSTER)
+IN_CLUSTER, ONLY_ON_DISK, OTHER_TOPIC, UNKNOWN = "in_cluster", "only_on_disk", "other_topic", "unknown"
+NO_LEADER, CLEAN_LEADER = "no_leader", "clean_leader"
+RELATIONS = (ONLY_ON_DISK, UNKNOWN, NO_LEADER, CLEAN_LEADER, OTHER_TOPIC, IN_CLUSTER)
 # The most leader epochs of one log that the leader is asked for, the last ones first.
 MOST_EPOCHS = 64
 
@@ -70,17 +71,20 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
     """Return the log of a row of `log_dirs.broker_disk.read_broker`. `alone`: whether no other log dir has a log of the partition."""
     if row["error"] is not None:
         return DiskLog(row["topic"], row["partition"], None, 0, 0, -1, {}, f"{row['error']['path']}: {row['error']['reason']}")
-    epochs = {entry["epoch"]: entry["start_offset"] for entry in row["epochs"] if entry["start_offset"] < row["log_end_offset"]}
+    # Epochs only go up, so no record has a greater one than the last batch.
+    epochs = {
+        entry["epoch"]: entry["start_offset"]
+        for entry in row["epochs"]
+        if entry["start_offset"] < row["log_end_offset"] and entry["epoch"] <= row["last_written_epoch"]
+    }
     doubt = None
     if not alone:
         # Neither of them is known to be the one, so nothing is saved.
         return DiskLog(row["topic"], row["partition"], None, 0, 0, -1, {}, "two log dirs have a log of it")
     if row["topic_id"] is None:
         doubt = "its folder has no topic id (partition.metadata)"
-    elif row["last_written_epoch"] >= 0 and row["last_written_epoch"] != max(epochs, default=-1):
-        doubt = (
-            f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}, as the last one"
-        )
+    elif row["last_written_epoch"] > max(epochs, default=-1):
+        doubt = f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}"
     torn = row["torn"]
     damage = next(iter(row["doubts"]), None)
     if torn and torn["goes_on"]:
@@ -92,8 +96,10 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
     )  # fmt: skip
 
 
-def compare(log: DiskLog, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None) -> Compared:
-    """Compare a log with its partition's. `state`: None if the cluster has no such partition; `leader_log`: None if it was not read.
+def compare(
+    log: DiskLog, broker_id: int, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
+) -> Compared:
+    """Compare a log of a lost broker with its partition's. `state`: None if the cluster has no such partition; `leader_log`: None if it was not read.
 
     `leader_log.epoch_ends` has the ends of `log.asked_epochs`.
     """
@@ -101,16 +107,16 @@ def compare(log: DiskLog, state: PartitionState | None, unfenced: Collection[int
         return Compared(log, IN_CLUSTER)
     if log.doubt is not None and (log.topic_id is None or log.end <= log.start):
         return Compared(log, UNKNOWN, log.doubt)
-    relation, reason = _not_comparable(log, state, unfenced, leader_log)
-    if relation == NO_LEADER:
-        return Compared(log, NO_LEADER, reason)
+    relation, reason = _not_comparable(log, broker_id, state, unfenced, leader_log)
+    if relation in (NO_LEADER, CLEAN_LEADER):
+        return Compared(log, relation, reason)
     if relation is not None or leader_log is None:
         return Compared(log, relation or UNKNOWN, reason, log.start, log.end)
     return _with_leader(log, leader_log)
 
 
 def _not_comparable(
-    log: DiskLog, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
+    log: DiskLog, broker_id: int, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
 ) -> tuple[str | None, str | None]:
     """Return the relation of a log that is not compared with the leader's, and the reason; None and None if it can be."""
     if log.doubt is not None:
@@ -120,10 +126,12 @@ def _not_comparable(
     if state.topic_id != log.topic_id:
         return (
             OTHER_TOPIC,
-            f"the topic was created anew, with the id {state.topic_id}: a start of the broker deletes this log, of the id {log.topic_id}",
+            f"the topic was created again, with the id {state.topic_id}: a start of the broker renames this log, of the id {log.topic_id}, to -stray",
         )
     if not has_live_leader(state, unfenced):
-        return NO_LEADER, "the partition has no leader to compare with: elect one, or start the broker if it is the clean leader"
+        if state.leader in (-1, broker_id) and broker_id in (*state.isr, *state.eligible_leader_replicas):
+            return CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
+        return NO_LEADER, "the partition has no leader to compare with: elect one, and run again"
     if leader_log is None or leader_log.error is not None:
         why = "no answer" if leader_log is None else leader_log.error
         return UNKNOWN, f"the log of its leader, broker {state.leader}, cannot be read: {why}"

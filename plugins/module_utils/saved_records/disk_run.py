@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +20,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    TopicPartition,
+    has_live_leader,
+    in_recovery_order,
+    named,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
     NO_LEADER,
     ONLY_ON_DISK,
@@ -32,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     disk_log,
     tail_of,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
@@ -55,12 +62,22 @@ class DiskTask(Protocol):
 
 
 class _Disk(NamedTuple):
-    """A lost broker's id, its logs, and their folders. `obstacles`: why it may have logs that were not read."""
+    """A lost broker's id, its logs, their folders, and requested partitions without a log. `obstacles`: why it may have logs that were not read."""
 
     broker_id: int
     logs: list[DiskLog]
     folders: dict[TopicPartition, Path]
+    absent: list[TopicPartition]
     obstacles: list[str]
+
+
+class _View(NamedTuple):
+    """A disk, compared with the cluster. `absent`: requested partitions, and those of which the broker is a replica, without a log on the disk."""
+
+    disk: _Disk
+    compared: list[Compared]
+    tails: dict[TopicPartition, Tail]
+    absent: list[TopicPartition]
 
 
 def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
@@ -70,44 +87,73 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
     more can be written, ClusterError if the cluster does not answer.
     """
     params = module.params
-    disk = _read(params, admin.cluster_id)
-    if disk.broker_id in admin.unfenced():
-        raise RecoveryError(
-            f"log_dirs: they are of broker {disk.broker_id}, which is alive in the cluster: name the disk of a lost broker, before that broker is started"
-        )
-    compared = _compared(disk, admin)
-    tails = _tails(compared, disk.broker_id)
+    view = _view(params, admin)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
-    saved = Saved()
-    if tails and not module.check_mode:
-        configs = admin.topic_configs({tail.topic for tail in tails.values()})
+    saved, salvaged = Saved(), dict[TopicPartition, Salvaged]()
+    if not module.check_mode and (view.tails or any(one.log.damage for one in view.compared)):
+        configs = admin.topic_configs({one.log.topic for one in view.compared if one.log.damage or one.log.key in view.tails})
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
         limits = Limits(params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"])
-        saver = TailSaver(
-            DiskSource(disk.folders, tails.values()),
-            folder,
-            header,
-            limits,
-            {*configs.compacted, *configs.refused},
-            asked_to_stop=signals.pending_signal,
-        )
-        saved = saver.save(tails.values())
+
+        def save(tails: Collection[Tail]) -> None:
+            saver = TailSaver(
+                DiskSource(view.disk.folders, tails),
+                folder,
+                header,
+                limits,
+                {*configs.compacted, *configs.refused},
+                asked_to_stop=signals.pending_signal,
+                saved=saved,
+                keep_gaps=True,
+            )
+            saver.save(tails)
+
+        save(view.tails.values())
+        salvaged = salvage(view.compared, view.tails, saved, view.disk.broker_id, view.disk.folders, save)
+        for tail, gap in saved.gaps.items():
+            module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
         # A leader or the disk may have changed while records were saved.
-        disk = _read(params, admin.cluster_id)
-        compared = _compared(disk, admin)
-        tails = _tails(compared, disk.broker_id)
-    reasons = [*disk.obstacles, *_obstacles(compared, tails, saved)]
+        view = _view(params, admin)
+    given_up = {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
+    reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up)]
+    selected = params["partitions"] is not None or params["partitions_file"] is not None
     return {
-        "broker_id": disk.broker_id,
-        "path": str(folder) if tails else None,
-        "safe_to_start": not reasons,
+        "broker_id": view.disk.broker_id,
+        "path": str(folder) if view.tails or salvaged else None,
+        # A start of the broker also concerns the partitions that were not selected.
+        "safe_to_start": False if reasons else None if selected else True,
         "reasons": reasons,
-        "counts": _counts(compared, tails, saved),
-        "partitions": [_row(one, tails.get(one.log.key), saved) for one in _worst_first(compared)],
+        "counts": _counts(view.compared, view.tails, saved),
+        "partitions": [_row(one, view.tails.get(one.log.key), saved, salvaged.get(one.log.key)) for one in _worst_first(view.compared)],
         "unreachable_brokers": admin.unreachable_rows(),
     }
+
+
+def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
+    """Read the disk, and compare it with the cluster. Raises RecoveryError for the disk of a broker that is alive."""
+    disk = _read(params, admin.cluster_id)
+    unfenced = admin.unfenced()
+    if disk.broker_id in unfenced:
+        raise RecoveryError(
+            f"log_dirs: they are of broker {disk.broker_id}, which is alive in the cluster: name the disk of a lost broker, before that broker is started"
+        )
+    on_disk = {log.key for log in disk.logs}
+    selected = params["partitions"] is not None or params["partitions_file"] is not None
+    states = admin.partitions(on_disk if selected else None) if on_disk or not selected else {}
+    comparable = {log.key: log for log in disk.logs if log.doubt is None and log.end > log.start}
+    leaders = {key: states[key].leader for key in comparable if key in states and has_live_leader(states[key], unfenced)}
+    leader_logs = admin.logs(leaders, {key: comparable[key].asked_epochs for key in leaders})
+    # Retention may have deleted records before the leaders said where their epochs end.
+    starts = admin.leader_starts(leaders)
+    leader_logs = {
+        key: replace(log, log_start_offset=starts.get(key)) for key, log in leader_logs.items() if log.error is not None or key in starts
+    }
+    compared = [compare(log, disk.broker_id, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
+    assigned = {key for key, state in states.items() if disk.broker_id in state.replicas} if not selected else set()
+    absent = sorted({*disk.absent, *assigned} - on_disk, key=in_recovery_order)
+    return _View(disk, compared, _tails(compared, disk.broker_id), absent)
 
 
 def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
@@ -117,15 +163,14 @@ def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
     times = Counter((row["topic"], row["partition"]) for row in rows)
     logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
     folders = {(row["topic"], row["partition"]): Path(row["log_dir"]) / f"{row['topic']}-{row['partition']}" for row in rows}
-    return _Disk(found["broker_id"], [*logs.values()], folders, list(_disk_obstacles(found)))
+    absent = [(row["topic"], row["partition"]) for row in found["absent"]]
+    return _Disk(found["broker_id"], [*logs.values()], folders, absent, list(_disk_obstacles(found)))
 
 
 def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield why the disk may have logs that were not read. `found`: as `read_broker` returns it."""
     if not found["partitions"]:
         yield "the log dirs have no log of these partitions: name all log dirs of the broker"
-    elif found["absent"]:
-        yield f"{count(len(found['absent']), 'requested partition')}: the log dirs have no log of it"
     for log_dir in found["log_dirs"]:
         if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
             yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
@@ -138,22 +183,13 @@ def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition,
     return {one.log.key: tail_of(one, broker_id) for one in compared if one.start < one.end}
 
 
-def _compared(disk: _Disk, admin: ConsumerAdmin) -> list[Compared]:
-    keys = {log.key for log in disk.logs}
-    states, unfenced = admin.partitions(keys) if keys else {}, admin.unfenced()
-    comparable = {log.key: log for log in disk.logs if log.doubt is None and log.end > log.start}
-    leaders = {key: states[key].leader for key in comparable if key in states and has_live_leader(states[key], unfenced)}
-    leader_logs = admin.logs(leaders, {key: comparable[key].asked_epochs for key in leaders})
-    return [compare(log, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
-
-
 def _worst_first(compared: Iterable[Compared]) -> list[Compared]:
     return sorted(compared, key=lambda one: (RELATIONS.index(one.relation), one.log.key))
 
 
-def _row(one: Compared, tail: Tail | None, saved: Saved) -> dict[str, Any]:
+def _row(one: Compared, tail: Tail | None, saved: Saved, salvaged: Salvaged | None) -> dict[str, Any]:
     """Return what the module documents of a partition."""
-    is_saved = tail in saved.complete if tail else None
+    reasons = (saved.refused.get(tail) if tail else None, salvaged and salvaged.reason, one.reason)
     return {
         "topic": one.log.topic,
         "partition": one.log.partition,
@@ -161,38 +197,50 @@ def _row(one: Compared, tail: Tail | None, saved: Saved) -> dict[str, Any]:
         "relation": one.relation,
         "start_offset": one.start if tail else None,
         "end_offset": one.end if tail else None,
-        "saved": is_saved,
+        "saved": tail in saved.complete if tail else None,
+        "unreadable": salvaged.unreadable if salvaged else [],
         "damage": one.log.damage,
-        "reason": (saved.refused.get(tail) if tail else None) or one.reason,
+        "reason": next((reason for reason in reasons if reason), None),
     }
 
 
 def _counts(compared: Sequence[Compared], tails: Mapping[TopicPartition, Tail], saved: Saved) -> dict[str, int]:
-    relations = Counter(one.relation for one in compared)
+    relations, complete, before = Counter(one.relation for one in compared), {*saved.complete}, {*saved.before}
     return {
         "partitions": len(compared),
         **{relation: relations[relation] for relation in RELATIONS},
-        "saved": len(saved.complete),
-        "saved_before": len(saved.before),
-        "not_saved": sum(1 for tail in tails.values() if tail not in saved.complete),
+        "saved": sum(1 for tail in tails.values() if tail in complete),
+        "saved_before": sum(1 for tail in tails.values() if tail in before),
+        "not_saved": sum(1 for tail in tails.values() if tail not in complete),
         "offsets": sum(tail.end - (tail.start or 0) for tail in tails.values()),
         "bytes": saved.size,
     }
 
 
-def _obstacles(compared: Sequence[Compared], tails: Mapping[TopicPartition, Tail], saved: Saved) -> list[str]:
-    """Return why the broker must not be started yet, none if it may be."""
-    complete = {key for key, tail in tails.items() if tail in saved.complete}
-    left = Counter(one.relation for one in compared if one.log.key not in complete)
-    texts = {
-        ONLY_ON_DISK: "records that only this disk has are not saved",
-        UNKNOWN: "it is not known which records only this disk has, and they are not saved",
-        OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved",
-        NO_LEADER: "there is no leader to compare with: start the broker only if it is to lead them, else elect first",
-    }
-    reasons = [f"{count(left[relation], 'partition')}: {text}" for relation, text in texts.items() if left[relation]]
-    if damaged := sum(1 for one in compared if one.log.damage):
-        reasons.append(
-            f"{count(damaged, 'partition')}: the log may have records that were not read (damage): copy the folders of these logs first"
+# Why a broker must not be started yet, and the remedy. What is saved does not count.
+_LEFT = {
+    ONLY_ON_DISK: "records that only this disk has are not saved: run without check mode, and see the reason of each partition",
+    UNKNOWN: "it is not known which records only this disk has, and they are not saved: see the reason of each partition",
+    OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved: grant DESCRIBE on the topic, or run without check mode",
+    NO_LEADER: "there is no leader to compare with: elect one, and run again",
+}
+_GIVE_UP = "name the partitions in give_up_partitions to do without"
+
+
+def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) -> Iterator[str]:
+    """Yield why the broker must not be started yet."""
+    complete = {*saved.complete}
+    left = [one for one in view.compared if view.tails.get(one.log.key) not in complete and one.log.key not in given_up]
+    for relation, text in _LEFT.items():
+        if keys := sorted(one.log.key for one in left if one.relation == relation):
+            yield f"{count(len(keys), 'partition')} ({named(keys)}): {text}"
+    if keys := sorted(one.log.key for one in view.compared if one.log.damage and one.log.key not in given_up):
+        yield (
+            f"{count(len(keys), 'partition')} ({named(keys)}): the log may have records that were not read (damage): copy the folders of these logs, and then "
+            + _GIVE_UP
         )
-    return reasons
+    if keys := [key for key in view.absent if key not in given_up]:
+        yield (
+            f"{count(len(keys), 'partition')} ({named(keys)}): the log dirs have no log of it: name all log dirs of the broker, or if it never had one, "
+            + _GIVE_UP
+        )

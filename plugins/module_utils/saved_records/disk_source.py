@@ -83,11 +83,14 @@ class DiskSource:
         """Return the next batches of the first segment, b"" at its end, and move the place behind them. Batches below `offset` are passed over."""
         with folder.file(segment_file(place.segments[0])) as file:
             begin = position = place.position
+            end_offset = 0
             while len(header := file.read(position, HEADER.size)) == HEADER.size:
                 base, length, delta = _PLACE.unpack_from(header)
                 batch_size = LENGTH_ENDS + length
-                if base >= end:
+                if base >= end or end_offset >= end:
                     break
+                if base <= offset:
+                    begin = position
                 if not HEADER.size <= batch_size <= min(FRAME_BYTES, file.size - position):
                     if position > begin:
                         break  # these first
@@ -95,7 +98,8 @@ class DiskSource:
                 if position > begin and position + batch_size - begin > size:
                     break
                 position += batch_size
-                if base + delta < offset:
+                end_offset = base + delta + 1
+                if end_offset <= offset:
                     begin = position
             place.position = position
             return file.read(begin, position - begin)

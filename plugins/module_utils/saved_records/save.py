@@ -77,12 +77,15 @@ class _Reading:
 class Saved:
     """What was saved: tails that are complete, those of them that a run before had saved, bytes and batches of this run, and why others are not.
 
-    `refused`: tails that could not be saved. `changed`: tails whose partitions are not as the plan has them, so that the plan does not elect them.
+    `refused`: tails that could not be saved. `damaged`: those of them whose records cannot be read or are not valid. `gaps`: tails that lack offsets,
+    although their topic is not compacted. `changed`: tails whose partitions are not as the plan has them, so that the plan does not elect them.
     """
 
     complete: list[Tail] = field(default_factory=list)
     before: list[Tail] = field(default_factory=list)
     refused: dict[Tail, str] = field(default_factory=dict)
+    damaged: set[Tail] = field(default_factory=set)
+    gaps: dict[Tail, str] = field(default_factory=dict)
     changed: dict[Tail, str] = field(default_factory=dict)
     size: int = 0
     batches: int = 0
@@ -92,6 +95,7 @@ class TailSaver:
     """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may lack offsets.
 
     states         a cluster: each partition must still be without a live leader in the leader epoch of the plan. None if there is no plan
+    keep_gaps      whether a tail that lacks offsets is saved, and its first gap kept in `saved.gaps`. Else it is refused
     pause          gets seconds to wait, so that `limits.bytes_per_second` is kept
     asked_to_stop  returns the name of a signal after which nothing more is read
     saved          what was saved for the same run before, to which this is added
@@ -108,10 +112,13 @@ class TailSaver:
         pause: Callable[[float], None] = time.sleep,
         asked_to_stop: Callable[[], str | None] = lambda: None,
         saved: Saved | None = None,
+        keep_gaps: bool = False,
     ) -> None:
         self._source, self._folder, self._header, self._limits = source, folder, header, limits
         self._compacted, self._states, self._pause, self._asked_to_stop = compacted, states, pause, asked_to_stop
-        self.saved = saved or Saved()
+        self.saved, self._keep_gaps = saved or Saved(), keep_gaps
+        self._size_before = self.saved.size
+        self._again = "run again" if states is None else "plan again"
         self._together = BROKERS_PER_ROUND
         self._throttled: dict[int, int] = {}
         self._read_to_end: list[Tail] = []
@@ -233,13 +240,15 @@ class TailSaver:
         if fetched is None:
             return self._refuse(tail, self._why_silent(tail))
         if fetched.error == OUT_OF_RANGE:
-            return self._refuse(tail, f"its log does not have offset {reading.next_offset} any more: plan again")
+            return self._refuse(tail, f"its log does not have offset {reading.next_offset} any more: {self._again}")
         if fetched.error is not None:
-            return self._refuse(tail, f"the broker answers {fetched.error}")
+            self.saved.damaged.add(tail)
+            return self._refuse(tail, f"it cannot be read: {fetched.error}")
         try:
             batches = list(stored_batches(fetched.records))
             self._check(reading, batches, is_first)
         except BatchError as error:
+            self.saved.damaged.add(tail)
             return self._refuse(tail, str(error))
         if not batches:
             return True
@@ -260,18 +269,16 @@ class TailSaver:
         tail, offset = reading.tail, reading.next_offset
         if not batches:
             if is_first:
-                raise BatchError(f"its log ends at offset {offset}, and at {tail.end} in the plan: plan again")
+                raise BatchError(f"its log ends at offset {offset}, and not at {tail.end}: {self._again}")
             return
         if batches[0].last_offset < offset or (reading.last is not None and batches[0].epoch < reading.last.epoch):
             raise BatchError(f"the broker answers with the batch at offset {batches[0].base_offset}, which cannot be at offset {offset}")
         if batches[-1].last_offset >= tail.end:
-            raise BatchError(f"its log has offset {batches[-1].last_offset}, and ends at {tail.end} in the plan: plan again")
-        for batch in batches if tail.topic not in self._compacted else ():
-            if batch.base_offset > offset:
-                raise BatchError(f"offsets {offset} to {batch.base_offset - 1} are missing, and cleanup.policy is not compact")
-            if batch.records <= batch.last_offset - batch.base_offset:
-                raise BatchError(f"the batch at offset {batch.base_offset} lacks records, and cleanup.policy is not compact")
-            offset = batch.last_offset + 1
+            raise BatchError(f"its log has offset {batches[-1].last_offset}, and must end at {tail.end}: {self._again}")
+        if tail.topic not in self._compacted and tail not in self.saved.gaps and (gap := _first_gap(batches, offset)):
+            if not self._keep_gaps:
+                raise BatchError(gap)
+            self.saved.gaps[tail] = gap
 
     def _reached(self, of_partition: int, more: int) -> str | None:
         """Return why so many bytes are too many, None if they are not. `more`: bytes that would be written now."""
@@ -284,7 +291,8 @@ class TailSaver:
 
     def _keep_rate(self, began: float) -> None:
         if self._limits.bytes_per_second:
-            self._pause(max(0.0, began + self.saved.size / self._limits.bytes_per_second - time.monotonic()))
+            read = self.saved.size - self._size_before
+            self._pause(max(0.0, began + read / self._limits.bytes_per_second - time.monotonic()))
 
     def _refuse(self, tail: Tail, reason: str) -> bool:
         self.saved.refused[tail] = reason
@@ -292,3 +300,14 @@ class TailSaver:
 
     def _why_silent(self, tail: Tail) -> str:
         return f"broker {tail.broker_id} does not answer: {self._source.unreachable.get(tail.broker_id, 'no answer for this partition')}"
+
+
+def _first_gap(batches: Iterable[StoredBatch], offset: int) -> str | None:
+    """Return which offsets from `offset` on these batches lack first, None if they have all."""
+    for batch in batches:
+        if batch.base_offset > offset:
+            return f"offsets {offset} to {batch.base_offset - 1} are missing, and cleanup.policy is not compact"
+        if batch.records <= batch.last_offset - batch.base_offset:
+            return f"the batch at offset {batch.base_offset} lacks records, and cleanup.policy is not compact"
+        offset = batch.last_offset + 1
+    return None

@@ -70,7 +70,7 @@ def histories(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 def test_it_is_every_record_that_the_leader_does_not_have(logs: tuple[list[int], list[int]]) -> None:
     written, leaders = logs
     log = of_epochs(written)
-    found = compare(log, STATE, {2}, leader(leaders, log.asked_epochs))
+    found = compare(log, 1, STATE, {2}, leader(leaders, log.asked_epochs))
     same = next((offset for offset, epoch in enumerate(written) if offset >= len(leaders) or leaders[offset] != epoch), len(written))
     if same == len(written):
         assert (found.relation, found.start, found.end) == (IN_CLUSTER, 0, 0)
@@ -84,7 +84,7 @@ def test_what_a_leader_has_deleted_is_never_taken_for_what_it_has(logs: tuple[li
     written, leaders = logs
     log = of_epochs(written)
     start = min(start, len(leaders))
-    found = compare(log, STATE, {2}, leader(leaders, log.asked_epochs, start))
+    found = compare(log, 1, STATE, {2}, leader(leaders, log.asked_epochs, start))
     lacking = [offset for offset, epoch in enumerate(written) if offset >= len(leaders) or leaders[offset] != epoch]
     if found.relation == UNKNOWN:
         assert "has deleted" in str(found.reason) and (found.start, found.end) == (0, len(written))
@@ -97,7 +97,7 @@ def test_what_a_leader_has_deleted_is_never_taken_for_what_it_has(logs: tuple[li
     ("log", "state", "unfenced", "answer", "relation", "why"),
     [
         (of_epochs([0]), None, {2}, None, OTHER_TOPIC, "was deleted"),
-        (of_epochs([0], topic_id="other"), STATE, {2}, None, OTHER_TOPIC, "was created anew, with the id id"),
+        (of_epochs([0], topic_id="other"), STATE, {2}, None, OTHER_TOPIC, "was created again, with the id id"),
         (of_epochs([0]), STATE, set(), None, NO_LEADER, "has no leader"),
         (of_epochs([0]), STATE, {2}, None, UNKNOWN, "broker 2, cannot be read: no answer"),
         (of_epochs([0]), STATE, {2}, LeaderLog("NOT_LEADER_OR_FOLLOWER"), UNKNOWN, "NOT_LEADER_OR_FOLLOWER"),
@@ -110,7 +110,7 @@ def test_what_a_leader_has_deleted_is_never_taken_for_what_it_has(logs: tuple[li
 def test_what_cannot_be_compared_says_why(
     log: DiskLog, state: PartitionState | None, unfenced: set[int], answer: LeaderLog | None, relation: str, why: str
 ) -> None:
-    found = compare(log, state, unfenced, answer)
+    found = compare(log, 1, state, unfenced, answer)
     assert found.relation == relation and why in str(found.reason)
 
 
@@ -128,5 +128,6 @@ def test_a_log_in_doubt_is_not_compared() -> None:
     assert "is not a file" in str(disk_log({**row, "foreign_files": ["00000000000000000000.log"]}, alone=True).damage)
     assert disk_log(row, alone=False).doubt == "two log dirs have a log of it"
     assert "no topic id" in str(disk_log({**row, "topic_id": None}, alone=True).doubt)
+    assert disk_log({**row, "last_written_epoch": 0}, alone=True) == DiskLog("t", 0, "id", 0, 5, 0, {0: 0})
     assert "does not have the leader epoch of its last batch, 3" in str(disk_log({**row, "last_written_epoch": 3}, alone=True).doubt)
     assert disk_log({**row, "error": {"path": "/x", "reason": "it is damaged"}}, alone=True).doubt == "/x: it is damaged"

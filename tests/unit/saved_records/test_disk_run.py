@@ -34,10 +34,12 @@ class Admin:
         self, log: LeaderLog | None, state: PartitionState | None = STATE, unfenced: Collection[int] = (2,), compacted: Collection[str] = ()
     ) -> None:
         self.log, self.later, self.state, self.alive = log, log, state, {*unfenced}
+        self.deleted_meanwhile, self.other_states = 0, dict[TopicPartition, PartitionState]()
         self.configs = SimpleNamespace(compacted={*compacted}, refused=set(), problem=lambda: None)
 
-    def partitions(self, _keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
-        return {KEY: self.state} if self.state else {}
+    def partitions(self, keys: Collection[TopicPartition] | None) -> dict[TopicPartition, PartitionState]:
+        known = {**self.other_states, **({KEY: self.state} if self.state else {})}
+        return {key: known[key] for key in known if keys is None or key in keys}
 
     def unfenced(self) -> set[int]:
         return self.alive
@@ -45,6 +47,9 @@ class Admin:
     def logs(self, leaders: Mapping[TopicPartition, int], _epochs: Any) -> dict[TopicPartition, LeaderLog]:
         found, self.log = self.log, self.later
         return dict.fromkeys(leaders, found) if found else {}
+
+    def leader_starts(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(leaders, self.deleted_meanwhile)
 
     def topic_configs(self, _topics: Collection[str]) -> Any:
         return self.configs
@@ -60,11 +65,13 @@ def ending_at(end: int) -> LeaderLog:
 def run(tmp_path: Path, admin: Admin, *disks: Disk, **options: Any) -> dict[str, Any]:
     limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second"))
     params = {
-        **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None, "run_id": "r", "cluster": "east",
+        **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None,
+        "give_up_partitions": None, "run_id": "r", "cluster": "east",
         **options,
     }  # fmt: skip
-    module = SimpleNamespace(params=params, workdir=tmp_path / "work", check_mode=False, ansible=SimpleNamespace(warn=print))
-    return save_disk(module, admin)  # type: ignore[arg-type]  # what it uses of them
+    warnings: list[str] = []
+    module = SimpleNamespace(params=params, workdir=tmp_path / "work", check_mode=False, ansible=SimpleNamespace(warn=warnings.append))
+    return {**save_disk(module, admin), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
 
 
 def disk_with(tmp_path: Path, *segments: bytes, name: str = "disk") -> Disk:
@@ -103,7 +110,7 @@ def test_a_leader_that_changes_while_records_are_saved_is_compared_again(tmp_pat
     admin = Admin(ending_at(4))
     admin.later = ending_at(2)
     found = run(tmp_path, admin, disk_with(tmp_path, log(2, 2, 2)))
-    assert not found["safe_to_start"] and found["reasons"] == ["1 partition: records that only this disk has are not saved"]
+    assert not found["safe_to_start"] and found["counts"]["not_saved"] == 1
     assert run(tmp_path, admin, Disk(tmp_path / "disk"))["safe_to_start"] and (2, 6) in saved_offsets(tmp_path)
 
 
@@ -141,9 +148,8 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     assert "have no log of these partitions" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][0]
     disk = disk_with(tmp_path, log(2, 2, 2))
     named = [{"topic": "t", "partition": 0}, {"topic": "ordres", "partition": 0}]
-    assert run(tmp_path, Admin(ending_at(6)), disk, partitions=named)["reasons"] == [
-        "1 requested partition: the log dirs have no log of it"
-    ]
+    (reason,) = run(tmp_path, Admin(ending_at(6)), disk, partitions=named)["reasons"]
+    assert "ordres-0" in reason
     disk.log("u-0.0123456789abcdef0123456789abcdef-stray", {0: log(2)})
     assert "1 log of the kinds stray were not read" in run(tmp_path, Admin(ending_at(6)), disk)["reasons"][0]
     (empty.path / "t-1").symlink_to(disk.path / "t-0")
@@ -160,3 +166,102 @@ def test_two_log_dirs_with_a_log_of_one_partition_keep_it_from_being_safe(tmp_pa
 def test_the_disk_of_a_broker_that_is_alive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecoveryError, match="of broker 1, which is alive in the cluster"):
         run(tmp_path, Admin(ending_at(6), unfenced=[1, 2]), disk_with(tmp_path, log(2)))
+
+
+ELSEWHERE = replace(STATE, partition=1)
+GIVEN_UP = [{"topic": "t", "partition": 0}]
+
+
+def test_a_replica_of_the_broker_without_a_log_on_the_disk_keeps_it_from_being_safe(tmp_path: Path) -> None:
+    admin, disk = Admin(ending_at(6)), disk_with(tmp_path, log(2, 2, 2))
+    admin.other_states = {("t", 1): ELSEWHERE, ("t", 2): replace(STATE, partition=2, replicas=(2, 3))}
+    found = run(tmp_path, admin, disk)
+    assert found["safe_to_start"] is False and "t-1" in found["reasons"][0] and "t-2" not in found["reasons"][0]
+    assert run(tmp_path, admin, disk, give_up_partitions=[{"topic": "t", "partition": 1}])["safe_to_start"] is True
+    assert not run(tmp_path, admin, Disk(tmp_path / "empty").write())["safe_to_start"]
+
+
+def test_some_partitions_do_not_make_a_broker_safe(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2, 2, 2), log(2, start=10))
+    disk.log("t-1", {0: log(2)})
+    assert run(tmp_path, Admin(ending_at(12)), disk, partitions=GIVEN_UP)["safe_to_start"] is None
+    assert run(tmp_path, Admin(ending_at(4)), disk, partitions=GIVEN_UP, max_saved_bytes=1)["safe_to_start"] is False
+
+
+def test_what_a_leader_deletes_while_it_is_read_is_not_taken_for_what_it_had(tmp_path: Path) -> None:
+    admin = Admin(ending_at(4))
+    admin.deleted_meanwhile = 4
+    found = run(tmp_path, admin, disk_with(tmp_path, log(2, 2, 2)))
+    assert (found["partitions"][0]["relation"], saved_offsets(tmp_path)) == ("unknown", [(0, 6)])
+
+
+def broken(content: bytes, *places: int) -> bytes:
+    changed = bytearray(content)
+    for place in places:
+        changed[place] ^= 0x55
+    return bytes(changed)
+
+
+SIZE = len(log(2))
+
+
+@pytest.mark.parametrize(
+    ("segments", "saved", "unreadable"),
+    [
+        ((broken(log(2, 2, 2), 2 * SIZE - 1),), [(0, 2), (4, 6)], [(2, 4)]),
+        ((broken(log(2, 2, 2), 3 * SIZE - 1),), [(0, 4)], [(4, None)]),
+        ((broken(log(2, 2, 2), SIZE - 1),), [(2, 6)], [(0, 2)]),
+        ((broken(log(2, 2, 2, 2, 2), SIZE + 16), log(2, 2, start=10)), [(0, 2), (10, 14)], [(2, 10)]),
+        ((broken(log(2, 2, 2), SIZE + 8), broken(log(2, 2, 2, start=10), 2 * SIZE - 1)), [(0, 2), (10, 12), (14, 16)], [(2, 10), (12, 14)]),
+    ],
+    ids=["crc", "last", "first", "format", "two"],
+)
+def test_all_but_the_damage_is_saved_and_the_broker_is_safe_once_the_rest_is_given_up(
+    tmp_path: Path, segments: tuple[bytes, ...], saved: list[tuple[int, int]], unreadable: list[tuple[int, int | None]]
+) -> None:
+    disk, admin = disk_with(tmp_path, *segments), Admin(LeaderLog(None, 0, 1, epoch_ends={0: EpochEnd(0, 0)}))
+    for option in (None, GIVEN_UP):
+        found = run(tmp_path, admin, disk, give_up_partitions=option)
+        (row,) = found["partitions"]
+        assert joined(saved_offsets(tmp_path)) == saved
+        assert [(gap["start_offset"], gap["end_offset"]) for gap in row["unreadable"]] == unreadable
+        assert found["safe_to_start"] is (option is not None), found["reasons"]
+    assert found["counts"]["bytes"] == 0, "a second run reads nothing again"
+
+
+def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def test_damage_before_the_checked_end_is_left_out(tmp_path: Path) -> None:
+    content = broken(log(*[100] * 200), 3 * len(log(100)) - 1)
+    disk = disk_with(tmp_path, content)
+    found = run(tmp_path, Admin(ending_at(0)), disk)
+    (row,) = found["partitions"]
+    assert len(content) > 65_536 * 2 and row["damage"] is None
+    assert not row["saved"] and found["safe_to_start"] is False
+    assert joined(saved_offsets(tmp_path)) == [(0, 200), (300, 20_000)]
+    assert row["unreadable"] == [{"start_offset": 200, "end_offset": 300}]
+
+
+def test_gaps_of_a_topic_that_was_compacted_before_are_saved_with_a_warning(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2) + log(2, start=6))
+    found = run(tmp_path, Admin(ending_at(0)), disk)
+    assert found["safe_to_start"] and saved_offsets(tmp_path) == [(0, 8)]
+    assert len(found["warnings"]) == 1 and "t-0" in found["warnings"][0]
+    assert not run(tmp_path, Admin(ending_at(0), compacted=["t"]), disk, run_id="2")["warnings"]
+
+
+@pytest.mark.parametrize(("isr", "elr"), [((1,), ()), ((), (1, 3))])
+def test_a_clean_leader_is_safe_to_start(tmp_path: Path, isr: tuple[int, ...], elr: tuple[int, ...]) -> None:
+    state = replace(STATE, leader=-1, isr=isr, eligible_leader_replicas=elr)
+    found = run(tmp_path, Admin(None, state), disk_with(tmp_path, log(2)))
+    assert found["safe_to_start"] and found["partitions"][0]["relation"] == "clean_leader"
+    other = run(tmp_path, Admin(None, replace(state, isr=(3,), eligible_leader_replicas=())), Disk(tmp_path / "disk"))
+    assert not other["safe_to_start"] and other["partitions"][0]["relation"] == "no_leader"

@@ -124,7 +124,7 @@ def test_every_tail_is_saved_byte_for_byte(tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize(
     ("content", "one", "reason"),
     [
-        (log(5, 5), tail(0, 8), "its log has offset 9, and ends at 8 in the plan: plan again"),
+        (log(5, 5), tail(0, 8), "its log has offset 9, and must end at 8: plan again"),
         (batch(0, 5) + batch(7, 3), tail(0, 10), "offsets 5 to 6 are missing, and cleanup.policy is not compact"),
         (log(3, start=4), tail(0, 7), "offsets 0 to 3 are missing, and cleanup.policy is not compact"),
         (log(5)[:-1] + b"?", tail(0, 5), "the crc of the batch at offset 0 is wrong: its bytes have changed since they were written"),
@@ -139,7 +139,7 @@ def test_records_that_are_not_as_the_plan_says_are_not_saved(tmp_path: Path, con
 
 def test_a_log_that_is_shorter_than_in_the_plan_is_not_saved(tmp_path: Path) -> None:
     found = save(tmp_path, Brokers({(KEY, 2): log(5, 5)}), tail(0, 12))
-    assert found.refused == {tail(0, 12): "its log ends at offset 10, and at 12 in the plan: plan again"} and not found.complete
+    assert found.refused == {tail(0, 12): "its log ends at offset 10, and not at 12: plan again"} and not found.complete
 
 
 def test_a_run_goes_on_behind_the_last_part_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_what_cannot_be_read_says_why_and_the_others_go_on(tmp_path: Path) -> No
     found = save(tmp_path, Brokers(logs, silent={3}), tail(0, 5), tail(0, 5, broker=3))
     assert (found.complete, found.refused) == ([tail(0, 5)], {tail(0, 5, broker=3): "broker 3 does not answer: it hangs"})
     found = save(tmp_path, Brokers(logs, errors={3: "KAFKA_STORAGE_ERROR"}), tail(0, 5, broker=3))
-    assert found.refused == {tail(0, 5, broker=3): "the broker answers KAFKA_STORAGE_ERROR"}
+    assert found.refused == {tail(0, 5, broker=3): "it cannot be read: KAFKA_STORAGE_ERROR"}
 
 
 @pytest.mark.parametrize(
