@@ -121,6 +121,29 @@ partitions:
   type: list
   elements: dict
   contains:
+    topic:
+      description: Name of the topic.
+      type: str
+    partition:
+      description: Number of the partition.
+      type: int
+    log_dir:
+      description: Path of the log dir that has the log.
+      type: str
+    segments:
+      description: Number of segments.
+      type: int
+    bytes:
+      description: Bytes of all segments.
+      type: int
+    unfinished_files:
+      description: Files that the log cleaner or a deletion has left.
+      type: list
+      elements: str
+    foreign_files:
+      description: Files and links in the folder that Kafka does not write.
+      type: list
+      elements: str
     topic_id:
       description: Topic id of the replica. A topic that was created again has another one, and its log has other records. V(null) if no file has it.
       type: str

@@ -19,9 +19,16 @@ description:
     that log end. What follows the end of the last common leader epoch is only on this disk.
   - Saves these batches to C(<workdir>/saved/<run_id>/<cluster>), as M(streamops.kafka_recovery.kafka_replica_records) does, and returns whether the broker is
     safe to start.
+  - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
+  - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
+  - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
   - A second run with the same O(run_id) reads only what is not saved yet.
   - In check mode it only compares.
 options:
+  partitions:
+    description:
+      - Partitions to compare. Default is all partitions on the disk. Mutually exclusive with O(partitions_file).
+      - With some partitions RV(safe_to_start) is never V(true), because a start of the broker truncates the others, too.
   log_dirs:
     description:
       - Log dirs of the broker (its C(log.dirs)) as they are mounted on this host. Name all of them, of one broker.
@@ -32,6 +39,21 @@ options:
   broker_id:
     description: Id of the broker. A log dir of another broker is refused. Without it, all log dirs must be of the same broker.
     type: int
+  give_up_partitions:
+    description:
+      - Partitions whose records on this disk you do without, as far as they cannot be saved. They are saved as all others, and do not appear in RV(reasons).
+      - Name damaged logs after you have copied their folders, and replicas that were assigned to the broker after it was lost.
+    type: list
+    elements: dict
+    suboptions:
+      topic:
+        description: Name of the topic.
+        type: str
+        required: true
+      partition:
+        description: Number of the partition.
+        type: int
+        required: true
   max_saved_partition_bytes:
     description: Most bytes that are saved of one partition. A partition with more is not saved. Default is no limit.
     type: int
@@ -46,7 +68,10 @@ requirements:
   - orjson >= 3.10
 notes:
   - RV(safe_to_start) is about records that the disk has now. It does not judge the disk or the configuration of the broker.
-  - Only the partitions that are selected are judged. Without O(partitions) and O(partitions_file) these are all partitions on the disk.
+  - RV(safe_to_start) is true at the time of the run. Run the module again directly before the start of the broker, because leaders change.
+  - A partition that the cluster assigns to the broker, and that has no log in O(log_dirs), keeps the broker from being safe. Topics that this login may not
+    describe are not seen.
+  - To find where a log ends, CRCs of its last 64 KiB are checked. What is saved is checked whole. Damage in what the leader has, too, is not looked for.
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions
@@ -68,7 +93,7 @@ EXAMPLES = r"""
       - /mnt/broker-1/data-2
     broker_id: 1
   register: disk
-  failed_when: disk is failed or not disk.safe_to_start
+  failed_when: disk is failed or not (disk.safe_to_start or ansible_check_mode)
 """
 
 RETURN = r"""
@@ -78,16 +103,18 @@ broker_id:
   type: int
   sample: 1
 safe_to_start:
-  description: Whether a start of the broker destroys no record that is only on this disk and not saved. In check mode nothing is saved.
+  description:
+    - Whether a start of the broker destroys no record that is only on this disk and not saved. In check mode nothing is saved.
+    - V(null) if only some partitions were selected, and nothing stands against a start there.
   returned: success
   type: bool
   sample: true
 reasons:
-  description: Why the broker must not be started yet.
+  description: Why the broker must not be started yet, with the first partitions and what to do.
   returned: success
   type: list
   elements: str
-  sample: ["3 partitions: records that only this disk has are not saved"]
+  sample: ["1 partition (orders-0): there is no leader to compare with: elect one, and run again"]
 path:
   description: The folder of the saved records, V(null) if the disk has nothing that the cluster lacks. In check mode, the path that it would have.
   returned: success
@@ -105,6 +132,7 @@ counts:
     only_on_disk: 3
     unknown: 0
     no_leader: 0
+    clean_leader: 0
     other_topic: 1
     in_cluster: 116
     saved: 3
@@ -118,12 +146,22 @@ partitions:
   type: list
   elements: dict
   contains:
+    topic:
+      description: Name of the topic.
+      type: str
+    partition:
+      description: Number of the partition.
+      type: int
+    topic_id:
+      description: Topic id of the log on the disk. V(null) if no file has it, or if the log cannot be read.
+      type: str
     relation:
       description:
         - V(only_on_disk) if the disk has records that the partition's leader does not have, from RV(partitions[].start_offset) to RV(partitions[].end_offset)
           (exclusive).
         - V(in_cluster) if the leader has all of them, or had them and has deleted them. V(no_leader) if there is no leader to compare with.
-        - V(other_topic) if the topic was deleted or created anew, or if this login may not describe it. V(unknown) otherwise. In both cases the whole log is
+        - V(clean_leader) if there is no leader, and the broker is in the ISR or the ELR. A start of the broker before an unclean election loses nothing.
+        - V(other_topic) if the topic was deleted or created again, or if this login may not describe it. V(unknown) otherwise. In both cases the whole log is
           saved.
       type: str
     start_offset:
@@ -135,8 +173,14 @@ partitions:
     saved:
       description: Whether these records are saved, V(null) if there are none.
       type: bool
+    unreadable:
+      description: Offsets from C(start_offset) to C(end_offset) (exclusive) that are damaged. C(end_offset) is null if nothing valid follows.
+      type: list
+      elements: dict
     damage:
-      description: Why the log may have records that were not read. V(null) if it has none. Such a broker is not safe to start.
+      description: >-
+        Why the log may have records that were not read. V(null) if it has none. Such a broker is safe to start only if O(give_up_partitions) names the
+        partition.
       type: str
     reason:
       description: Why it is not saved, or why the relation is what it is. V(null) if there is nothing to say.
@@ -149,6 +193,7 @@ partitions:
       start_offset: 100
       end_offset: 150
       saved: true
+      unreadable: []
       damage: null
       reason: null
 unreachable_brokers:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_records_info
-short_description: Show and export the records that were saved before an election
+short_description: Show and export saved records
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Reads the folder C(<workdir>/saved/<run_id>/<cluster>), which M(streamops.kafka_recovery.kafka_replica_records) and
-    M(streamops.kafka_recovery.kafka_designated_election) write, and returns what it has of each replica.
+  - Reads the folder C(<workdir>/saved/<run_id>/<cluster>), which M(streamops.kafka_recovery.kafka_replica_records),
+    M(streamops.kafka_recovery.kafka_designated_election) and M(streamops.kafka_recovery.kafka_lost_disk_records) write, and returns what it has of each
+    replica.
   - With O(export) it writes the selected records to a file, decompressed, one record per line or row.
   - Connects to no cluster. All files are checked first, with their digests. The task fails if one is missing, or was changed or cut off.
   - If nothing was saved, the task warns, and O(export) has no records.
@@ -95,7 +96,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Show what was saved before the elections of this run
+- name: Show what this run has saved
   streamops.kafka_recovery.kafka_records_info:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -199,7 +200,7 @@ export:
   description: The file that has the selected records now, or would have them in check mode. V(null) without O(export).
   returned: success
   type: dict
-  sample: {path: /var/lib/kafka-recovery/orders.jsonl, format: jsonl, records: 79, bytes: 20540, sha256: 3a7bd3e2360a3d29eea436fcfb7e44c735d117c4}
+  sample: {path: /var/lib/kafka-recovery/orders.jsonl, format: jsonl, records: 79, bytes: 20540, sha256: 3a7bd3e2360a3d29eea436fcfb7e44c735d117c43a7bd3e2360a3d29eea436fc}
 """
 
 from ansible.module_utils.basic import missing_required_lib
