@@ -200,7 +200,12 @@ export:
   description: The file that has the selected records now, or would have them in check mode. V(null) without O(export).
   returned: success
   type: dict
-  sample: {path: /var/lib/kafka-recovery/orders.jsonl, format: jsonl, records: 79, bytes: 20540, sha256: 3a7bd3e2360a3d29eea436fcfb7e44c735d117c43a7bd3e2360a3d29eea436fc}
+  sample:
+    path: /var/lib/kafka-recovery/orders.jsonl
+    format: jsonl
+    records: 79
+    bytes: 20540
+    sha256: 3a7bd3e2360a3d29eea436fcfb7e44c735d117c43a7bd3e2360a3d29eea436fc
 """
 
 from ansible.module_utils.basic import missing_required_lib

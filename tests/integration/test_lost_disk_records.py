@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,21 @@ def empty_copy(disk: Path, folder: Path) -> Path:
     return empty
 
 
+def damaged_copy(disk: Path, topic: str, folder: Path) -> Path:
+    """A log dir of the same broker with one log, in which a byte of the batch that ends at offset 49 has changed."""
+    copy = folder / "damaged"
+    log = copy / f"{topic}-0"
+    log.mkdir(parents=True)
+    shutil.copy(disk / "meta.properties", copy)
+    for name in ("partition.metadata", "leader-epoch-checkpoint", f"{0:020d}.log"):
+        shutil.copy(disk / log.name / name, log)
+    segment = log / f"{0:020d}.log"
+    content = bytearray(segment.read_bytes())
+    content[sum(batch.size for batch in stored_batches(bytes(content)) if batch.last_offset < 50) - 1] ^= 1
+    segment.write_bytes(content)
+    return copy
+
+
 def test_what_only_the_disk_has_is_saved_before_the_broker_destroys_it(west: Operator) -> None:
     cluster = west.cluster
     lose(cluster)
@@ -94,6 +110,16 @@ def test_what_only_the_disk_has_is_saved_before_the_broker_destroys_it(west: Ope
     assert piece.part.read_bytes()[piece.position : piece.position + piece.size] == expected
     second = west.ask(MODULE, **options)
     assert (second["safe_to_start"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (True, 2, 0)
+
+    damaged = damaged_copy(disk, ALONE, west.workdir)
+    alone: dict[str, Any] = {**west.files("2"), "log_dirs": [str(damaged)], "partitions": [{"topic": ALONE, "partition": 0}]}
+    third = west.ask(MODULE, **alone)
+    (row,) = third["partitions"]
+    assert third["safe_to_start"] is False and row["unreadable"] == [{"start_offset": 40, "end_offset": 50}]
+    saved = {(piece.start, piece.end) for piece in read_pieces(Path(third["path"]), cluster.cluster_id, whole=True)}
+    assert saved == {(20, 40), (50, 70)}
+    fourth = west.ask(MODULE, **alone, give_up_partitions=alone["partitions"])
+    assert (fourth["safe_to_start"], fourth["counts"]["bytes"]) == (None, 0)
     assert log.written() == {}, "the cluster is unchanged"
 
     cluster.start_node(LOST)
