@@ -317,6 +317,28 @@ def test_a_full_disk_leaves_no_file(workdir: Path, tmp_path: Path, kind: str) ->
     assert {one.name for one in workdir.iterdir()} == {"saved"}
 
 
+def test_headers_count_for_the_size_of_a_row_group(tmp_path: Path) -> None:
+    save(tmp_path, {("t", 0, 2, 0): batch_of(0, [(NOW, None, None, [("", b"")] * 50_000)] * 10)})
+    path = tmp_path / "export"
+    show(tmp_path, export=str(path), format="parquet")
+    metadata = pyarrow.parquet.ParquetFile(path).metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    names = [
+        column.num_values
+        for group in groups
+        for column in map(group.column, range(group.num_columns))
+        if "headers" in column.path_in_schema
+    ]
+    assert sum(names) == 2 * 500_000 and max(names) <= 100_000
+
+
+@given(st.text())
+def test_exported_lines_are_exact_and_have_nothing_that_changes_a_terminal(text: str) -> None:
+    line = export._line({"key": text, "value": "\x9b31m\u202e\x7f"})
+    assert line.isascii() and line.decode()[:-1].isprintable() and line.endswith(b"\n")
+    assert json.loads(line) == {"key": text, "value": "\x9b31m\u202e\x7f"}
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_large_exports_are_written_piece_by_piece(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "_GROUP_ROWS", 7)
