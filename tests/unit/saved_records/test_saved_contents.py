@@ -302,6 +302,7 @@ def test_batches_without_an_index_are_named(workdir: Path) -> None:
         ({"end_time": "2026-11-21T18:05:00"}, "is not a time in UTC"),
         ({"end_time": "2026-11-21T18:05:00+01:00"}, "is not a time in UTC"),
         ({"start_offset": 5, "end_offset": 5}, "end_offset 5 must be greater than start_offset 5"),
+        ({"keys": ["\ud800"]}, "keys: '\\ud800' is not text in UTF-8: correct it"),
         ({"max_batch_bytes": 0}, "max_batch_bytes is 0: it must be 1 or more"),
     ],
 )
