@@ -27,6 +27,14 @@ class PrintableModule(AnsibleModule):
     Ansible shows warnings, messages, tables and diffs as they are, and does not escape all control characters in results.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().__init__(*args, **kwargs)
+        except UnicodeEncodeError as error:
+            # Ansible writes the options to the log of the host as UTF-8, once it has read all of them.
+            wrong = [name for name, value in self.params.items() if isinstance(value, str) and error.object == value]
+            self.fail_json(f"{wrong[0] if wrong else 'an option'} is {error.object!r}, which is not text in UTF-8: correct it")
+
     def warn(self, warning: str, *args: Any, **kwargs: Any) -> None:
         """Warn, on one line of limited length."""
         super().warn(error_line(warning), *args, **kwargs)

@@ -39,7 +39,8 @@ options:
     type: int
   partitions:
     description:
-      - Partitions to read. Default is all in the log dirs, at most 10,000 in each.
+      - Partitions to read. Default is all in the log dirs. Of each log dir at most 10,000 are read, and at most 500,000 leader epochs of them. A header in
+        RV(partitions[].last_batches) counts as four.
       - Mutually exclusive with O(partitions_file).
   whole_logs:
     description:
@@ -202,6 +203,12 @@ partitions:
           V(order) (offsets or leader epochs go backwards) or V(crc). C(reason) is the same as a sentence.
         - C(goes_on) is whether records may follow behind it. Zeros, and the first part of one batch, do not count.
       type: dict
+    gaps:
+      description:
+        - Offsets between two segments that neither has, the first 100 such ranges. Only segments that were walked over are compared, so set O(whole_logs=true).
+        - Compaction removes records, so a topic with C(cleanup.policy=compact) may have gaps. In any other topic a segment is missing.
+      type: list
+      elements: dict
     doubts:
       description: Why the values may not be what the replica had, or what Kafka would not accept.
       type: list
@@ -251,6 +258,7 @@ partitions:
         goes_on: false
       segments: 1
       bytes: 8192
+      gaps: []
       unfinished_files: []
       foreign_files: []
       doubts: []

@@ -63,7 +63,8 @@ options:
         (C(create) or C(append)), C(producer_id), C(producer_epoch), C(transaction), C(key), C(value), C(headers) (a list of C(key) and C(value)).
       - C(transaction) is C(committed), C(aborted) or C(open), as the saved log of this replica says. It is null for records outside of transactions.
       - V(jsonl) is one JSON object per line. C(timestamp) is in ms since 1970. Bytes that are valid UTF-8 are text, others are base64. C(key_encoding) and
-        C(value_encoding) say which, C(utf-8) or C(base64), and are null if there is no key or no value.
+        C(value_encoding) say which, C(utf-8) or C(base64), and are null if there is no key or no value. Characters beyond ASCII are JSON
+        escapes, so that a terminal can show the file.
       - V(parquet) is Apache Parquet, with keys, values and headers as binary columns.
     type: str
     choices: [jsonl, parquet]

@@ -32,7 +32,9 @@ options:
     description: Most bytes that are saved of one replica. A replica with more is not saved. Default is no limit.
     type: int
   max_saved_bytes:
-    description: Most bytes that are saved in this run. Replicas beyond it are not saved. Default is no limit.
+    description:
+      - Most bytes that are saved in this run. Replicas beyond it are not saved. Default is no limit.
+      - In any case 1 GiB of the file system of O(workdir) stays free, or 5 percent of a smaller one. What has no room is not saved.
     type: int
   saved_bytes_per_second:
     description: Most bytes that are read from all brokers per second. Default is no limit.

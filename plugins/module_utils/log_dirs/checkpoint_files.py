@@ -16,6 +16,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 # Bytes. Offsets of 200,000 partitions with the longest names take 50 MB; 10,000 changes of a partition's leader take 128 kB.
 MOST_OFFSETS, MOST_EPOCHS, MOST_IDS = 64 << 20, 1 << 17, 1 << 16
+# Rows. A short one takes forty times its bytes once it is read.
+MOST_ROWS = 200_000
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -107,6 +109,8 @@ def is_uuid(text: str) -> bool:
 
 def _rows(content: bytes, row: Callable[[str], tuple[K, V]]) -> dict[K, V]:
     """Return the rows of a checkpoint file, behind its version and their number."""
+    if content.count(b"\n") > MOST_ROWS + 2:
+        raise Malformed(f"it has more than the {MOST_ROWS} rows that are read")
     lines = _text(content).rstrip("\n").split("\n")
     version, number, lines = lines[0], lines[1] if len(lines) > 1 else "", lines[2:]
     if version != "0":

@@ -17,8 +17,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KEEP_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
-# Files and folders in one folder. A log dir has a folder for each partition, a log some files for each segment.
-MOST_ENTRIES = 500_000
+# Files and folders in one folder. A log dir has a folder for each partition, a log some files for each segment. Several logs are read at once.
+MOST_ENTRIES, MOST_LOG_FILES = 500_000, 100_000
 
 
 class DiskError(RecoveryError):
@@ -63,13 +63,13 @@ class Folder(_Opened):
         status = os.fstat(self.descriptor)
         return status.st_dev, status.st_ino
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield what is in the folder, in no order. Raises DiskError for more than MOST_ENTRIES."""
+    def entries(self, most: int = MOST_ENTRIES) -> Iterator[Entry]:
+        """Yield what is in the folder, in no order. Raises DiskError for more than `most`."""
         try:
             with os.scandir(self.descriptor) as found:
                 for number, entry in enumerate(found):
-                    if number >= MOST_ENTRIES:
-                        raise DiskError(self.path, f"it has more than {MOST_ENTRIES} entries")
+                    if number >= most:
+                        raise DiskError(self.path, f"it has more than {most} entries")
                     yield Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
         except OSError as error:
             raise DiskError(self.path, _reason(error)) from error
@@ -87,15 +87,22 @@ class Folder(_Opened):
 
     def _file(self, name: str) -> DiskFile | None:
         try:
-            file = DiskFile(self.path, name, _descriptor(name, _FLAGS, self.descriptor))
+            # Opening a device or a pipe may already do something.
+            file = DiskFile(self.path, name, _descriptor(name, _FLAGS, self.descriptor)) if self._is_regular(name) else None
         except FileNotFoundError:
             return None
         except OSError as error:
             raise DiskError(self.path / name, _reason(error)) from error
-        if not stat.S_ISREG(file.status.st_mode):
+        if file is not None and not stat.S_ISREG(file.status.st_mode):
             os.close(file.descriptor)
+            file = None
+        if file is None:
             raise DiskError(self.path / name, "it is not a regular file")
         return file
+
+    def _is_regular(self, name: str) -> bool:
+        mode = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
+        return stat.S_ISREG(mode) or stat.S_ISLNK(mode)  # a link is refused when it is opened, which names it as one
 
     def size(self, name: str) -> int:
         """Return the size of a file in it, 0 if it is gone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -47,6 +48,8 @@ _OTHER_FILES = {
 }
 
 _READERS = 8
+# Leader epochs that are returned of the logs of one log dir: 10,000 logs have some tens each. A header of a batch counts as so many.
+MOST_EPOCHS, HEADER_EPOCHS = 500_000, 4
 
 
 class LogDir(NamedTuple):
@@ -101,27 +104,46 @@ def read_log_dir(folder: Folder, metadata: Metadata) -> LogDir:
         elif log is None and not (is_file and name in _OTHER_FILES):
             foreign.append(name)
     offsets = {}
+    keys = {log.key for log in logs}
     for name in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS):
         try:
             content = folder.content(name, checkpoint_files.MOST_OFFSETS)
-            offsets[name] = {} if content is None else parsed(folder, name, content, checkpoint_files.offset_checkpoint)
+            rows = {} if content is None else parsed(folder, name, content, checkpoint_files.offset_checkpoint)
+            offsets[name] = {key: offset for key, offset in rows.items() if key in keys}
         except DiskError as error:
             offsets[name] = {}
-            doubts.append(f"{error}; its offsets are taken as missing, as Kafka does")
+            doubts.append(f"{error}; its offsets are taken as missing")
     return LogDir(metadata, clean, offsets, sorted(logs), sorted(foreign)[:MOST_FOREIGN], doubts)
 
 
 def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition] | None, depth: Depth) -> list[dict[str, Any]]:
     """Return a row for each log of the wanted partitions, None for all. One that is damaged has only an `error`.
 
-    Raises RecoveryError for more than RETURNED_PARTITIONS.
+    Raises RecoveryError for more than RETURNED_PARTITIONS, and for more than MOST_EPOCHS in all of them.
     """
     chosen = [log for log in log_dir.logs if wanted is None or log.key in wanted]
     if len(chosen) > RETURNED_PARTITIONS:
         raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs: select at most {RETURNED_PARTITIONS} of them with partitions")
     # Most of the time is spent waiting for the disk, which serves several readers at once.
+    left, changes = MOST_EPOCHS, Lock()
+
+    def row(log: LogName) -> dict[str, Any]:
+        nonlocal left
+        if left < 0:
+            return {}  # nothing is returned
+        one = _log_row(folder, log_dir, log, depth)
+        with changes:
+            left -= len(one.get("epochs", ())) + HEADER_EPOCHS * len(one.get("last_batches", ()))
+        return one
+
     with ThreadPoolExecutor(_READERS) as readers:
-        return list(readers.map(lambda log: _log_row(folder, log_dir, log, depth), chosen))
+        rows = list(readers.map(row, chosen))
+    if left < 0:
+        raise RecoveryError(
+            f"log_dirs: the logs in {folder.path} have more than {MOST_EPOCHS} leader epochs, and a header of a batch counts as {HEADER_EPOCHS} of them:"
+            " select some logs with partitions, or lower last_batches"
+        )
+    return rows
 
 
 def _log_row(folder: Folder, log_dir: LogDir, log: LogName, depth: Depth) -> dict[str, Any]:

@@ -11,13 +11,20 @@ from typing import Any, NamedTuple, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files, log_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.checkpoint_files import Malformed
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, DiskFile, Folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import (
+    MOST_LOG_FILES,
+    DiskError,
+    DiskFile,
+    Folder,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.kept_end import Segment, judged, kept_after_start
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import LogFiles, segment_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.offset_index import start_position
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import Walk, walk
 
 T = TypeVar("T")
+# Gaps that are returned.
+MOST_GAPS = 100
 
 
 class Depth(NamedTuple):
@@ -39,7 +46,7 @@ class Checkpoints(NamedTuple):
 
 def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth) -> dict[str, Any]:
     """Return what the folder of a log holds, as the module documents it. Raises DiskError for a damaged file, and for a disk that cannot be read."""
-    files = log_names.log_files(folder.entries())
+    files = log_names.log_files(folder.entries(MOST_LOG_FILES))
     content = folder.content(log_names.IDS, checkpoint_files.MOST_IDS)
     topic_id = None if content is None else parsed(folder, log_names.IDS, content, checkpoint_files.topic_id)
     content = folder.content(log_names.EPOCHS, checkpoint_files.MOST_EPOCHS)
@@ -77,7 +84,7 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
         row = dict.fromkeys(("crc_checked_from", "headers_checked_from", "last_batch_transactional", "torn"))
         doubts = ["it has no segment: Kafka begins an empty one at its start"]
         ends = {"log_end_offset": start, "kept_end_offset": start, "kept_end_checked": True, "last_written_epoch": -1}
-        return {**row, **ends, "last_batches": [], "doubts": doubts}
+        return {**row, **ends, "last_batches": [], "gaps": [], "doubts": doubts}
     walked = _walked(folder, files, depth)
     damaged = next((number for number, segment in enumerate(walked) if segment.walk.fault), len(walked) - 1)
     valid, fault = walked[: damaged + 1], walked[damaged].walk.fault
@@ -85,7 +92,10 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
     first_checked = max((base for base in files.segments if base <= (checkpoints.recovery_point or 0)), default=files.segments[0])
     kept = kept_after_start(walked, first_checked, checkpoints.clean_shutdown)
     doubts = [kept.doubt] if kept.doubt else []
+    gaps = []
     for segment, following in pairwise(walked):
+        if segment.walk.fault is None and segment.walk.end_offset < following.base_offset:
+            gaps.append({"start_offset": segment.walk.end_offset, "end_offset": following.base_offset})
         if (end := segment.walk.header_end_offset) > (begin := following.base_offset):
             doubts.append(f"{segment.name} ends at {end}, and the next segment begins at {begin}: both have the same offsets")
     kept_end = kept.end_offset
@@ -113,24 +123,34 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
             "reason": fault.reason,
             "goes_on": walked[damaged].goes_on or any(size for base, size in sizes.items() if base > walked[damaged].base_offset),
         },
+        "gaps": gaps[:MOST_GAPS],
         "doubts": doubts,
     }
 
 
 def _walked(folder: Folder, files: LogFiles, depth: Depth) -> list[Segment]:
-    """Walk over the last segment, and over earlier ones if all are wanted, or until one has a batch. Return them in order."""
+    """Walk over the last segment, and over earlier ones if all are wanted, or until one has a batch. Return them in order.
+
+    Of all of them, only the last batches before the first fault are kept.
+    """
     walked: list[Segment] = []
-    unchecked = depth.crc_bytes
+    keep = left = max(1, depth.last_batches)
+    unchecked, behind_fault = depth.crc_bytes, 0
     for base in reversed(files.segments):
         indexed = base in files.indexed
         with folder.file(segment_file(base)) as file:
             index = segment_file(base, "index") if indexed and not depth.whole_logs else None
-            seen = _walk_end(folder, file, base, index, unchecked, max(1, depth.last_batches))
-            walked.insert(0, judged(base, file, indexed, seen))
+            seen = _walk_end(folder, file, base, index, unchecked, keep)
+            if seen.fault:
+                walked[behind_fault:] = [one._replace(walk=one.walk._replace(batches=())) for one in walked[behind_fault:]]
+                left, behind_fault = keep, len(walked)
+            seen = seen._replace(batches=seen.batches[max(0, len(seen.batches) - left) :])
+            left -= len(seen.batches)
+            walked.append(judged(base, file, indexed, seen))
             unchecked = max(0, unchecked - file.size)
         if not depth.whole_logs and seen.first_offset is not None:
             break
-    return walked
+    return walked[::-1]
 
 
 def _walk_end(folder: Folder, file: DiskFile, base: int, index: str | None, crc_bytes: int, keep: int) -> Walk:

@@ -115,10 +115,9 @@ def rows_of(replicas: Sequence[DrawnReplica], width: int) -> tuple[OffsetAxis, l
 def _offsets(replica: DrawnReplica) -> Iterator[tuple[str, int]]:
     """Yield what has a column of its own: marks as MARKS names them, and where the body changes."""
     yield "start", replica.start
-    known = [segment for segment in replica.epochs if segment.leader_epoch is not None]
+    known_ends = {segment.end for segment in replica.epochs if segment.leader_epoch is not None}
     for segment in replica.epochs[1:]:
-        before = any(each.end == segment.start for each in known)
-        yield "boundary" if before and segment.leader_epoch is not None else "body", segment.start
+        yield "boundary" if segment.start in known_ends and segment.leader_epoch is not None else "body", segment.start
     yield "end", replica.log_end_offset or 0
     inside = range(replica.start, (replica.log_end_offset or 0) + 1)
     if replica.high_watermark and replica.high_watermark in inside:

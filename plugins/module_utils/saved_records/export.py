@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -35,6 +36,8 @@ with suppress(ImportError):  # optional_imports.py says why
 _CHUNK = 1 << 20
 # A row group of Parquet is written after so many records or bytes, which are in memory until then.
 _GROUP_ROWS, _GROUP_BYTES = 20_000, 8 << 20
+# Bytes that a header takes in memory beside its name and value.
+_HEADER_BYTES = 128
 _TIMESTAMP_TYPES = {False: "create", True: "append"}
 
 
@@ -150,7 +153,7 @@ class _Sink(io.RawIOBase):
 
 
 def write_jsonl(stream: BinaryIO, records: Iterable[SelectedRecord]) -> None:
-    """Write one JSON object per record and line. Bytes that are not UTF-8 are base64, as the field `<name>_encoding` says."""
+    """Write one JSON object per record and line. Bytes that are not UTF-8 are base64, as the field `<name>_encoding` says. Lines are ASCII."""
     for selected in records:
         record = selected.record
         row = {
@@ -159,7 +162,14 @@ def write_jsonl(stream: BinaryIO, records: Iterable[SelectedRecord]) -> None:
             **_text("value", record.value),
             "headers": [{**_text("key", name), **_text("value", value)} for name, value in record.headers],
         }
-        stream.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        stream.write(_line(row))
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    """Return a line of JSON that a terminal can show: what is not ASCII, and the control character of ASCII that JSON allows, are escaped."""
+    line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    line = line if line.isascii() else json.dumps(row, separators=(",", ":")).encode() + b"\n"
+    return line.replace(b"\x7f", b"\\u007f")
 
 
 def write_parquet(stream: BinaryIO, records: Iterable[SelectedRecord]) -> None:
@@ -177,7 +187,11 @@ def write_parquet(stream: BinaryIO, records: Iterable[SelectedRecord]) -> None:
         for selected in records:
             record = selected.record
             rows.append((*_values(selected), record.key, record.value, record.headers))
-            size += len(record.key or b"") + len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
+            size += (
+                len(record.key or b"")
+                + len(record.value or b"")
+                + sum(_HEADER_BYTES + len(name) + len(value or b"") for name, value in record.headers)
+            )
             if size >= _GROUP_BYTES or len(rows) >= _GROUP_ROWS:
                 write_group()
                 rows, size = [], 0

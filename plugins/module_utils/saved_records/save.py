@@ -287,6 +287,10 @@ class TailSaver:
             return f"it has more than {limits.partition_bytes} bytes: raise max_saved_partition_bytes"
         if limits.run_bytes is not None and self.saved.size + more > limits.run_bytes:
             return f"all tails have more than {limits.run_bytes} bytes: raise max_saved_bytes"
+        if (room := store.room(self._folder)) < more:
+            return (
+                f"{max(0, room)} bytes may still be saved in {self._folder}, and the rest stays free: make room, or choose another workdir"
+            )
         return None
 
     def _keep_rate(self, began: float) -> None:

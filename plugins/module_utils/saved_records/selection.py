@@ -104,13 +104,20 @@ def selection_of(params: Mapping[str, Any]) -> Selection:
         topics=_set(params["topics"]),
         partitions=_set(partitions),
         brokers=_set(params["brokers"]),
-        keys=None if params["keys"] is None else frozenset(key.encode(errors="surrogateescape") for key in params["keys"]),
+        keys=None if params["keys"] is None else frozenset(map(_key, params["keys"])),
         **ranges,
     )
 
 
 def _set(values: Sequence[Any] | None) -> frozenset[Any] | None:
     return None if values is None else frozenset(values)
+
+
+def _key(text: str) -> bytes:
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise RecoveryError(f"keys: {text!r} is not text in UTF-8: correct it") from None
 
 
 def _milliseconds(option: str, text: str) -> int:

@@ -49,6 +49,8 @@ LOCK = ".lock"
 QUEUED_PIECES = 32
 # So many bytes go to the disk at a time, so that little is left when a part ends.
 SYNCED_BYTES = 16 << 20
+# What stays free of the file system of the workdir: so many bytes, or this share of a small one. Journals of elections need room, too.
+FREE_BYTES, FREE_SHARE = 1 << 30, 0.05
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
     "kind": Name(),
@@ -179,6 +181,15 @@ def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
         if piece.start <= end:
             end = max(end, piece.end)
     return end
+
+
+def room(folder: Path) -> int:
+    """Return how many bytes may still be saved in a folder, 0 or less if none. Raises FileError if its file system cannot be read."""
+    try:
+        found = os.statvfs(folder)
+    except OSError as error:
+        raise FileError(f"how much is free in {folder} cannot be read: {error.strerror}") from error
+    return found.f_bavail * found.f_frsize - min(FREE_BYTES, int(FREE_SHARE * found.f_blocks * found.f_frsize))
 
 
 class PartWriter:

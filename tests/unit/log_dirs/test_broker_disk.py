@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lost_disks import CLUSTER_ID, DIRECTORY_ID, OTHER_DIRECTORY_ID, Disk, log, read
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lost_disks import CLUSTER_ID, DIRECTORY_ID, OTHER_DIRECTORY_ID, Disk, log, offset_rows, read
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files, log_dir, partition_log
 
 UNIQUE = "3a0f5f0e5b1f4c0d9d9c1f1b2a3c4d5e"
 # Java's FileChannel.tryLock() takes this lock.
@@ -126,6 +130,24 @@ def folder(path: Path) -> None:
     path.mkdir()
 
 
+def listener(path: Path) -> None:
+    """A socket. Opening it fails with another error than that of a file that is not regular."""
+    path.unlink()
+    here = Path.cwd()
+    with socket.socket(socket.AF_UNIX) as opened:
+        os.chdir(path.parent)  # paths of sockets are short
+        try:
+            opened.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def test_what_is_not_a_regular_file_is_not_opened(disk: Disk) -> None:
+    epochs = disk.path / "orders-0" / "leader-epoch-checkpoint"
+    listener(epochs)
+    assert disk.partition()["error"] == {"path": str(epochs), "reason": "it is not a regular file"}
+
+
 @pytest.mark.parametrize(
     "damage", [link, pipe, folder, lambda path: path.write_bytes(bytes(2 << 20)), lambda path: path.write_bytes(b"\xff")]
 )
@@ -214,3 +236,40 @@ def test_an_interrupted_swap_is_doubted(disk: Disk) -> None:
 def test_names_that_are_not_text_are_shown(disk: Disk) -> None:
     (Path(os.fsdecode(os.fsencode(disk.path) + b"/\xff\x1b[31m"))).touch()
     assert disk.read()["log_dirs"][0]["foreign_files"] == ["\udcff\x1b[31m"]  # the module escapes them
+
+
+def test_what_is_returned_of_all_logs_is_limited(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_dir, "MOST_EPOCHS", 100)
+    many = disk.log("payments-0", {0: log(*[1] * 20)}, epochs=[(epoch, epoch) for epoch in range(80)]) / "leader-epoch-checkpoint"
+    assert len(disk.read(last_batches=1)["partitions"]) == 2
+    refused = refusal(disk, last_batches=20)
+    assert "more than 100 leader epochs" in refused and "select some logs with partitions, or lower last_batches" in refused
+    for number in range(1, 4):
+        os.link(many, disk.log(f"payments-{number}", {}) / "copy")
+        (disk.path / f"payments-{number}" / "leader-epoch-checkpoint").unlink()
+        os.link(many, disk.path / f"payments-{number}" / "leader-epoch-checkpoint")
+    assert "more than 100 leader epochs" in refusal(disk)
+    assert len(disk.read(partitions=[{"topic": "payments", "partition": 1}])["partitions"]) == 1
+
+
+def test_a_log_of_too_many_files_holds_its_partition_alone(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_log, "MOST_LOG_FILES", 9)
+    crowded = disk.log("payments-0", dict.fromkeys(range(9), b""))
+    rows = {row["topic"]: row for row in disk.read()["partitions"]}
+    assert rows["payments"]["error"] == {"path": str(crowded), "reason": "it has more than 9 entries"}
+    assert rows["orders"]["error"] is None
+
+
+def test_checkpoints_of_too_many_rows_are_not_read(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = disk.path / "replication-offset-checkpoint"
+    rows.write_bytes(offset_rows({("orders", number): 8 for number in range(20)}))
+    assert disk.partition()["high_watermark"] == 8
+    monkeypatch.setattr(checkpoint_files, "MOST_ROWS", 19)
+    result = disk.read()
+    assert "more than the 19 rows" in result["log_dirs"][0]["doubts"][0] and result["partitions"][0]["high_watermark"] is None
+
+
+@given(st.text(st.characters(categories=["Cs", "Cc", "L"]), max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_cluster_id_is_refused_on_one_line(disk: Disk, cluster_id: str) -> None:
+    assert refusal(disk, cluster_id=cluster_id).isprintable()

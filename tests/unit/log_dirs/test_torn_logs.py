@@ -16,6 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lost_disks import TOPIC_ID, Disk, index_entries, log, recovered
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import partition_log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+
 ALL = {"whole_logs": True, "crc_bytes": 1 << 40}
 SIZES = (3, 1, 7, 2, 5, 1, 4, 2)
 SEGMENT = log(*SIZES, epochs=(0, 0, 0, 1, 1, 4, 4, 4))
@@ -269,3 +272,31 @@ def test_a_walk_begins_at_the_last_entry_that_leaves_the_bytes_whose_crc_is_chec
     row = Disk(folder / "data").partition(crc_bytes=2000)
     assert 0 < row["headers_checked_from"] <= row["crc_checked_from"] < 1200
     assert len(content) * (1200 - row["crc_checked_from"]) / 1200 <= 2000
+
+
+def test_offsets_that_no_segment_has_are_gaps(folder: Path) -> None:
+    row = segments_of(folder, FIRST, b"", THIRD)
+    assert row["gaps"] == [{"start_offset": 10, "end_offset": 18}] and row["doubts"] == []
+    assert segments_of(folder, FIRST, SECOND, THIRD)["gaps"] == []
+
+
+@given(faults=st.sets(st.integers(0, 2)), last_batches=st.integers(1, 12))
+def test_of_all_segments_only_the_last_batches_before_the_first_fault_are_kept(folder: Path, faults: set[int], last_batches: int) -> None:
+    contents = [content + b"?" * (number in faults) for number, content in enumerate((FIRST, SECOND, THIRD))]
+    whole = b"".join((FIRST, SECOND, THIRD)[: min(faults, default=2) + 1])
+    row = segments_of(folder, *contents, last_batches=last_batches)
+    offsets = [one.base_offset for one in stored_batches(whole)]
+    assert [one["base_offset"] for one in row["last_batches"]] == offsets[-last_batches:]
+
+
+def test_batches_of_many_segments_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[Any] = []
+    kept_after_start = partition_log.kept_after_start
+
+    def seen(segments: Any, *rest: Any) -> Any:
+        walked.extend(segments)
+        return kept_after_start(segments, *rest)
+
+    monkeypatch.setattr(partition_log, "kept_after_start", seen)
+    segments_of(folder, FIRST, SECOND, THIRD, last_batches=2)
+    assert sum(len(one.walk.batches) for one in walked) == 2

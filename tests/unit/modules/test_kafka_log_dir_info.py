@@ -68,3 +68,9 @@ def test_a_process_of_the_module(disk: Disk) -> None:
     assert result["counts"]["partitions"] == 1 and result["log_dirs"][0]["foreign_files"] == ["\\x1b[31m"]
     assert run_module(MODULE, options(disk, crc_bytes=-1))["msg"] == "crc_bytes is -1: it must be 0 or more"
     assert "cluster_id" in run_module(MODULE, options(disk, cluster_id="another"))["msg"]
+
+
+def test_an_option_that_is_not_text_is_named(disk: Disk) -> None:
+    assert (
+        run_module(MODULE, options(disk, cluster_id="\ud800"))["msg"] == r"cluster_id is '\ud800', which is not text in UTF-8: correct it"
+    )

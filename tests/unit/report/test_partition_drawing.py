@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from textwrap import dedent
+from types import FrameType
 
 import pytest
 from drawn_partitions import case, replicas
+from evidence_documents import evidence
 from hostile_content import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +30,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.pa
     paragraph,
     rows_of,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_replicas import CommittedOffset, OffsetRange
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_replicas import (
+    CommittedOffset,
+    OffsetRange,
+    replicas_of,
+)
 
 WIDTHS = st.integers(NARROWEST, 200)
 # Wide letters, letters without a width, letters from right to left, and everything that hostile files hold.
@@ -298,3 +305,27 @@ def test_the_most_replicas_with_the_longest_ids_and_offsets() -> None:
     ]
     lines = draw([one, *many, three], NARROWEST)
     assert max(map(len, lines)) <= NARROWEST and sum("┤" in line for line in lines) > 30
+
+
+def test_twice_as_many_epochs_take_twice_the_work() -> None:
+    few, many = (_calls_to_draw(count) for count in (200, 400))
+    assert many < 3 * few
+
+
+def _calls_to_draw(count: int) -> int:
+    """Draw two logs with so many known leader epochs. Return the number of calls that this takes."""
+    logs = {broker: Log(tuple(range(2 * count)), (0,) * (2 * count)) for broker in (2, 3)}
+    batches = [(2, offset, offset) for offset in range(0, 2 * count, 2)]
+    calls = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    found = evidence(Situation("orders", {1: FENCED, **logs}))
+    sys.setprofile(counted)
+    try:
+        draw(replicas_of(found, {}, batches=iter(batches)))
+    finally:
+        sys.setprofile(None)
+    return calls

@@ -298,3 +298,14 @@ def test_tails_are_the_truncated_ends_of_a_plan() -> None:
     assert list(tails_of_plan(plan)) == [tail(100, 180, 3), tail(None, 7, 4)]
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
+
+
+def test_a_part_of_the_file_system_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(store, "FREE_SHARE", 1)
+    brokers = Brokers({(KEY, 2): log(5, 5)})
+    found = save(tmp_path, brokers, tail(0, 10))
+    assert "make room, or choose another workdir" in found.refused[tail(0, 10)] and not found.complete and found.size == 0
+    assert not [*tmp_path.rglob("*.batches")]
+    monkeypatch.undo()
+    assert save(tmp_path, brokers, tail(0, 10)).complete == [tail(0, 10)]

@@ -302,6 +302,7 @@ def test_batches_without_an_index_are_named(workdir: Path) -> None:
         ({"end_time": "2026-11-21T18:05:00"}, "is not a time in UTC"),
         ({"end_time": "2026-11-21T18:05:00+01:00"}, "is not a time in UTC"),
         ({"start_offset": 5, "end_offset": 5}, "end_offset 5 must be greater than start_offset 5"),
+        ({"keys": ["\ud800"]}, "keys: '\\ud800' is not text in UTF-8: correct it"),
         ({"max_batch_bytes": 0}, "max_batch_bytes is 0: it must be 1 or more"),
     ],
 )
@@ -315,6 +316,28 @@ def test_a_full_disk_leaves_no_file(workdir: Path, tmp_path: Path, kind: str) ->
     with no_room(tmp_path / "small"):
         assert f"cannot write {workdir / 'export'}: File too large" in refusal(workdir, export=str(workdir / "export"), format=kind)
     assert {one.name for one in workdir.iterdir()} == {"saved"}
+
+
+def test_headers_count_for_the_size_of_a_row_group(tmp_path: Path) -> None:
+    save(tmp_path, {("t", 0, 2, 0): batch_of(0, [(NOW, None, None, [("", b"")] * 50_000)] * 10)})
+    path = tmp_path / "export"
+    show(tmp_path, export=str(path), format="parquet")
+    metadata = pyarrow.parquet.ParquetFile(path).metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    names = [
+        column.num_values
+        for group in groups
+        for column in map(group.column, range(group.num_columns))
+        if "headers" in column.path_in_schema
+    ]
+    assert sum(names) == 2 * 500_000 and max(names) <= 100_000
+
+
+@given(st.text())
+def test_exported_lines_are_exact_and_have_nothing_that_changes_a_terminal(text: str) -> None:
+    line = export._line({"key": text, "value": "\x9b31m\u202e\x7f"})
+    assert line.isascii() and line.decode()[:-1].isprintable() and line.endswith(b"\n")
+    assert json.loads(line) == {"key": text, "value": "\x9b31m\u202e\x7f"}
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
