@@ -4,8 +4,8 @@
 # make gameday  a rehearsal: a local fleet breaks, you recover it, and get a score: SEED=7 LEVEL=easy|normal|hard
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
-# make test-long  what takes too long for every change: all molecule scenarios, a fleet of six clusters
-# make molecule  all molecule scenarios; make test runs some of them
+# make test-long  what takes too long for every change: all molecule scenarios, a fleet of six clusters, every step at which a run can be killed
+# make molecule  all molecule scenarios; make test runs one of them
 # make docs    the documentation site, every link in it followed: .cache/docs/html/index.html
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
 # make adoption  what Ansible's own tools say of it on every ansible-core that it supports: CELLS=py3.12-core-2.21 CHECKS="sanity units"
@@ -47,7 +47,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-saved bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-saved bench-pipeline bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -114,14 +114,14 @@ on-others:
 	$(PYTEST) tests/integration -m "not east and not west and not long"
 
 on-chaos:
-	$(PYTEST) tests/chaos
+	$(PYTEST) tests/chaos -m "not long"
 
 on-history:
-	$(PYTEST) tests/unit -m slow
+	$(PYTEST) tests/unit -m "slow and not long"
 
 on-molecule:
 	rm -rf .cache/molecule
-	$(MOLECULE) -s default -s multi_cluster
+	$(MOLECULE) -s default
 
 # A shared state: the default scenario starts and ends the clusters of them all.
 molecule: setup
@@ -130,10 +130,14 @@ molecule: setup
 
 test-long: setup
 	@rm -rf .cache/junit
-	$(call WITH_TABLE,molecule on-long)
+	$(call WITH_TABLE,molecule on-long on-properties)
 
 on-long:
-	$(PYTEST) tests/integration tests/model -m long
+	$(PYTEST) tests/integration tests/chaos tests/model tests/unit -m long
+
+# Properties with the number of examples that Hypothesis takes by itself.
+on-properties:
+	$(PYTEST) tests/unit -m "not spark and not slow" --hypothesis-profile=thorough
 
 on-model:
 	$(PYTEST) tests/model -m "not long"

@@ -18,8 +18,10 @@ HERE = Path(__file__).parent
 ANSIBLE_TEST = "ansible_forked" in os.environ.get("PYTEST_PLUGINS", "")
 
 # No test judges by the clock: this machine may be busy with brokers at the same time.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("thorough", deadline=None)
+# Every change gets fewer examples than Hypothesis takes by itself. `make test-long` has the profile thorough.
+settings.register_profile("quick", deadline=None, max_examples=30)
+settings.load_profile("quick")
 
 if ANSIBLE_TEST:
     sys.path += [str(HERE), str(HERE / "unit")]  # what tests import from each other

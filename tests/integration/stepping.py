@@ -22,10 +22,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Answer
 
 SIDE_BY_SIDE = 3
 NOTE_SECONDS = 10.0
+# make test disturbs every fourth step, make test-long each one.
+sampled = pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)], ids=["sample", "all"])
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,7 @@ def test_brokers_are_killed_and_the_partition_comes_back_and_again_after_the_nex
     assert (topic, "elected", "prefix") in [(row["topic"], row["outcome"], row["evidence"]) for row in results["partitions"]]
 
 
+@pytest.mark.long
 def test_where_logs_fork_nothing_is_elected_and_what_is_sound_beside_it_is(west: Operator) -> None:
     cluster, forked, sound = west.cluster, "forked.auto", "sound.auto"
     damage = Damage(cluster, Roles(lost=(1,), ahead=2, behind=3, returning=None))

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from integration.support import Operator, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
@@ -34,6 +35,7 @@ def rows(operator: Operator) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.long
 def test_a_recovery_is_in_the_tables_once_also_when_writers_are_killed(east: Operator) -> None:
     east.recover("1", TOPICS)
     east.ask("kafka_watermark_info", **east.files("healthy-1"))

@@ -116,8 +116,10 @@ def is_working(operator: Operator) -> bool:
 
 @pytest.mark.parametrize(
     ("topic", "interrupt", "returncode"),
-    [("interrupted.sigint", press_ctrl_c, 99), ("interrupted.sigterm", send_sigterm, -signal.SIGTERM)],
-    ids=["ctrl_c", "sigterm"],
+    [
+        pytest.param("interrupted.sigint", press_ctrl_c, 99, id="ctrl_c"),
+        pytest.param("interrupted.sigterm", send_sigterm, -signal.SIGTERM, marks=pytest.mark.long, id="sigterm"),
+    ],
 )
 def test_a_playbook_that_is_interrupted_leaves_nothing_half_done_and_the_next_run_goes_on(
     prepared: Callable[[str], Operator],
@@ -183,7 +185,7 @@ def members(session: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl_c", "sigterm"])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM], ids=["ctrl_c", "sigterm"])
 def test_planning_that_is_interrupted_while_its_own_spark_starts_leaves_no_java_behind(
     prepared: Callable[[str], Operator], tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -120,7 +120,7 @@ def test_a_locked_variable_is_named_with_the_remedy(tmp_path: Path, password: Pa
     ), played
 
 
-@pytest.mark.parametrize("playbook", PLAYBOOKS)
+@pytest.mark.parametrize("playbook", ["recover", *(pytest.param(name, marks=pytest.mark.long) for name in PLAYBOOKS if name != "recover")])
 def test_an_inventory_without_the_group_is_an_error(tmp_path: Path, playbook: str) -> None:
     inventory = tmp_path / "inventory.yml"
     write_inventory(inventory, {"brokers": {"hosts": {"broker-1": None}}})
@@ -139,7 +139,7 @@ def test_a_host_without_bootstrap_servers_is_named_and_the_others_go_on(tmp_path
     assert address in played.stderr, "west was asked"
 
 
-@pytest.mark.parametrize("serial", ["0", "some", "50%%", "-1", ""])
+@pytest.mark.parametrize("serial", ["0", *(pytest.param(serial, marks=pytest.mark.long) for serial in ("some", "50%%", "-1", ""))])
 def test_an_invalid_size_of_batches_is_an_error(tmp_path: Path, serial: str) -> None:
     inventory = tmp_path / "inventory.yml"
     write_inventory(inventory, {"kafka_clusters": {"hosts": {"east": {"kafka_recovery_serial": serial}}}})

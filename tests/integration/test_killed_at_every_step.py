@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SIGKILL and SIGTERM at every request and every operation on a file, one after the other; then the same run again.
+"""SIGKILL and SIGTERM at every request and every operation on a file (make test: at some of them), one after the other; then the same run again.
 
 In the end everything is as if nothing had disturbed it: leaders, replica orders, files; and one more run changes nothing. How many
 steps there are is found out by an undisturbed run. Each election that is disturbed has two partitions of its own.
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from integration.damaged import KILLED, KILLED_PARTITIONS, KILLED_SAVED
 from integration.requestlog import RequestLog
-from integration.stepping import Job, Run, run_all, run_chains
+from integration.stepping import Job, Run, run_all, run_chains, sampled
 from integration.support import Operator, TopicPartition
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
@@ -141,14 +141,15 @@ def plans_in(workdir: Path) -> dict[str, Any]:
     return plans
 
 
-def test_collecting(units: Units, tmp_path: Path) -> None:
+@sampled
+def test_collecting(units: Units, tmp_path: Path, every: int) -> None:
     unit = units.take()
     whole = units.collecting(unit, tmp_path / "whole")
     steps = undisturbed(whole).steps
     expected = content(tmp_path / "whole")
     jobs = []
     for number in SIGNALS:
-        for step in range(1, len(steps) + 1):
+        for step in range(1, len(steps) + 1, every):
             name = f"{number.name}-{step}"
             jobs.append(replace(units.collecting(unit, tmp_path / name), stop_at=step, number=number, folder=str(tmp_path / f"{name}-run")))
     disturbed(jobs)
@@ -161,7 +162,8 @@ def test_collecting(units: Units, tmp_path: Path) -> None:
     assert units.states() == units.before
 
 
-def test_planning(units: Units, tmp_path: Path) -> None:
+@sampled
+def test_planning(units: Units, tmp_path: Path, every: int) -> None:
     """Each run is disturbed one step after the one before, in the same folder: so each is also the run after."""
     members = [units.take()]
     workdirs = {name: tmp_path / name for name in ("whole", *(number.name for number in SIGNALS))}
@@ -174,7 +176,7 @@ def test_planning(units: Units, tmp_path: Path) -> None:
     chains = []
     for number in SIGNALS:
         job = units.planning(members, workdirs[number.name])
-        stops = [*range(1, len(steps) + 1), None]
+        stops = [*range(1, len(steps) + 1, every), None]
         chains.append([replace(job, folder=str(tmp_path / f"{number.name}-{stop}"), stop_at=stop, number=number) for stop in stops])
     for chain, runs in zip(chains, run_chains(chains), strict=True):
         for job, run in zip(chain[:-1], runs[:-1], strict=True):
@@ -187,7 +189,8 @@ def test_planning(units: Units, tmp_path: Path) -> None:
         assert list(workdir.rglob(".*")) == []
 
 
-def test_saving(damage: Damage, spark_remote: str, tmp_path: Path) -> None:
+@sampled
+def test_saving(damage: Damage, spark_remote: str, tmp_path: Path, every: int) -> None:
     operator = Operator(damage.cluster, tmp_path / "planned", spark_remote)
     operator.snapshot_and_plan("1", [KILLED_SAVED], strategy="aggressive")
     options = {**operator.connection, "cluster": "east", "run_id": "1", "plan": str(operator.path("plans", "1"))}
@@ -199,7 +202,7 @@ def test_saving(damage: Damage, spark_remote: str, tmp_path: Path) -> None:
     whole = undisturbed(saving("whole"))
     expected = saved_bytes(damage, tmp_path / "whole")
     assert len(expected) == 4
-    stops = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1)]
+    stops = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1, every)]
     jobs = [saving(f"{number.name}-{step}", stop_at=step, number=number) for number, step in stops]
     disturbed(jobs)
     for job, run in zip(jobs, run_all(replace(job, stop_at=None) for job in jobs), strict=True):
@@ -218,13 +221,14 @@ def saved_bytes(damage: Damage, workdir: Path) -> dict[tuple[int, int], bytes]:
     return found
 
 
-def test_electing(units: Units, tmp_path: Path) -> None:
+@sampled
+def test_electing(units: Units, tmp_path: Path, every: int) -> None:
     first = units.take()
     plans = tmp_path / "plans"
     undisturbed(units.collecting(first, plans))
     undisturbed(units.planning([first], plans))
     whole = undisturbed(units.electing(first, plans))
-    names = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1)]
+    names = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1, every)]
     members = [units.take() for _ in names]
     assert {run.returncode for run in run_all(units.collecting(unit, plans) for unit in members)} == {0}
     undisturbed(units.planning(members, plans))

@@ -30,6 +30,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from rig import KafkaCluster, NewTopic, elect_unclean
 from rig.damage import FETCHES_OVER_SECONDS
 
+pytestmark = pytest.mark.long
+
 HISTORIES = ("fork", "figure.8")
 # The same history for each rule, so that each can really elect.
 RULES = ("stock", "kip1275", "epoch", "ours")

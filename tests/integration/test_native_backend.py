@@ -253,7 +253,7 @@ def test_a_broker_that_has_registered_again_makes_the_plan_stale(damage: Damage,
     assert log.written() == {}
 
 
-@pytest.mark.parametrize("fault", UNREADABLE)
+@pytest.mark.parametrize("fault", [UNREADABLE[0], *(pytest.param(fault, marks=pytest.mark.long) for fault in UNREADABLE[1:])])
 def test_an_answer_that_is_none_stops_collecting_and_election(damage: Damage, planned: Callable[[str], Operator], fault: Fault) -> None:
     planner, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
@@ -272,7 +272,7 @@ def test_an_answer_that_is_none_stops_collecting_and_election(damage: Damage, pl
     assert nothing_was_elected(damage, HELD)
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT, Fault.SLOW])
+@pytest.mark.parametrize("fault", [Fault.CUT, pytest.param(Fault.SLOW, marks=pytest.mark.long)])
 def test_a_broker_whose_answer_does_not_come_is_silent(
     damage: Damage, planned: Callable[[str], Operator], collector: Operator, fault: Fault
 ) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from integration.support import Operator, by_partition
 from integration.test_isr_history_of_clusters import resolved
 
 from rig import Damage, KafkaCluster, Roles
 
 
+@pytest.mark.long
 def test_lagging_partitions_are_recovered_on_3_9(spark_remote: str, tmp_path: Path) -> None:
     with KafkaCluster("north", version="3.9.1", brokers=3, session_timeout=5.0, heap="200m", request_log=True) as cluster:
         damage = Damage(cluster, Roles(returning=None))

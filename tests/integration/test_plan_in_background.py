@@ -101,8 +101,15 @@ def runs(program: str) -> Callable[[list[psutil.Process]], bool]:
     return has
 
 
-@pytest.mark.parametrize("until", ["SparkSubmit", "pyspark.daemon"], ids=["while Java starts", "while it waits for evidence"])
-@pytest.mark.parametrize("how", ["Ctrl-C", "SIGKILL"])
+@pytest.mark.parametrize(
+    ("how", "until"),
+    [
+        pytest.param("Ctrl-C", "SparkSubmit", marks=pytest.mark.long, id="Ctrl-C while Java starts"),
+        pytest.param("Ctrl-C", "pyspark.daemon", id="Ctrl-C while it waits for evidence"),
+        pytest.param("SIGKILL", "SparkSubmit", id="SIGKILL while Java starts"),
+        pytest.param("SIGKILL", "pyspark.daemon", marks=pytest.mark.long, id="SIGKILL while it waits for evidence"),
+    ],
+)
 def test_it_ends_with_the_playbook(playbook: subprocess.Popen[bytes], tmp_path: Path, how: str, until: str) -> None:
     deadline, has = time.monotonic() + GIVE_UP_SECONDS, runs(until)
     while not has(processes := background(tmp_path)):

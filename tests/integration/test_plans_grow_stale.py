@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from integration.breaking import create, delete_topics, lose_all_but
 from integration.requestlog import RequestLog
 from integration.support import Operator, failure
@@ -23,6 +24,7 @@ def the_result(result: dict[str, Any]) -> tuple[str, int | None, str]:
     return row["outcome"], row["leader"], row["reason_code"] or ""
 
 
+@pytest.mark.long
 def test_a_survivor_that_comes_back_and_a_survivor_that_falls_silent(west: Operator) -> None:
     create(west.cluster, "survivors")
     lose_all_but(west.cluster, ["survivors"], survivors=[2])

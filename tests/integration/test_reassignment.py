@@ -199,7 +199,7 @@ def in_the_background(operator: Operator, targets: Replicas, **params: Any) -> I
         yield process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_an_interrupted_run_with_a_throttle_leaves_what_stood_before_and_the_next_one_goes_on(operator: Operator, number: int) -> None:
     topic_of(operator, "orders", [1, 2], [2, 1], megabytes=MINUTES)
     targets = {("orders", 0): [3, 2], ("orders", 1): [3, 1]}

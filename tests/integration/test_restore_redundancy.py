@@ -46,6 +46,7 @@ def whole(state: PartitionState) -> bool:
     return LOST not in state.replicas and len(state.replicas) == 2 == len(state.isr) and state.leader == state.replicas[0]
 
 
+@pytest.mark.long
 def test_what_a_lost_broker_had_comes_back_elsewhere_and_a_second_run_changes_nothing(operator: Operator) -> None:
     cluster = operator.cluster
     cluster.create_topics([NewTopic("orders", [[3, 1], [1, 3], [2, 3], [1, 2]])])

@@ -18,7 +18,7 @@ from rig.jars import DEFAULT_VERSION
 
 GONE_SECONDS = 10
 # 3.9 has no eligible leader replicas: an offline partition keeps its last member in the ISR there
-VERSIONS = [DEFAULT_VERSION, pytest.param("3.9.1", marks=pytest.mark.long)]
+VERSIONS = [pytest.param(version, marks=pytest.mark.long) for version in (DEFAULT_VERSION, "3.9.1")]
 TWO_BROKERS = """
 import time
 from rig import KafkaCluster

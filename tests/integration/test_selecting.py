@@ -64,6 +64,7 @@ def test_what_is_not_meant_is_left_alone_cluster_by_cluster(damaged: Operator) -
     assert played.recap["nothing"]["changed"] == 0 and played.recap["west"]["changed"] == 1
 
 
+@pytest.mark.long
 def test_a_tenant_is_held_and_everything_else_is_recovered_once(damaged: Operator) -> None:
     before, log = damaged.states(*TENANT), RequestLog(damaged.cluster)
     misspelt = damaged.play(HOLDING, "misspelt", allow_data_loss=True, tenant_prefix="acne.")
@@ -112,7 +113,7 @@ def fields(value: Any) -> Iterator[str]:
         yield from fields(part)
 
 
-@pytest.mark.parametrize(("heading", "kind"), [("Results", "results"), ("Plans", "plans")])
+@pytest.mark.parametrize(("heading", "kind"), [("Results", "results"), pytest.param("Plans", "plans", marks=pytest.mark.long)])
 def test_the_page_selects_from_what_a_run_leaves(east: Operator, heading: str, kind: str) -> None:
     topics = ["lagging.none", "forked.none", "no_survivor.none"]
     east.snapshot_and_plan("1", topics)

@@ -25,7 +25,9 @@ def controllers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         yield Controllers(cluster, tmp_path_factory.mktemp("quorum"))
 
 
-both = pytest.mark.parametrize("controllers", [BEFORE_PRE_VOTE, WITH_PRE_VOTE], indirect=True, scope="module")
+both = pytest.mark.parametrize(
+    "controllers", [pytest.param(BEFORE_PRE_VOTE, marks=pytest.mark.long), WITH_PRE_VOTE], indirect=True, scope="module"
+)
 newest = pytest.mark.parametrize("controllers", [WITH_PRE_VOTE], indirect=True, scope="module")
 
 

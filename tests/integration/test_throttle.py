@@ -18,7 +18,7 @@ import pytest
 from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, READ, Fortress
-from integration.stepping import Job, run_all, run_chains
+from integration.stepping import Job, run_all, run_chains, sampled
 from integration.support import GIVE_UP_SECONDS, Operator, failure, run_module, running
 from integration.throttle_leaks import (
     BROKER,
@@ -144,6 +144,7 @@ def test_a_broker_that_comes_back_catches_up_at_the_rate(operator: Operator) -> 
     wait_for_throttles(cluster)
 
 
+@pytest.mark.long
 def test_a_rate_too_low_to_ever_catch_up_is_warned_of_with_the_arithmetic(operator: Operator) -> None:
     cluster = operator.cluster
     cluster.terminate(3)
@@ -244,7 +245,8 @@ def test_a_topic_deleted_meanwhile_is_no_obstacle(operator: Operator) -> None:
 # --- killed, interrupted, cut off -----------------------------------------------------------------------------------
 
 
-def test_killed_at_every_step_it_leaves_nothing_that_absent_does_not_remove(operator: Operator, tmp_path: Path) -> None:
+@sampled
+def test_killed_at_every_step_it_leaves_nothing_that_absent_does_not_remove(operator: Operator, tmp_path: Path, every: int) -> None:
     set_by_operator(operator.cluster, BROKER, "2", leader_rate="7000000")
     set_by_operator(operator.cluster, TOPIC, NAME, follower_replicas="9:9")
     wait_until(lambda: len(throttles(operator.cluster)) == 2, "what the operator sets")
@@ -269,9 +271,9 @@ def test_killed_at_every_step_it_leaves_nothing_that_absent_does_not_remove(oper
     wait_for_throttles(operator.cluster, before)
 
     chain = []
-    for step in range(1, len(counted.steps) + 1):
+    for step in range(1, len(counted.steps) + 1, every):
         chain += [job(f"set-{step}", step, rate=RATE, partitions=EVERYWHERE), job(f"after-set-{step}", state="absent")]
-    for step in range(1, len(removed.steps) + 1):
+    for step in range(1, len(removed.steps) + 1, every):
         chain += [
             job(f"to-{step}", rate=RATE, partitions=EVERYWHERE),
             job(f"out-{step}", step, state="absent"),
@@ -307,7 +309,7 @@ def moving(operator: Operator, rate: int) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_a_run_that_is_interrupted_takes_its_throttle_out_itself(operator: Operator, number: int) -> None:
     with moving(operator, 1_000_000) as process:
         process.send_signal(number)
@@ -315,7 +317,7 @@ def test_a_run_that_is_interrupted_takes_its_throttle_out_itself(operator: Opera
         wait_for_throttles(operator.cluster)
 
 
-@pytest.mark.parametrize("again", ["absent", "cleaned", "run"])
+@pytest.mark.parametrize("again", ["absent", pytest.param("cleaned", marks=pytest.mark.long), "run"])
 def test_what_a_killed_run_left_is_removed_by_absent_and_by_the_next_run(operator: Operator, again: str) -> None:
     with moving(operator, 1_000_000) as process:
         process.kill()
@@ -354,7 +356,7 @@ def test_the_rate_of_a_run_is_changed_while_it_runs_and_its_throttle_is_left_to_
     wait_for_throttles(operator.cluster)
 
 
-@pytest.mark.parametrize("controllers", [False, True])
+@pytest.mark.parametrize("controllers", [pytest.param(False, marks=pytest.mark.long), True])
 def test_the_rates_of_a_broker_that_dies_are_removed_when_it_is_back_or_through_the_controllers(
     operator: Operator, controllers: bool
 ) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from integration.support import Operator
 
 from rig import Damage, KafkaCluster, Roles
 from rig.stock import unregister
 
 
+@pytest.mark.long
 def test_the_remedy_for_a_replica_that_is_not_registered_leads_to_the_designated_leader(spark_remote: str, tmp_path: Path) -> None:
     with KafkaCluster("north", brokers=3, session_timeout=5.0, heap="200m") as cluster:
         damage = Damage(cluster, Roles(returning=None))

@@ -244,6 +244,7 @@ def test_offsets_that_groups_of_all_coordinators_committed_are_returned(cluster:
     assert found.blind == []
 
 
+@pytest.mark.slow
 def test_groups_that_are_not_listed_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
     cluster.silent = {2}

@@ -36,6 +36,7 @@ def test_every_kind_of_answer_can_be_changed_in_any_way(fuzz: Fuzz) -> None:
     assert fuzz.megabytes < MOST_MEGABYTES
 
 
+@pytest.mark.slow
 def test_every_request_that_the_collection_sends_has_answers_to_change() -> None:
     with fuzzing() as fuzz:
         answered = {api_key for api_key, _version in fuzz.kinds}
@@ -53,6 +54,7 @@ def test_every_mutation_is_done_to_some_answer() -> None:
     assert done == {name for name, _change in (*BYTES, *VALUES)}
 
 
+@pytest.mark.slow
 def test_an_undisturbed_step_that_fails_is_named_also_if_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzed, "PLAYED", [step for step in fuzzed.PLAYED if step.name == "throttle"])
     monkeypatch.setattr(fuzzed, "UNDISTURBED_TIMEOUT", 0.25)

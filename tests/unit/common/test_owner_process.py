@@ -59,6 +59,7 @@ def owned(owner: subprocess.Popen[bytes], stays: str) -> tuple[subprocess.Popen[
     return process, psutil.Process(int(process.stdout.readline()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_it_ends_within_seconds_of_its_owner_and_its_child_too(owner: subprocess.Popen[bytes], number: signal.Signals) -> None:
     process, child = owned(owner, "stays")

@@ -107,6 +107,7 @@ def test_a_second_run_sends_no_writing_request(tmp_path: Path) -> None:
     assert controller.written == written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end_at", range(1, REQUESTS + 1))
 def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Path, end_at: int) -> None:
     expected = undisturbed(tmp_path / "undisturbed").states

@@ -118,6 +118,7 @@ def stderr_of(tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch
     return done.stderr
 
 
+@pytest.mark.slow
 def test_ansible_playbook_lists_all_of_them_on_stderr_and_nothing_else(
     tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_ansible_playbook_lists_all_of_them_on_stderr_and_nothing_else(
     assert "the summary" not in reported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "results",
     [
@@ -146,6 +148,7 @@ def test_a_plan_without_an_election_and_a_full_success_list_nothing(
     assert stderr_of(tmp_path, collections, monkeypatch, results) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("results", [None, [], {"data_loss_allowed": True, "cluster": "east", "partitions": [7]}])
 def test_a_results_file_that_cannot_be_read_is_a_warning(
     tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch, results: Any
@@ -154,6 +157,7 @@ def test_a_results_file_that_cannot_be_read_is_a_warning(
     assert "[WARNING]" in reported and "results.json" in reported.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_a_dry_run_has_no_results_file_and_lists_nothing(tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRY", "1")
     assert stderr_of(tmp_path, collections, monkeypatch, None) == ""

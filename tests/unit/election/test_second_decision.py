@@ -259,6 +259,7 @@ def test_a_signal_after_the_election_of_internal_topics_leaves_the_others_as_the
     assert controller.states[T].leader == -1
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_at_any_request_elects_the_same_leaders_when_it_is_repeated(tmp_path: Path) -> None:
     whole = Committing()
     outcomes(planned_without_offsets(whole, tmp_path / "whole", decide_again=True))

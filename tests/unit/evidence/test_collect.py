@@ -87,6 +87,7 @@ def test_a_probe_that_fails_for_a_moment_is_tried_again_and_one_that_may_not_be_
     assert passing.fetches > final.fetches
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("error", ["REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "REQUEST_TIMED_OUT", "THROTTLING_QUOTA_EXCEEDED"])
 def test_every_error_after_which_kafkas_clients_try_again_is_asked_about_again(error: str) -> None:

@@ -145,6 +145,7 @@ def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
     assert "s3cret" not in redacted_line("fatal: unable to access 'https://x:s3cret@git.example.com/'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["--upload-pack=x", "-d", "../x", "a..b", "a b", "x.lock", "a\x1b", "", "@{-1}", "a~1"])
 def test_hostile_branches_are_refused(forge: Forge, name: str) -> None:
     with opened(forge) as repository:

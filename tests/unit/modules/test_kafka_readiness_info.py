@@ -60,6 +60,7 @@ both_modules = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @both_modules
 def test_all_requests_share_one_time_limit(slow_broker: Broker, tmp_path: Path, checks: Checks) -> None:
     enough = checks.run(slow_broker, tmp_path, 60)
@@ -69,6 +70,7 @@ def test_all_requests_share_one_time_limit(slow_broker: Broker, tmp_path: Path, 
     assert {request.api_key for request in slow_broker.requests} <= {API_VERSIONS, METADATA}
 
 
+@pytest.mark.slow
 @both_modules
 @pytest.mark.parametrize("seconds", [0, -1, "nan"])
 def test_a_time_limit_that_is_not_positive_is_refused(slow_broker: Broker, tmp_path: Path, checks: Checks, seconds: Any) -> None:

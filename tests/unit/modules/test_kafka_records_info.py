@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from missing_library import without
 from module_processes import run_module
 from record_batches import batch
 from saved_folders import save
 
 
+@pytest.mark.slow
 def test_it_exports_once_and_needs_no_cluster(tmp_path: Path) -> None:
     work, path = tmp_path / "work", tmp_path / "records.jsonl"
     save(work, {("t", 0, 2, 0): batch(0, 3)})

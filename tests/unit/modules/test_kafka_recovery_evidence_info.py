@@ -82,6 +82,7 @@ def test_beyond_a_limit_nothing_is_collected_if_leaders_are_elected(endpoints: E
     assert planned["evidence"]["counts"]["offline"] > 1, "limits are for elections"
 
 
+@pytest.mark.slow
 def test_if_a_broker_that_lives_is_named_as_lost_nothing_is_collected(endpoints: Endpoints, tmp_path: Path) -> None:
     stopped = together(endpoints, tmp_path, lost_brokers=[2])
     assert any("broker 2 is named in lost_brokers, but it is not fenced" in text for text in stopped["lost_broker_objections"]), stopped

@@ -21,6 +21,7 @@ def refused(tmp_path: Path, environment: dict[str, str] | None = None, **options
     return str(result["msg"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -49,6 +49,7 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
     assert "pyspark[connect]" in run(tmp_path, without("pyspark", tmp_path))["msg"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -30,6 +30,7 @@ class Large(Controller):
         return 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "returned", "warned"), [(0, 10_000, True), (3, 3, False), (10_000, 10_000, False), (10_001, 10_000, True)]
 )

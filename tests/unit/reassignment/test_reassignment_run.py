@@ -236,6 +236,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
     assert not cluster.requests and not cluster.throttles and not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: IntRange, tmp_path: Path) -> None:
     ended = ThrottleJournal(tmp_path, "east", "id").register_run("other")
     for check in (True, False):

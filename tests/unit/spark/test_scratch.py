@@ -60,7 +60,10 @@ def work(top: Path, workdir: Path, temporary: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("names", [("work dir", "temporary"), ("work", "t" * 120)], ids=["usual", "long paths"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names", [("work dir", "temporary"), pytest.param(("work", "t" * 120), marks=pytest.mark.long)], ids=["usual", "long paths"]
+)
 def test_other_users_can_neither_read_its_files_nor_connect_to_its_workers(tmp_path: Path, names: tuple[str, str]) -> None:
     workdir, temporary = (tmp_path / name for name in names)
     for folder in (workdir, temporary):

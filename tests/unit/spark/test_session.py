@@ -205,6 +205,7 @@ def python_of_another_version() -> tuple[str, Path]:
     pytest.skip("a Python of another minor version is missing: install one, or name it with PYTHONS=/path/to/python")
 
 
+@pytest.mark.slow
 def test_workers_with_a_python_of_another_version_are_reported_in_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a real one, which Spark starts as it does on another host."""
     other, python = python_of_another_version()

@@ -101,6 +101,7 @@ def test_all_steps_share_one_time_limit(broker: Broker) -> None:
         connection_probe.probe(plain_login([broker.server]), "127.0.0.1", broker.port, 0.6)
 
 
+@pytest.mark.slow
 def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: Broker, login: Connection) -> None:
     """kafka-python ends it by the clock."""
     broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
@@ -110,6 +111,7 @@ def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: B
     assert len(broker.logins) < ROUNDS_TO_GIVE_UP
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_logins_have_no_end_is_an_error(broker: Broker, login: Connection) -> None:
     broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
     ended: list[BaseException] = []

@@ -113,6 +113,7 @@ def test_an_endpoint_is_trusted_by_its_certificate(tmp_path: Path) -> None:
         source(endpoint, ca_cert=certificates.unknown_ca).token()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
@@ -149,6 +150,7 @@ def drip(stream: socket.socket, beginning: bytes, over: threading.Event) -> None
         stream.sendall(b" ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("allow_plaintext", [False, True])
 @pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"])
 def test_an_endpoint_that_answers_byte_by_byte_is_left_at_the_time_limit(beginning: bytes, allow_plaintext: bool) -> None:

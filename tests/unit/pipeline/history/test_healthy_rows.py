@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from healthy_files import broker, leaderless, mark, write
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 EARLY, LATE = "2026-11-21T14-05-00Z", "2026-11-21T14-06-00Z"
 
 
+@pytest.mark.slow
 def test_rows_come_back_with_their_cluster_run_and_time(spark: SparkSession, tmp_path: Path) -> None:
     workdir = tmp_path / "with blanks {and} 100%"
     broken = {**mark("b"), "isr": "all of them"}

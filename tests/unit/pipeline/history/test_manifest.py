@@ -51,6 +51,7 @@ def test_one_run_id_of_both_origins_is_two_runs(tmp_path: Path) -> None:
     assert sorted(value for *_, value in found(catalog)) == [1, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["publish", "compact", "expire"])
 def test_killed_at_every_step(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers see all of the rows as before, or all as after; the next run completes the work and leaves no file that the manifest does not name."""

@@ -28,6 +28,7 @@ FORMER = """{"version": 1, "replaced": [],
 "files": ["recovery_audit/cluster=east/date=2026-11-19/befae74c768f45938a9e216f799fc924.v4.parquet"]}"""
 
 
+@pytest.mark.slow
 def test_rows_are_read_as_they_were_written(spark: SparkSession, tmp_path: Path) -> None:
     store = Store(spark, tmp_path / "history")
     schema = f"{schemas.SCHEMAS['recovery_audit']}, {schemas.PARTITIONED_BY}"

@@ -204,6 +204,7 @@ def workdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_broker_that_comes_back_is_given_up_where_it_is_named(spark: SparkSession, workdir: Path) -> None:
     """And then the fenced one is not."""
     rows = [broker(1, "fenced"), broker(2), broker(3), broker(4, "coming_back"), broker(5)]
@@ -213,6 +214,7 @@ def test_a_broker_that_comes_back_is_given_up_where_it_is_named(spark: SparkSess
     assert lists(plan).keys() == {("a", 0)} and plan["options"]["lost_brokers"] == [4]
 
 
+@pytest.mark.slow
 def test_a_replication_factor_can_grow_and_shrink(spark: SparkSession, workdir: Path) -> None:
     """Who leads stays, then who is in sync, then who is in a rack of its own."""
     rows = [broker(1, rack="a"), broker(2, rack="a"), broker(3, rack="b"), broker(4, rack="c"), broker(5, "fenced", "c")]
@@ -237,6 +239,7 @@ def test_a_replication_factor_can_grow_and_shrink(spark: SparkSession, workdir: 
     assert [row["reason_code"] for row in plan["held"]] == ["below_min_isr"]
 
 
+@pytest.mark.slow
 def test_only_the_named_topics_are_planned_and_the_others_weigh(spark: SparkSession, workdir: Path) -> None:
     rows = [*fleet(4, ""), partition("a", 0, [1, 2], [2]), partition("b", 0, [1, 2], [2]), partition("heavy", 0, [3], size=900)]
     plan = plan_all(spark, workdir, {"east": rows}, topics=["a"])["east"]

@@ -180,6 +180,7 @@ def test_an_unknown_size_gives_a_warning(spark: SparkSession, tmp_path: Path) ->
     assert warning.startswith("east: the size of 1 partitions is not known")
 
 
+@pytest.mark.slow
 def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_path: Path) -> None:
     """Version 1 and the three keys that Kafka's tool reads, of their types; it does not look at others."""
     plan = plan_all(spark, tmp_path, {"east": ROWS})["east"]

@@ -307,6 +307,7 @@ def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: 
         assert cluster.brokers[1] == RATES, "another run has its own rates"
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_other_alone(journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:

@@ -137,6 +137,7 @@ def test_another_rate_takes_the_place_of_the_first_one(task: Task, journal: Thro
     assert cluster.brokers == {1: {LEADER_RATE: "900"}, 2: {}, 3: {}, 4: {}}
 
 
+@pytest.mark.slow
 def test_while_a_run_is_active_only_its_rate_is_changed_and_nothing_is_removed(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     task.present(cluster, 5000)
@@ -164,6 +165,7 @@ def test_while_a_run_is_active_only_its_rate_is_changed_and_nothing_is_removed(t
     assert cluster.configs() == standing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["present", "expiring", "absent", "cleaned"])
 def test_the_throttle_of_a_run_that_begins_after_the_first_request_is_left_to_it(task: Task, journal: ThrottleJournal, state: str) -> None:
     cluster = recovering()
