@@ -1,0 +1,112 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Partitions whose only replicas are on lost brokers get an empty leader on live ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+from integration.support import Operator, by_partition, run_module
+
+from rig import KafkaCluster, NewTopic
+
+MODULE = "kafka_partition_revival"
+LOST, LIVE = 1, [2, 3]
+GONE, PARTIAL = "gone", "partial"
+RECORDS = 20
+CONFIG = {"min.insync.replicas": "1"}
+
+
+def wanted(operator: Operator, *partitions: tuple[str, int], **options: Any) -> dict[str, Any]:
+    """Options that revive these partitions on the two live brokers."""
+    named = [{"topic": topic, "partition": number, "replicas": LIVE} for topic, number in partitions]
+    return {
+        **operator.files("1"),
+        "partitions": named,
+        "lost_brokers": [LOST],
+        "allow_data_loss": True,
+        "allow_replication_factor_change": True,
+        **options,
+    }
+
+
+def commit(cluster: KafkaCluster, group: str, topic: str, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})
+    request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])]
+    for future in admin.alter_consumer_group_offsets(request).values():
+        future.result()
+
+
+def committed(cluster: KafkaCluster, group: str, topic: str) -> int:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})
+    request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0)])]
+    (future,) = admin.list_consumer_group_offsets(request).values()
+    return int(future.result().topic_partitions[0].offset)
+
+
+def lose(cluster: KafkaCluster, *topics: str, partitions: int = 1) -> None:
+    """Topics with records on broker 1 alone, which is killed."""
+    cluster.create_topics([NewTopic(topic, [[LOST]] * partitions, CONFIG) for topic in topics])
+    keys = [(topic, number) for topic in topics for number in range(partitions)]
+    cluster.writer.write({key: [f"record {number}" for number in range(RECORDS)] for key in keys})
+
+
+def gone(cluster: KafkaCluster, *topics: str) -> None:
+    cluster.kill(LOST)
+    cluster.wait_fenced([LOST])
+    cluster.wait_for_partitions(topics, lambda state: state.leader < 0, "without a leader")
+
+
+def test_a_partition_without_a_survivor_gets_an_empty_leader(west: Operator) -> None:
+    cluster = west.cluster
+    lose(cluster, GONE)
+    cluster.create_topics([NewTopic(PARTIAL, [[LOST, 2]], CONFIG)])
+    commit(cluster, "idle", GONE, RECORDS)
+    gone(cluster, GONE)
+    assert committed(cluster, "idle", GONE) == RECORDS
+    print(west.states("__consumer_offsets"))
+    before = west.states(GONE)
+
+    held = west.ask(MODULE, **{**wanted(west, (GONE, 0)), "allow_data_loss": False})
+    assert (held["summary"]["held"], held["changed"]) == (1, False), held
+    assert by_partition(held["results"])[GONE, 0]["reason_code"] == "data_loss_not_allowed"
+    seen = west.ask(MODULE, check=True, diff=True, **wanted(west, (GONE, 0)))
+    assert (seen["summary"]["revived"], seen["changed"], seen["save_disks_of"]) == (1, True, [LOST]), seen
+    assert seen["diff"]["before"] != seen["diff"]["after"]
+    assert west.states(GONE) == before
+
+    done = west.ask(MODULE, **wanted(west, (GONE, 0), (PARTIAL, 0), reset_groups=True))
+    row = by_partition(done["results"])[GONE, 0]
+    assert (row["outcome"], row["leader"], sorted(row["isr"]), row["replicas"]) == ("revived", 2, LIVE, LIVE), done
+    assert (row["log_start_offset"], row["log_end_offset"], row["lost_replicas"]) == (0, 0, [LOST]), done
+    assert by_partition(done["results"])[PARTIAL, 0]["outcome"] == "already_online"
+    assert [(one["group"], one["committed_offset"], one["reset"]) for one in done["groups"]] == [("idle", RECORDS, True)], done
+    assert committed(cluster, "idle", GONE) == 0
+    cluster.produce(GONE, 0, ["new"])
+    assert cluster.read(GONE, 0) == [(0, "new")]
+
+    again = west.ask(MODULE, **wanted(west, (GONE, 0), reset_groups=True))
+    assert (again["changed"], again["summary"]["already_online"], again["groups"]) == (False, 1, []), again
+
+
+def test_a_partition_that_may_have_its_records_back_is_held(west: Operator) -> None:
+    cluster = west.cluster
+    lose(cluster, GONE)
+    cluster.create_topics([NewTopic(PARTIAL, [[LOST, 2]], CONFIG)])
+    gone(cluster, GONE)
+    before = west.states(GONE, PARTIAL)
+
+    def codes(**options: Any) -> tuple[int, list[Any]]:
+        answer = run_module(MODULE, {**west.connection, **wanted(west, (GONE, 0), **options)})
+        return answer.returncode, [row["reason_code"] for row in answer.result.get("results", [])]
+
+    assert codes(lost_brokers=[]) == (1, ["replica_not_lost"])
+    assert codes(lost_brokers=[2])[0] == 1, "a broker that lives is not lost"
+    assert codes(partitions=[{"topic": GONE, "partition": 0, "replicas": [LOST, 2]}]) == (1, ["unusable_replicas"])
+    assert codes(partitions=[{"topic": "absent", "partition": 0, "replicas": LIVE}]) == (1, ["unknown_topic_or_partition"])
+    assert west.states(GONE, PARTIAL) == before
+    cluster.heal()
+    assert len(cluster.read(GONE, 0)) == RECORDS, "nothing is lost"
