@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 from integration.support import Operator, by_partition, run_module
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import SILENCE_SECONDS
 from rig import KafkaCluster, NewTopic
 
 MODULE = "kafka_partition_revival"
@@ -34,10 +35,13 @@ def wanted(operator: Operator, *partitions: tuple[str, int], **options: Any) -> 
 
 
 def commit(cluster: KafkaCluster, group: str, topic: str, offset: int) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})
-    request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])]
-    for future in admin.alter_consumer_group_offsets(request).values():
-        future.result()
+    """A consumer that joins the group, commits, and leaves."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group, "enable.auto.commit": False, "log_level": 2})
+    consumer.subscribe([topic])
+    while not consumer.assignment():
+        consumer.poll(0.2)
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
 
 
 def committed(cluster: KafkaCluster, group: str, topic: str) -> int:
@@ -54,9 +58,20 @@ def lose(cluster: KafkaCluster, *topics: str, partitions: int = 1) -> None:
     cluster.writer.write({key: [f"record {number}" for number in range(RECORDS)] for key in keys})
 
 
+def wait_silent(cluster: KafkaCluster, broker: int) -> None:
+    """Wait until the broker has been silent for so long that it counts as lost."""
+
+    def speaks() -> str:
+        times = cluster.observer_fetch_times()
+        return str(broker) if max(times.values()) - times[broker] <= (SILENCE_SECONDS + 1) * 1000 else ""
+
+    cluster.wait_until(speaks, "not silent for long enough", 60)
+
+
 def gone(cluster: KafkaCluster, *topics: str) -> None:
     cluster.kill(LOST)
     cluster.wait_fenced([LOST])
+    wait_silent(cluster, LOST)
     cluster.wait_for_partitions(topics, lambda state: state.leader < 0, "without a leader")
 
 
@@ -67,7 +82,6 @@ def test_a_partition_without_a_survivor_gets_an_empty_leader(west: Operator) -> 
     commit(cluster, "idle", GONE, RECORDS)
     gone(cluster, GONE)
     assert committed(cluster, "idle", GONE) == RECORDS
-    print(west.states("__consumer_offsets"))
     before = west.states(GONE)
 
     held = west.ask(MODULE, **{**wanted(west, (GONE, 0)), "allow_data_loss": False})
