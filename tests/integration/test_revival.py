@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import signal
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
+from integration.stepping import Job, run_all
 from integration.support import Operator, by_partition, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import SILENCE_SECONDS
@@ -17,7 +22,7 @@ from rig import KafkaCluster, NewTopic
 MODULE = "kafka_partition_revival"
 LOST, LIVE = 1, [2, 3]
 GONE, PARTIAL = "gone", "partial"
-RECORDS = 20
+RECORDS, STEPS = 20, 100
 CONFIG = {"min.insync.replicas": "1"}
 
 
@@ -124,3 +129,34 @@ def test_a_partition_that_may_have_its_records_back_is_held(west: Operator) -> N
     assert west.states(GONE, PARTIAL) == before
     cluster.heal()
     assert len(cluster.read(GONE, 0)) == RECORDS, "nothing is lost"
+
+
+@pytest.mark.long
+def test_killed_at_every_step(west: Operator, tmp_path: Path) -> None:
+    cluster = west.cluster
+    lose(cluster, GONE, partitions=STEPS)
+    gone(cluster, GONE)
+    taken = iter(range(STEPS))
+
+    def job(stop_at: int | None = None, number: int = signal.SIGKILL) -> Job:
+        unit = next(taken)
+        folder = tmp_path / str(unit)
+        options = {**wanted(west, (GONE, unit)), "cluster": f"unit-{unit}", "workdir": str(folder / "work")}
+        return Job(MODULE, {**west.connection, **options}, str(folder), str(folder / "work"), stop_at, number)
+
+    (whole,) = run_all([job()])
+    assert whole.returncode == 0, whole
+    # Nothing is written before the journal's first line.
+    begin = whole.steps.index("append begun") if "append begun" in whole.steps else 0
+    jobs = [job(step) for step in range(begin + 1, len(whole.steps) + 1)]
+    runs = run_all(jobs)
+    assert any(run.returncode == -signal.SIGKILL for run in runs)
+    again = run_all(replace(one, stop_at=None) for one in jobs)
+    for one, run in zip(jobs, again, strict=True):
+        where = (whole.steps[(one.stop_at or 0) - 1], run)
+        assert run.returncode == 0, where
+        (row,) = run.result["results"]
+        assert row["outcome"] in ("revived", "already_online"), where
+        assert (row["leader"], sorted(row["replicas"]), sorted(row["isr"])) == (2, LIVE, LIVE), where
+    third = run_all(replace(one, stop_at=None) for one in jobs)
+    assert {(run.returncode, run.result["changed"], run.result["results"][0]["outcome"]) for run in third} == {(0, False, "already_online")}
