@@ -66,6 +66,12 @@ options:
     description: No broker gets a replica that would fill its log dirs, taken together, to more than this percentage. Brokers that report no size have no limit.
     type: int
     default: 90
+  without_survivor:
+    description:
+      - V(true) plans the partitions all of whose replicas are on lost brokers, and no others. They have no records to copy.
+        M(streamops.kafka_recovery.kafka_partition_revival) gives them an empty leader. Name the O(topics).
+    type: bool
+    default: false
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
   - streamops.kafka_recovery.attributes
@@ -174,7 +180,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ses
 def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, where = module.params, spark_options.session_arguments(module)
-    options = reassignment_files.Options(**{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent")})
+    options = reassignment_files.Options(
+        **{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent", "without_survivor")}
+    )
     options.check()
     workdir = Path(params["workdir"]).absolute()
     found = reassignment_files.find_layout_files(workdir, params["run_id"], params["clusters"], params["other_clusters"])
@@ -203,6 +211,7 @@ def main() -> None:
             "replication_factor": {"type": "int"},
             "topics": {"type": "list", "elements": "str"},
             "max_disk_percent": {"type": "int", "default": 90},
+            "without_survivor": {"type": "bool", "default": False},
             **spark_options.SPARK_ARGUMENTS,
         },
         supports_check_mode=True,

@@ -42,6 +42,12 @@ class ReasonCode(StrEnum):
     NO_SECOND_BROKER = "no_second_broker"
     TAIL_NOT_SAVED = "tail_not_saved"
 
+    # Held by a revival.
+    REPLICA_NOT_LOST = "replica_not_lost"
+    NOT_REVIVABLE = "not_revivable"
+    UNUSABLE_REPLICAS = "unusable_replicas"
+    OFFSETS_NOT_RESET = "offsets_not_reset"
+
     # Stale: the cluster has changed since the evidence was collected.
     TOPIC_RECREATED = "topic_recreated"
     LEADER_EPOCH_CHANGED = "leader_epoch_changed"
@@ -82,6 +88,7 @@ class ReasonCode(StrEnum):
     REPLICA_NOT_REGISTERED = "replica_not_registered"
     REPLICA_ORDER_NOT_VISIBLE = "replica_order_not_visible"
     NO_LEADER_VISIBLE = "no_leader_visible"
+    NOT_EMPTY = "not_empty"
     ELIGIBLE_LEADERS_NOT_AVAILABLE = "eligible_leaders_not_available"
     PARTITION_OFFLINE = "partition_offline"
     PREFERRED_LEADER_OFFLINE = "preferred_leader_offline"

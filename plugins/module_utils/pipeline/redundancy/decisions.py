@@ -32,6 +32,7 @@ def tasks(
     lost_brokers: LostBrokers = None,
     replication_factor: int | None = None,
     topics: Sequence[str] | None = None,
+    without_survivor: bool = False,
 ) -> DataFrame:
     """Add the decision to each row of `layout_rows.partitions`. `clusters`: rows of `layout_rows.clusters`.
 
@@ -44,7 +45,8 @@ def tasks(
     missing     number of replicas to add
 
     `lost_brokers`: ids of lost brokers, for all clusters or by cluster; None for the fenced ones. `replication_factor`: None to keep each
-    partition's own. `topics`: topics to plan, None for all.
+    partition's own. `topics`: topics to plan, None for all. `without_survivor`: plan the partitions all of whose replicas are on lost brokers,
+    and no others. They have nothing to copy, and get an empty leader (`kafka_partition_revival`).
     """
     ids = F.transform("brokers", lambda row: row["broker_id"])
     states = clusters.select(
@@ -64,8 +66,9 @@ def tasks(
             "survivors": F.array_except("replicas", "given_up"),
         }
     )
-    concerned = in_scope & ((F.size("gone") > 0) | (F.size("replicas") != F.col("wanted")))
-    judged = found.withColumn("reason", F.when(concerned, _reason())).withColumn(
+    lacking = (F.size("gone") > 0) | (F.size("replicas") != F.col("wanted"))
+    concerned = in_scope & ((F.size("survivors") == 0) if without_survivor else lacking)
+    judged = found.withColumn("reason", F.when(concerned, _reason(without_survivor))).withColumn(
         "outcome", F.when(~concerned, F.lit(STAYS)).when(F.col("reason").isNull(), F.lit(MOVES)).otherwise(F.lit(HELD))
     )
     return (
@@ -118,12 +121,13 @@ def _rack(racks: str, broker: Column) -> Column:
     return F.coalesce(first(F.filter(racks, lambda row: row["broker_id"] == broker))["rack"], F.lit(""))
 
 
-def _reason() -> Column:
+def _reason(without_survivor: bool) -> Column:
     """Return the reason why a partition is held, or null."""
+    copied = F.lit(not without_survivor)
     return (
         F.when(F.col("reassigning"), F.lit(REASSIGNING))
         .when(~false_if_null(F.size(F.array_except("replicas", "known")) == 0), F.lit(INCOMPLETE))
-        .when(~false_if_null(F.array_contains("unfenced", F.col("leader"))), F.lit(NO_LEADER))
+        .when(copied & ~false_if_null(F.array_contains("unfenced", F.col("leader"))), F.lit(NO_LEADER))
         # Replicas on brokers that are coming back count, because they need no other broker.
         .when(F.size(F.array_union("unfenced", "survivors")) < F.col("wanted"), F.lit(TOO_FEW_BROKERS))
         .when(

@@ -56,6 +56,7 @@ class Options:
     replication_factor: int | None = None
     topics: Sequence[str] | None = None
     max_disk_percent: int = 90
+    without_survivor: bool = False
 
     def check(self) -> None:
         """Raise RecoveryError if a value is not valid for any cluster."""
@@ -156,7 +157,14 @@ def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: K
     records = layout_rows.records(spark, files)
     clusters = keep(layout_rows.clusters(records, options.lost_brokers))
     tasks = keep(
-        decisions.tasks(layout_rows.partitions(records), clusters, options.lost_brokers, options.replication_factor, options.topics)
+        decisions.tasks(
+            layout_rows.partitions(records),
+            clusters,
+            options.lost_brokers,
+            options.replication_factor,
+            options.topics,
+            options.without_survivor,
+        )
     )
     placements = keep(placement.placements(tasks, clusters, options.max_disk_percent))
     return redundancy_entries.entries(clusters, tasks, placements, options.lost_brokers)

@@ -246,6 +246,17 @@ def test_only_the_named_topics_are_planned_and_the_others_weigh(spark: SparkSess
     assert lists(plan) == {("a", 0): [2, 4]}
 
 
+def test_partitions_without_a_survivor_are_planned_alone_and_across_racks(spark: SparkSession, workdir: Path) -> None:
+    rows = [*fleet(6, "abc"), partition("lost", 0, [1], [], None), partition("half", 0, [1, 2], [2])]
+    rows += [broker(7, "fenced", "a"), partition("lost", 1, [1, 7], [], None), partition("held", 0, [1, 7], [], None, reassigning=True)]
+    plan = plan_all(spark, workdir, {"east": rows}, lost_brokers=[1, 7], without_survivor=True)["east"]
+    found = lists(plan)
+    assert {key: len(replicas) for key, replicas in found.items()} == {("lost", 0): 1, ("lost", 1): 2}
+    racks = {row["broker_id"]: row["rack"] for row in rows if row["kind"] == "broker"}
+    assert len({racks[one] for one in found["lost", 1]}) == 2 and not {1, 7} & {*found["lost", 0], *found["lost", 1]}
+    assert [(row["topic"], row["reason_code"]) for row in plan["held"]] == [("held", "reassignment_in_progress")]
+
+
 @pytest.mark.slow
 def test_pieces_do_not_show(spark: SparkSession, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However partitions are cut into pieces, the lists are the same."""

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups with committed offsets on partitions that begin again at offset 0, and transactions whose coordinator has lost their state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
+
+EMPTY = "Empty"
+
+
+class CommittedOffset(NamedTuple):
+    """A committed offset that the new log does not reach, and the state of its group."""
+
+    group: str
+    topic: str
+    partition: int
+    committed_offset: int
+    state: str
+    reset: bool = False
+
+
+class GroupsOfRevival(NamedTuple):
+    """Offsets greater than 0 on partitions to revive. `blind`: reasons why there may be more."""
+
+    offsets: list[CommittedOffset]
+    blind: list[str]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the offsets as dicts for JSON."""
+        return [one._asdict() for one in self.offsets]
+
+
+def read(cluster: RevivalCluster, keys: Collection[TopicPartition]) -> GroupsOfRevival:
+    """Return the groups that would skip new records of these partitions in silence."""
+    found = cluster.group_offsets(keys)
+    return GroupsOfRevival([_row(row, found.groups[row[0]].state) for row in found.offsets if row[2] > 0], found.blind)
+
+
+def _row(row: Committed, state: str) -> CommittedOffset:
+    group, (topic, partition), offset, _epoch = row
+    return CommittedOffset(group, topic, partition, offset, state)
+
+
+def reset(
+    cluster: RevivalCluster, groups: GroupsOfRevival, keys: Collection[TopicPartition]
+) -> tuple[list[tuple[TopicPartition, str, str]], bool]:
+    """Commit offset 0 for the groups without members, and mark their rows. Return (partition, group, error) of the others, and whether one was reset.
+
+    Kafka refuses the commit for a group that has got members meanwhile.
+    """
+    wanted: dict[str, list[TopicPartition]] = {}
+    for one in groups.offsets:
+        if one.state == EMPTY and (one.topic, one.partition) in keys:
+            wanted.setdefault(one.group, []).append((one.topic, one.partition))
+    errors = cluster.commit_start(wanted)
+    for place, one in enumerate(groups.offsets):
+        key = one.topic, one.partition
+        if key in wanted.get(one.group, ()) and (one.group, key) not in errors:
+            groups.offsets[place] = one._replace(reset=True)
+    return [(key, group, error) for (group, key), error in errors.items()], any(one.reset for one in groups.offsets)
+
+
+def hanging_transactions(cluster: RevivalCluster) -> list[dict[str, Any]]:
+    """Return open transactions that no coordinator knows: nothing ends them, and readers of committed records stop there."""
+    unfenced = cluster.unfenced()
+    leaders = {key: state.leader for key, state in cluster.partitions().items() if has_live_leader(state, unfenced) and key[0][:2] != "__"}
+    active = cluster.active_transactions(leaders)
+    known = {(one.producer_id, key) for one in active.transactions for key in one.partitions}
+    return [
+        {
+            "topic": key[0],
+            "partition": key[1],
+            "producer_id": one.producer_id,
+            "producer_epoch": one.producer_epoch,
+            "start_offset": one.start_offset,
+        }
+        for key, producers in sorted(active.producers.items())
+        for one in producers
+        if one.start_offset >= 0 and (one.producer_id, key) not in known
+    ]

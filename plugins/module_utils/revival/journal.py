@@ -1,0 +1,88 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The journal of revivals: which partitions get which empty replicas, on disk before the first request that changes one.
+
+`revivals/<cluster>.jsonl` has a `begun` line for each partition before it changes, and an `ended` line after it was verified. A run that was killed in
+between is continued by the next run with the same target. The process that has it open holds its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, Name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
+
+FOLDER = "revivals"
+_BEGUN = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "target": [BROKER]}
+_SHAPES = {
+    "begun": {"cluster_id": Name(), "partitions": [_BEGUN]},
+    "ended": {"partitions": [{"topic": Name(), "partition": int}]},
+}
+
+
+class Begun(NamedTuple):
+    """A revival that has begun and not ended: the replicas before, and the new ones."""
+
+    topic_id: str
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+class RevivalJournal(JournalFile):
+    """The journal of one cluster, opened and locked as a context manager. `read_only`: for check mode."""
+
+    def __init__(self, path: Path, cluster_id: str, read_only: bool = False) -> None:
+        super().__init__(path, 0.0, self._is_busy, read_only)
+        self._cluster_id = cluster_id
+        self.open: dict[TopicPartition, Begun] = {}
+
+    def _is_busy(self) -> RecoveryError:
+        return RecoveryError(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
+
+    def _take(self, number: int, line: bytes) -> None:
+        try:
+            entry = strict_json.parse(line)
+            strict_json.check(entry, {"kind": Name()})
+            if entry["kind"] not in _SHAPES:
+                raise strict_json.ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
+            strict_json.check(entry, _SHAPES[entry["kind"]])
+            if not all(can_be_partition(row["topic"], row["partition"]) for row in entry["partitions"]):
+                raise strict_json.ContentError("it names what cannot be a partition of Kafka")
+        except ValueError as error:
+            raise RecoveryError(
+                f"{self.path}, line {number}: not an entry of a journal ({error}); look at the reassignments of the cluster, then remove the file"
+            ) from error
+        self._apply(entry)
+
+    def _apply(self, entry: Mapping[str, Any]) -> None:
+        for row in entry["partitions"]:
+            key = row["topic"], row["partition"]
+            if entry["kind"] == "ended":
+                self.open.pop(key, None)
+            elif entry["cluster_id"] != self._cluster_id:
+                raise RecoveryError(
+                    f"{self.path} is of cluster {entry['cluster_id']}, but this is {self._cluster_id}; use another workdir or inventory name"
+                )
+            else:
+                self.open[key] = Begun(row["topic_id"], tuple(row["original"]), tuple(row["target"]))
+
+    def begin(self, revivals: Mapping[TopicPartition, Begun]) -> None:
+        """Record revivals before they change the cluster. They are on disk when this returns. Raises FileError if they cannot be written."""
+        self._record("begun", [{"topic": topic, "partition": number, **revivals[topic, number]._asdict()} for topic, number in revivals])
+
+    def end(self, keys: Collection[TopicPartition]) -> None:
+        """Record that nothing remains to be done for these partitions. Raises FileError if that cannot be written."""
+        self._record("ended", [{"topic": topic, "partition": number} for topic, number in keys if (topic, number) in self.open])
+
+    def _record(self, kind: str, rows: list[dict[str, Any]]) -> None:
+        if rows:
+            entry = {"kind": kind, "partitions": rows, **({"cluster_id": self._cluster_id} if kind == "begun" else {})}
+            self._append(entry)
+            self._apply(entry)

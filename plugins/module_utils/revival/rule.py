@@ -1,0 +1,146 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which partitions without a survivor may be revived: they get an empty leader on live brokers. Pure: no I/O, no Kafka client.
+
+A partition is revived only if nothing can bring its records back: every broker that has, or may have, a log of it is named as lost. A doubt holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    INTERNAL_TOPICS,
+    PartitionState,
+    StatedReplicas,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+
+REVIVED = "revived"
+# Kafka's own topics that no option revives: what they hold cannot be made again by those that use them.
+NEVER_REVIVED = ("__remote_log_metadata", "__share_group_state", "__cluster_metadata")
+
+
+class Verdict(NamedTuple):
+    """What to do with a partition. `outcome`: REVIVED if it may be revived, ALREADY_ONLINE, HELD or FAILED; `original`: brokers that had its log."""
+
+    outcome: str
+    original: tuple[int, ...] = ()
+    why: Reason | None = None
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known of one partition when it is judged.
+
+    state       None if the cluster does not have it
+    second      its replicas as a second broker states them
+    ongoing     its reassignment under way
+    target      brokers of its new replicas, the preferred leader first
+    begun       original replicas, if a run of this workdir has begun to revive the same topic with the same target and has not ended
+    tiered      whether its topic has tiered storage; None if that is not known
+    """
+
+    state: PartitionState | None
+    target: tuple[int, ...]
+    second: StatedReplicas | None = None
+    ongoing: OngoingReassignment | None = None
+    begun: tuple[int, ...] | None = None
+    tiered: bool | None = False
+
+
+@dataclass(frozen=True)
+class Permitted:
+    """What the operator allows: ids of `lost` brokers, and the options. `unfenced`: ids of live brokers."""
+
+    lost: frozenset[int]
+    unfenced: frozenset[int]
+    internal_topics: bool = False
+    fewer_replicas: bool = False
+    data_loss: bool = True
+
+
+def judge(case: Situation, permitted: Permitted) -> Verdict:
+    """Return what to do with a partition, and why if it is not revived."""
+    state = case.state
+    if state is None:
+        sentence = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
+        return Verdict(Outcome.FAILED, (), Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, sentence))
+    if has_live_leader(state, permitted.unfenced):
+        if case.begun is not None and state.leader in case.target:
+            return Verdict(REVIVED, case.begun)
+        return Verdict(Outcome.ALREADY_ONLINE, (), Reason(ReasonCode.LEADS_ALREADY, "it has a live leader, so nothing is done"))
+    original = _original(case, state)
+    why = _objection(case, state, original, permitted)
+    return Verdict(REVIVED, original) if why is None else Verdict(Outcome.HELD, original, why)
+
+
+def _original(case: Situation, state: PartitionState) -> tuple[int, ...]:
+    """Return the brokers that may have a log of the partition: all that Kafka names, without those that our own reassignment adds."""
+    ours = _is_ours(case)
+    added = case.ongoing.adding if case.ongoing is not None and ours else ()
+    named = (*state.replicas, *state.isr, *state.eligible_leader_replicas, *state.last_known_elr)
+    return tuple(dict.fromkeys(broker for broker in (*(case.begun or ()), *named) if broker not in added or broker in (case.begun or ())))
+
+
+def _is_ours(case: Situation) -> bool:
+    """Return whether the reassignment under way is the one that a killed run of this workdir has begun."""
+    return case.ongoing is not None and case.begun is not None and case.ongoing.target == case.target
+
+
+def _objection(case: Situation, state: PartitionState, original: Sequence[int], permitted: Permitted) -> Reason | None:
+    if case.ongoing is not None and not _is_ours(case):
+        return Reason(ReasonCode.REASSIGNMENT_IN_PROGRESS, "a reassignment of it is under way; cancel it, then run again")
+    if not_lost := sorted({*original} - permitted.lost):
+        brokers = ", ".join(map(str, not_lost))
+        return Reason(
+            ReasonCode.REPLICA_NOT_LOST,
+            f"broker {brokers} may have its records and is not named in lost_brokers; bring it back, or read its disk first (docs/lost-disks.md)",
+        )
+    if case.tiered is not False or state.topic in NEVER_REVIVED:
+        what = "has records in tiered storage, which an empty log would orphan" if case.tiered else "cannot be shown to be safe to revive"
+        return Reason(
+            ReasonCode.NOT_REVIVABLE, f"its topic {what}; restore a broker that has its log, or delete the topic and create it again"
+        )
+    if state.topic in INTERNAL_TOPICS and not permitted.internal_topics:
+        return Reason(ReasonCode.MUST_BE_NAMED, f"{MEANING[state.topic]}; set allow_internal_topics to revive it all the same")
+    wrong = _wrong_target(case.target, original, permitted)
+    if wrong is not None:
+        return Reason(ReasonCode.UNUSABLE_REPLICAS, wrong)
+    if (unsure := doubt(state, case.second)) is not None:
+        return unsure
+    if not permitted.data_loss:
+        return Reason(
+            ReasonCode.DATA_LOSS_NOT_ALLOWED, "an empty leader gives up every record of the partition; set allow_data_loss to revive it"
+        )
+    return None
+
+
+def _wrong_target(target: Sequence[int], original: Sequence[int], permitted: Permitted) -> str | None:
+    if not target or len({*target}) < len(target):
+        return "its new replicas must name at least one broker, and each only once; correct replicas"
+    if down := sorted({*target} - (permitted.unfenced - permitted.lost)):
+        return f"its new replicas name broker {', '.join(map(str, down))}, which is not alive; name live brokers only"
+    if len(target) < len(original) and not permitted.fewer_replicas:
+        return f"it had {len(original)} replicas and would have {len(target)}; name as many live brokers, or set allow_replication_factor_change"
+    return None
+
+
+# What an empty partition of Kafka's own topics means.
+MEANING = {
+    "__consumer_offsets": "groups whose offsets stand in it lose them, and start where auto.offset.reset says",
+    "__transaction_state": "transactions whose state stands in it stay open, and readers of committed records stop at them until they are aborted",
+}
+
+
+def meanings(topics: Collection[str]) -> list[str]:
+    """Return a sentence for each internal topic among `topics` that says what an empty partition of it means."""
+    return [f"{topic} is empty: {MEANING[topic]}" for topic in sorted({*topics} & MEANING.keys())]

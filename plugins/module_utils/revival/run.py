@@ -1,0 +1,320 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Revives partitions without a survivor: journal, reassignment to live brokers, groups, unclean election, proof that the new log is empty.
+
+`rule.judge` decides what would change; check mode, diff and the real run all use it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    chunks,
+    has_live_leader,
+    in_recovery_order,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import groups
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import (
+    REVIVED,
+    Permitted,
+    Situation,
+    Verdict,
+    judge,
+    meanings,
+)
+
+BATCH = 1000
+TIERED_CONFIG = "remote.storage.enable"
+OUTCOMES = (Outcome.FAILED, Outcome.HELD, REVIVED, Outcome.ALREADY_ONLINE)  # worst first
+
+Targets = Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class RevivalResult:
+    """The result of one partition. `lost_replicas`: brokers whose disks must be saved before they are started."""
+
+    topic: str
+    partition: int
+    outcome: str
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    target_replicas: tuple[int, ...]
+    lost_replicas: tuple[int, ...]
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    reason_code: str | None = None
+    message: str | None = None
+
+
+class Revival:
+    """One task on one cluster: `judge`, then `revive` unless in check mode, then `report`. `targets`: new replicas by partition."""
+
+    def __init__(self, cluster: RevivalCluster, targets: Targets, params: Mapping[str, Any], journal: RevivalJournal) -> None:
+        self._cluster, self._targets, self._params, self._journal = cluster, targets, params, journal
+        self._states: dict[TopicPartition, PartitionState] = {}
+        self._verdicts: dict[TopicPartition, Verdict] = {}
+        self._online_before: set[TopicPartition] = set()
+        self._ends: dict[TopicPartition, tuple[int | None, int | None]] = {}
+        self._groups = groups.GroupsOfRevival([], [])
+        self._hanging: list[dict[str, Any]] = []
+        self.changed = False
+        self.warnings: list[str] = []
+
+    # --- decide ---------------------------------------------------------------------------------------------------------
+
+    def judge(self) -> None:
+        """Decide about each partition. Raises RecoveryError if a lost broker shows signs of life, a limit is exceeded, or the cluster does not answer."""
+        cluster, limits = self._cluster, blast_radius.BlastRadiusLimits.from_params(self._params)
+        before = cluster.partitions(set(self._targets))
+        offline = [key for key in self._targets if key in before and before[key].leader < 0]
+        # All brokers that replica sets name, so that one that was unregistered counts as known.
+        replicas = {broker for key in offline for broker in before[key].replicas}
+        blast_radius.check(cluster, None, replicas, len(offline), lambda: len(offline), limits)
+        self._judge()
+        todo = self._to_revive()
+        self._groups = groups.read(cluster, todo) if todo else self._groups
+        if any(topic == "__transaction_state" for topic, _partition in todo):
+            self._hanging = groups.hanging_transactions(cluster)
+        self._hold_unread_groups()
+
+    def _judge(self) -> None:
+        cluster, unfenced = self._cluster, self._cluster.unfenced()
+        self._states = {key: state for key, state in cluster.partitions(set(self._targets)).items() if key in self._targets}
+        offline = [state for state in self._states.values() if not has_live_leader(state, unfenced)]
+        second = cluster.second_replicas(offline)
+        ongoing = cluster.reassignments() if offline else {}
+        tiered = self._tiered({state.topic for state in offline})
+        permitted = Permitted(
+            frozenset(self._params["lost_brokers"]),
+            frozenset(unfenced),
+            self._params["allow_internal_topics"],
+            self._params["allow_replication_factor_change"],
+            self._params["allow_data_loss"],
+        )
+        for key, target in self._targets.items():
+            state = self._states.get(key)
+            case = Situation(state, target, second.get(key), ongoing.get(key), self._begun(key, state), tiered.get(key[0]))
+            self._verdicts[key] = judge(case, permitted)
+        self._online_before = {key for key, state in self._states.items() if has_live_leader(state, unfenced)}
+
+    def _begun(self, key: TopicPartition, state: PartitionState | None) -> tuple[int, ...] | None:
+        begun = self._journal.open.get(key)
+        ours = begun is not None and state is not None and begun.topic_id == state.topic_id and begun.target == self._targets[key]
+        return begun.original if begun is not None and ours else None
+
+    def _tiered(self, topics: Collection[str]) -> dict[str, bool]:
+        found = self._cluster.topic_configs_of(topics, [TIERED_CONFIG]) if topics else {}
+        return {topic: TIERED_CONFIG in settings and settings[TIERED_CONFIG].value.lower() != "false" for topic, settings in found.items()}
+
+    def _to_revive(self) -> list[TopicPartition]:
+        return [key for key, verdict in self._verdicts.items() if verdict.outcome == REVIVED and key not in self._online_before]
+
+    def _hold(self, keys: Collection[TopicPartition], code: ReasonCode, sentence: str, outcome: str = Outcome.HELD) -> None:
+        for key in keys:
+            self._verdicts[key] = Verdict(outcome, self._verdicts[key].original, Reason(code, sentence))
+
+    def _hold_unread_groups(self) -> None:
+        if self._params["reset_groups"] and self._groups.blind:
+            sentence = f"not all groups with offsets on it can be read ({self._groups.blind[0]}), so none is reset; repair that, or leave out reset_groups"
+            self._hold([key for key in self._to_revive() if not key[0].startswith("__")], ReasonCode.OFFSETS_NOT_RESET, sentence)
+
+    # --- change ---------------------------------------------------------------------------------------------------------
+
+    def revive(self) -> None:
+        """Give the partitions that may be revived their empty leaders. Every step is on disk, or visible in the cluster, before the next one."""
+        finished = [key for key, verdict in self._verdicts.items() if verdict.outcome == REVIVED and key in self._online_before]
+        todo = self._to_revive()
+        for batch in chunks(todo, BATCH):
+            self._journal.begin({key: Begun(self._states[key].topic_id, self._verdicts[key].original, self._targets[key]) for key in batch})
+            self._reassign(batch)
+            self._reset([key for key in batch if self._verdicts[key].outcome == REVIVED])
+            self._give_way([key for key in batch if self._verdicts[key].outcome == REVIVED])
+            self._elect([key for key in batch if self._verdicts[key].outcome == REVIVED])
+        elected = [key for key in todo if self._verdicts[key].outcome == REVIVED]
+        self._verify([*finished, *elected])
+        self._journal.end([key for key in (*finished, *todo) if self._verdicts[key].outcome == REVIVED])
+
+    def _reassign(self, keys: Sequence[TopicPartition]) -> None:
+        ours = {key for key in keys if {*self._targets[key]} <= {*self._states[key].replicas}}
+        targets = {key: self._targets[key] for key in keys if key not in ours}
+        answers = self._cluster.reassign(targets) if targets else {}
+        self.changed = self.changed or bool(targets)
+        for key in targets:
+            answer = answers.get(key)
+            if answer is None or answer.error is not None:
+                said = "the controller did not answer for it" if answer is None else ": ".join(filter(None, answer))
+                self._hold([key], of_kafka(answer.error or "") if answer else ReasonCode.NOT_ANSWERED, f"{said}; run again", Outcome.FAILED)
+        unseen = self._wait([key for key in keys if self._verdicts[key].outcome == REVIVED], self._shows_target)
+        self._hold(unseen, ReasonCode.NOT_ANSWERED, "no broker shows its new replicas yet; run again", Outcome.FAILED)
+
+    def _shows_target(self, key: TopicPartition, state: PartitionState) -> bool:
+        return {*self._targets[key]} <= {*state.replicas}
+
+    def _reset(self, keys: Collection[TopicPartition]) -> None:
+        """Commit offset 0 for groups without members, before there is a leader that takes records: none can be skipped."""
+        if not self._params["reset_groups"]:
+            return
+        failed, done = groups.reset(self._cluster, self._groups, keys)
+        self.changed = self.changed or done
+        for key, group, error in failed:
+            self._hold(
+                [key], ReasonCode.OFFSETS_NOT_RESET, f"the offset of group {group} cannot be reset: {error}; stop it, then run again"
+            )
+
+    def _give_way(self, keys: Collection[TopicPartition]) -> None:
+        """Hold partitions for which a broker that had their log has returned, and cancel their reassignment: it may have all records."""
+        unfenced = self._cluster.unfenced() if keys else set()
+        returned = [key for key in keys if unfenced & {*self._verdicts[key].original}]
+        if returned:
+            self._cluster.cancel(returned)
+            self._hold(
+                returned, ReasonCode.REPLICA_RETURNED, "a broker that has its log has returned; recover it with that (playbook recover)"
+            )
+
+    def _elect(self, keys: Sequence[TopicPartition]) -> None:
+        if not keys:
+            return
+        answers = self._cluster.elect_unclean(keys)
+        self.changed = True
+        for key, refused in answers.items():
+            if key in keys and refused is not None and refused.error != "ELECTION_NOT_NEEDED":
+                self._hold([key], of_kafka(refused.error), f"{refused}; run again", Outcome.FAILED)
+
+    def _verify(self, keys: Collection[TopicPartition]) -> None:
+        """Wait until all new replicas are in sync, and read where the new logs begin and end."""
+        unfenced = self._cluster.unfenced() if keys else set()
+
+        def settled(key: TopicPartition, state: PartitionState) -> bool:
+            same = {*state.replicas} == {*self._targets[key]} == {*state.isr}
+            return has_live_leader(state, unfenced) and state.leader in self._targets[key] and same
+
+        unsettled = self._wait(keys, settled)
+        leaders = {key: self._states[key].leader for key in keys if has_live_leader(self._states[key], unfenced)}
+        logs = self._cluster.logs(leaders, {}) if leaders else {}
+        for key in keys:
+            log = logs.get(key)
+            if key in unsettled:
+                state = self._states[key]
+                now = f"leader {state.leader}, replicas {list(state.replicas)}, ISR {list(state.isr)}"
+                self._hold(
+                    [key],
+                    ReasonCode.NO_LEADER_VISIBLE,
+                    f"it does not have all its new replicas in sync yet ({now}); run again",
+                    Outcome.FAILED,
+                )
+            elif log is None or log.error is not None:
+                self._hold(
+                    [key],
+                    ReasonCode.NOT_ANSWERED,
+                    f"its new log cannot be read ({log.error if log else 'no answer'}); run again",
+                    Outcome.FAILED,
+                )
+            elif log.log_start_offset != 0:
+                self._hold(
+                    [key], ReasonCode.NOT_EMPTY, f"its log begins at offset {log.log_start_offset}, so it is not a new one", Outcome.FAILED
+                )
+            if log is not None:
+                self._ends[key] = (log.log_start_offset, log.log_end_offset)
+
+    def _wait(self, keys: Collection[TopicPartition], good: Any) -> set[TopicPartition]:
+        """Wait until the brokers show what is wanted, for at most `duration` seconds. Return the partitions for which they do not."""
+        end, pause, missing = time.monotonic() + self._params["duration"], FIRST_LOOK, set(keys)
+        while missing:
+            try:
+                now = self._cluster.partitions(missing)
+            except ClusterError:
+                now = {}
+            self._states |= {key: now[key] for key in missing if key in now}
+            missing = {key for key in missing if key not in now or not good(key, now[key])}
+            if time.monotonic() + pause > end:
+                break
+            if missing:
+                time.sleep(pause)
+                pause = min(2 * pause, LAST_LOOK)
+        return missing
+
+    # --- report ---------------------------------------------------------------------------------------------------------
+
+    def report(self, preview: int, check_mode: bool, with_diff: bool) -> dict[str, Any]:
+        """Return what RETURN of the module documents."""
+        results = sorted(
+            map(self._result, self._targets), key=lambda row: (OUTCOMES.index(row.outcome), *in_recovery_order((row.topic, row.partition)))
+        )
+        rows = one_of_each_kind_first(results, lambda row: (row.outcome, row.reason_code))
+        counts = Counter(row.outcome for row in results)
+        revived = [row for row in results if row.outcome == REVIVED]
+        save = sorted({broker for row in revived for broker in row.lost_replicas})
+        self._warn(revived, save)
+        found: dict[str, Any] = {
+            "changed": any(True for key in self._to_revive()) if check_mode else self.changed,
+            "summary": {outcome: counts[outcome] for outcome in OUTCOMES},
+            "results": [
+                {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(row).items()} for row in rows[:preview]
+            ],
+            "groups": self._groups.rows()[:preview],
+            "hanging_transactions": self._hanging[:preview],
+            "save_disks_of": save,
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+        bad = [row for row in rows if row.outcome == Outcome.FAILED or (row.outcome == Outcome.HELD and self._params["allow_data_loss"])]
+        if bad:
+            first = bad[0]
+            msg = f"{len(bad)} of {len(rows)} partitions were not revived, first {first.topic}-{first.partition} ({first.reason_code}): {first.message}"
+            found |= {"failed": True, "msg": msg}
+        if with_diff:
+            found["diff"] = self._diff(revived)
+        return found
+
+    def _result(self, key: TopicPartition) -> RevivalResult:
+        verdict, state = self._verdicts[key], self._states.get(key)
+        leader = state.leader if state is not None and state.leader >= 0 else None
+        row = RevivalResult(
+            *key,
+            verdict.outcome,
+            leader,
+            state.replicas if state else (),
+            state.isr if state else (),
+            self._targets[key],
+            verdict.original,
+            *self._ends.get(key, (None, None)),
+        )
+        return row if verdict.why is None else replace(row, reason_code=verdict.why.code, message=verdict.why.sentence)
+
+    def _warn(self, revived: Collection[RevivalResult], save: Sequence[int]) -> None:
+        self.warnings += meanings({row.topic for row in revived})
+        if save:
+            self.warnings.append(
+                f"save the disk of broker {', '.join(map(str, save))} before you start it (docs/lost-disks.md): it deletes these partitions' logs"
+            )
+        if self._groups.offsets and not self._params["reset_groups"]:
+            self.warnings.append(
+                f"{len(self._groups.offsets)} committed offsets are beyond the new logs: their groups skip new records; see groups and reset_groups"
+            )
+        self.warnings += [f"groups cannot be listed completely: {why}" for why in self._groups.blind]
+
+    def _diff(self, revived: Collection[RevivalResult]) -> dict[str, str]:
+        before = [f"{printable(row.topic)}-{row.partition}: no leader, replicas {list(row.lost_replicas)}\n" for row in revived]
+        after = [
+            f"{printable(row.topic)}-{row.partition}: empty leader {row.target_replicas[0]}, replicas {list(row.target_replicas)}\n"
+            for row in revived
+        ]
+        return {"before": "".join(before), "after": "".join(after)}
