@@ -77,7 +77,7 @@ def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPa
     delete_topics(cluster, {state.topic for state in cluster.describe()})
     config = {"min.insync.replicas": "1"}
     cluster.create_topics([
-        NewTopic("__transaction_state", [[3]], {"cleanup.policy": "compact", "min.insync.replicas": "1"}),
+        NewTopic("__transaction_state", [[3]] * 4, {"cleanup.policy": "compact"}),
         NewTopic(PLAIN, [[LOST, SURVIVOR]], config),
         NewTopic(TIMED, [[LOST, SURVIVOR]], {**config, "message.timestamp.type": "LogAppendTime"}),
         NewTopic(COMPACTED, [[LOST, SURVIVOR]], {**config, "cleanup.policy": "compact"}),
