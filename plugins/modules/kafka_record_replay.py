@@ -118,16 +118,6 @@ EXAMPLES = r"""
     allow_replay: true
   register: replay
   failed_when: replay is failed or replay.counts.left > 0
-
-- name: Write them to another topic to look at them
-  streamops.kafka_recovery.kafka_record_replay:
-    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
-    cluster: "{{ inventory_hostname }}"
-    run_id: "{{ kafka_recovery_run_id }}"
-    workdir: "{{ kafka_recovery_workdir }}"
-    topics: [orders]
-    target_topic: orders.saved
-    allow_replay: true
 """
 
 RETURN = r"""

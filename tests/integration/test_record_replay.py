@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Assigned
 from integration.breaking import delete_topics
+from integration.stepping import Job, run_all, run_chains
 from integration.support import Operator, by_partition, failure
 
 from rig import KafkaCluster, NewTopic
@@ -101,7 +103,7 @@ def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPa
     operator.ask("kafka_designated_election", **operator.files("hand"), allow_data_loss=True, partitions=rows)
     cluster.produce(PLAIN, 0, ["new"] * 3, acks="1")
     keys = [{"topic": topic, "partition": 0} for topic in topics]
-    disk = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "broker_id": LOST, "partitions": keys}
+    disk: dict[str, Any] = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "broker_id": LOST, "partitions": keys}
     saved = operator.ask("kafka_lost_disk_records", **operator.files("1"), **disk)
     assert saved["counts"]["saved"] == len(topics), saved
     cluster.start_node(LOST)
@@ -133,10 +135,11 @@ def test_what_was_lost_is_there_again_once_and_as_it_was(lost: Operator, replay:
     )
     message = replayed[3]
     assert (message.key(), message.timestamp()[1]) == (b"key 3", TIME + 3)
-    assert message.headers()[:2] == [("h", b"\xff"), ("none", None)]
-    assert dict(message.headers()[2:]) == {
+    headers: list[Any] = list(message.headers() or [])
+    assert headers[:2] == [("h", b"\xff"), ("none", None)]
+    assert dict(headers[2:]) == {
         "kafka_recovery_cluster_id": lost.cluster.cluster_id.encode(), "kafka_recovery_topic_id": row["topic_id"].encode(),
-        "kafka_recovery_partition": b"0", "kafka_recovery_offset": b"13", "kafka_recovery_leader_epoch": message.headers()[6][1],
+        "kafka_recovery_partition": b"0", "kafka_recovery_offset": b"13", "kafka_recovery_leader_epoch": headers[6][1],
         "kafka_recovery_broker_id": b"1",
     }  # fmt: skip
     second = replay(topics=[PLAIN])
@@ -164,7 +167,8 @@ def test_topics_for_which_a_replay_is_not_right_are_held_or_named(lost: Operator
 
 def test_records_can_be_looked_at_in_another_topic(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
     options = {"topics": [PLAIN], "target_topic": LOOK, "include_aborted": True, "include_undecided": True}
-    assert replay(**options, end_offset=13)["counts"]["replayed"] == 3
+    some = replay(**options, end_offset=13)
+    assert some["counts"]["replayed"] == 3, some
     result = replay(**options, replayed_bytes_per_second=10_000)
     assert (result["counts"]["replayed"], result["counts"]["already_there"]) == (43, 3)
     assert len(records(lost.cluster, LOOK)) == 46
@@ -175,4 +179,30 @@ def test_a_replay_that_would_go_elsewhere_is_refused(lost: Operator) -> None:
     assert "allow_replay" in failure(MODULE, options)
     for target, wrong in (("nowhere", "does not exist"), ("__consumer_offsets", "target_topic")):
         assert wrong in failure(MODULE, {**options, "allow_replay": True, "target_topic": target})
-    assert "has no saved records" in failure(MODULE, {**options, "allow_replay": True, "run_id": "other"})
+
+
+def test_without_saved_records_nothing_is_replayed(replay: Callable[..., dict[str, Any]]) -> None:
+    result = replay(run_id="other")
+    assert (result["changed"], result["counts"]["records"], result["partitions"]) == (False, 0, [])
+
+
+@pytest.mark.long
+def test_killed_at_every_step_and_run_again_it_writes_each_record_once(lost: Operator, tmp_path: Path) -> None:
+    cluster = lost.cluster
+
+    def job(target: str, stop_at: int | None = None) -> Job:
+        options = {"topics": [PLAIN], "target_topic": target, "allow_replay": True}
+        arguments = {**lost.connection, **lost.files("1"), **options}
+        return Job(MODULE, arguments, str(tmp_path / f"{target}.{stop_at}"), str(lost.workdir), stop_at)
+
+    cluster.create_topics([NewTopic("replay.killed.0", [[3]])])
+    (whole,) = run_all([job("replay.killed.0")])
+    assert whole.result["counts"]["replayed"] == 36 and {"fence", "send done", "commit done"} <= {*whole.steps}, whole
+    numbers = range(1, len(whole.steps) + 1)
+    cluster.create_topics([NewTopic(f"replay.killed.{number}", [[3]]) for number in numbers])
+    chains = run_chains([job(f"replay.killed.{number}", number), job(f"replay.killed.{number}")] for number in numbers)
+    expected = values(cluster, "replay.killed.0")
+    for number, (killed, again) in zip(numbers, chains, strict=True):
+        assert killed.returncode == -9, whole.steps[number - 1]
+        assert (again.returncode, again.result["counts"]["left"]) == (0, 0), again
+        assert values(cluster, f"replay.killed.{number}") == expected, whole.steps[number - 1]

@@ -57,10 +57,12 @@ def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
         raise RecoveryError(f"target_topic: {target!r} is not a topic that records can be replayed to")
     selection = selection_of(params)
     folder = store.folder_of(module.workdir, params["run_id"], params["cluster"])
-    if store.cluster_id_of(folder) is None:
-        raise RecoveryError(f"{folder} has no saved records: check workdir, run_id and cluster")
     pieces = by_replica(store.read_pieces(folder, admin.cluster_id, whole=True))
-    if missing := selection.missing([*pieces]):
+    if store.cluster_id_of(folder) is None:
+        module.ansible.warn(
+            f"{folder} has no saved records: the elections of this run destroyed none, or workdir, run_id or cluster are wrong"
+        )
+    elif missing := selection.missing([*pieces]):
         module.ansible.warn(f"nothing is saved of {', '.join(missing)}")
     sources = sources_of(pieces, selection)
     targets = _targets(sources, target, admin)
