@@ -115,6 +115,7 @@ class Steps:
     def watch(self) -> None:
         """Take a step at everything that leaves the process."""
         self._watch_requests()
+        self._watch_transactions()
         self._watch_files()
 
     def _watch_requests(self) -> None:
@@ -130,6 +131,20 @@ class Steps:
             return answer
 
         Cluster._send = sending  # type: ignore[assignment, method-assign]
+
+    def _watch_transactions(self) -> None:
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replay_client import ReplayProducer
+
+        for name in ("fence", "send", "commit"):
+            setattr(ReplayProducer, name, self._around(name, getattr(ReplayProducer, name)))
+
+    def _around(self, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+        def around(*arguments: Any) -> None:
+            self.take(name)
+            step(*arguments)
+            self.take(f"{name} done")
+
+        return around
 
     def _watch_files(self) -> None:
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile

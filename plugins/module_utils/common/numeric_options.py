@@ -30,6 +30,7 @@ MINIMUMS = {
     "max_saved_partition_bytes": 1,
     "max_saved_bytes": 1,
     "saved_bytes_per_second": 1,
+    "replayed_bytes_per_second": 1,
     "max_batch_bytes": 1,
 }
 EXCLUSIVE_MINIMUMS = {

@@ -10,7 +10,7 @@ group committed no epoch, the end of the log at the election does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
@@ -21,6 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 
 BEYOND_LOG_END, AFTER_FORK, IN_DOUBT = "beyond_log_end", "after_fork", "in_doubt"
+COMMIT_SAVED = "saved records have its COMMIT marker: do not abort it, and run kafka_record_replay, which writes the marker again"
+NOT_READ = "it hangs, but saved records, which may have its COMMIT marker, cannot be read: repair them, and run again before you abort it"
 OPEN, HANGING, RECORDS_LOST = "open", "hanging", "records_lost"
 INACTIVE = ("Empty", "Dead")  # the states in which a group's offsets can be set
 
@@ -155,12 +157,14 @@ def transaction_rows(
     blind: Sequence[str],
     now: int,
     tools: Tools,
+    saved_commits: Collection[tuple[TopicPartition, int]] | None = frozenset(),
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each transaction that is not ended on a recovered partition, as reported by its leader and the coordinators (KIP-664).
 
     producers  those of the recovered partitions whose leader answered
     blind      why some coordinators did not answer; a transaction that no coordinator knows is then IN_DOUBT
     now        milliseconds since 1970
+    saved_commits  partition and producer id of transactions that a saved marker commits, None if saved records cannot be read
 
     A coordinator knows a transaction from before its first record until its last marker is written. So a transaction that is open at a leader, but
     that its coordinator does not know, hangs, however young it is: its marker was lost with the old leader.
@@ -172,7 +176,10 @@ def transaction_rows(
             transaction = by_producer.get(producer.producer_id)
             owed = transaction is not None and transaction.state in UNENDED and key in transaction.partitions
             state = OPEN if owed else IN_DOUBT if transaction is None and blind else HANGING
-            yield _transaction(key, state, producer, transaction, now, tools, blind)
+            row = _transaction(key, state, producer, transaction, now, tools, blind)
+            if state == HANGING and (saved_commits is None or (key, producer.producer_id) in saved_commits):
+                row |= {"command": None, "explanation": NOT_READ if saved_commits is None else COMMIT_SAVED}
+            yield row
         there = {producer.producer_id for producer in begun}
         for transaction in transactions:
             if transaction.state in UNENDED and key in transaction.partitions and transaction.producer_id not in there:

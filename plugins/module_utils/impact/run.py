@@ -32,6 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
 
 Rows = list[dict[str, Any]]
 
@@ -136,7 +137,18 @@ class ConsumerImpact:
             )
         if seen.blind:
             self.warnings.append(f"not all transactions are known: {'; '.join(seen.blind)}")
-        return list(analysis.transaction_rows(seen.producers, seen.transactions, seen.blind, int(time.time() * 1000), self._tools))
+        commits = self._saved_commits(
+            {(key, one.producer_id) for key, rows in seen.producers.items() for one in rows if one.start_offset >= 0}
+        )
+        now = int(time.time() * 1000)
+        return list(analysis.transaction_rows(seen.producers, seen.transactions, seen.blind, now, self._tools, commits))
+
+    def _saved_commits(self, wanted: set[Transacted]) -> set[Transacted] | None:
+        try:
+            return saved_commits(self._workdir, self._header["cluster"], self._header["cluster_id"], wanted)
+        except RecoveryError as error:
+            self.warnings.append(f"no transaction that hangs is to be aborted, since saved records cannot be read: {error}")
+            return None
 
     def write_canaries(self, topic: str, check_mode: bool) -> None:
         """Write one record to each partition of `topic` and fetch it back. In check mode only list the partitions.

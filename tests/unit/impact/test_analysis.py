@@ -245,6 +245,14 @@ def test_nothing_is_aborted_while_a_coordinator_may_know_of_it() -> None:
     assert row["state"] == HANGING, "its own coordinator has answered"
 
 
+@pytest.mark.parametrize("commits", [{(KEY, 4000)}, None])
+def test_a_transaction_that_saved_records_commit_or_may_commit_gets_no_command_to_abort_it(commits: set[tuple[Any, int]] | None) -> None:
+    (row,) = analysis.transaction_rows({KEY: [BEGUN]}, (), (), NOW, TOOLS, commits)
+    assert (row["state"], row["command"]) == (HANGING, None)
+    (row,) = analysis.transaction_rows({KEY: [BEGUN]}, (), (), NOW, TOOLS, {(("other", 0), 4000), (KEY, 4001)})
+    assert row["command"]
+
+
 @pytest.mark.parametrize("producers", [[], [ENDED]])
 def test_a_transaction_whose_records_the_log_does_not_have_is_reported(producers: list[Producer]) -> None:
     (row,) = states(producers, transaction("Ongoing", KEY))

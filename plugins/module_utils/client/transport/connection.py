@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,6 +56,7 @@ CONNECTION_REQUIRED_IF = [
     *(("sasl_mechanism", name, mechanism.required) for name, mechanism in MECHANISMS.items()),
 ]
 CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
+TOKEN_SECONDS = 60.0  # after which librdkafka requests a token again, which the source has kept or fetches
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,32 @@ class Connection:
             "sasl_plain_password": self.sasl_password,
             "sasl_oauth_token_provider": self._tokens,
         }
+
+    def for_librdkafka(self) -> dict[str, Any]:
+        """Return the configuration of librdkafka. Raises RecoveryError."""
+        timeout = int(self.request_timeout * 1000)
+        config = {
+            "bootstrap.servers": ",".join(self.bootstrap_servers),
+            "client.id": "streamops-kafka-recovery",
+            "socket.timeout.ms": timeout,
+            "socket.connection.setup.timeout.ms": max(timeout, 1000),
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": self.sasl_mechanism if self.mechanism else None,
+            "sasl.username": self.sasl_username if self.mechanism else None,
+            "sasl.password": self.sasl_password if self.mechanism else None,
+        }
+        if self.encrypted:
+            config |= {
+                "ssl.ca.location": self.ca_cert,
+                "ssl.certificate.location": self.client_cert,
+                "ssl.key.location": self.client_key,
+                "ssl.key.password": self.client_key_password,
+                "enable.ssl.certificate.verification": self.validate_certs,
+                "ssl.endpoint.identification.algorithm": "https" if self.validate_certs else "none",
+            }
+        if (tokens := self._tokens) is not None:
+            config["oauth_cb"] = lambda _config: (tokens.token(), time.time() + TOKEN_SECONDS)
+        return {name: value for name, value in config.items() if value is not None}
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return the TLS context of these options. Raises RecoveryError."""

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a log holds that a replay writes to: replayed records, batches that producers have sent again, and ends of transactions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import (
+    Marker,
+    has_append_time,
+    marker_of,
+    records_of,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
+
+
+class Sent(NamedTuple):
+    """How an idempotent producer numbers a batch: it sends it again with the same numbers."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_delta: int
+
+
+def sent(batch: StoredBatch) -> Sent | None:
+    """Return the numbers of a batch, None for a producer that is not idempotent."""
+    if batch.producer_id < 0 or batch.base_sequence < 0:
+        return None
+    return Sent(batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_offset - batch.base_offset)
+
+
+class TargetLog:
+    """Reads a log from its offset `next_offset` on.
+
+    replayed     records that committed transactions of replays have written
+    sent_again   those of `saved` that stand at the offset `fork` or behind it
+    markers      by producer id: ends of its transactions from `fork` on
+    writers      ids of the producers that have transactional records from `fork` on
+    append_time  whether the last batch has the time of the broker (LogAppendTime)
+    """
+
+    def __init__(self, start: int, fork: int, saved: Collection[Sent]) -> None:
+        self.next_offset, self._fork, self._saved = start, fork, saved
+        self.replayed: set[Origin] = set()
+        self.sent_again: set[Sent] = set()
+        self.markers: dict[int, list[Marker]] = {}
+        self.writers: set[int] = set()
+        self.append_time = False
+        self._open: dict[int, list[Origin]] = {}
+
+    def add(self, data: bytes) -> bool:
+        """Read batches as Fetch returns them. Return whether one begins at or behind `next_offset`. Raises BatchError for damaged ones."""
+        at, found = 0, False
+        for batch in stored_batches(data):
+            if batch.last_offset >= self.next_offset:
+                self._add(batch, data[at : at + batch.size])
+                self.next_offset, found = batch.last_offset + 1, True
+            at += batch.size
+        return found
+
+    def _add(self, batch: StoredBatch, data: bytes) -> None:
+        is_new = batch.base_offset >= self._fork
+        if batch.control:
+            self._end(marker_of(data), is_new)
+            return
+        self.append_time = has_append_time(data)
+        numbers = sent(batch)
+        if is_new and numbers in self._saved and numbers is not None:
+            self.sent_again.add(numbers)
+        if not batch.transactional:
+            return
+        if is_new:
+            self.writers.add(batch.producer_id)
+        origins = [origin for record in records_of(data) if (origin := origin_of(record.headers))]
+        if origins:
+            self._open.setdefault(batch.producer_id, []).extend(origin._replace(broker_id=-1) for origin in origins)
+
+    def _end(self, marker: Marker, is_new: bool) -> None:
+        if is_new:
+            self.markers.setdefault(marker.producer_id, []).append(marker)
+        origins = self._open.pop(marker.producer_id, [])
+        if marker.kind == "commit":
+            self.replayed.update(origins)
+
+
+__all__ = ("BatchError", "Sent", "TargetLog", "sent")

@@ -1,0 +1,133 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which saved records of a partition are replayed, in which order, and why the others are not. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, Record
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, TargetLog, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
+
+ALREADY_THERE = "already_there"
+IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, ABORTED, UNDECIDED, HEADER_NAME = (
+    "in_cluster", "sent_again", "saved_twice", "aborted", "undecided", "header_name",
+)  # fmt: skip
+REASONS = (IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, ABORTED, UNDECIDED, HEADER_NAME)
+COMMITTED, OPEN = "committed", "open"
+_MARKER_STATES = {"commit": COMMITTED, "abort": ABORTED}
+_COORDINATOR_STATES = {"PrepareCommit": COMMITTED, "CompleteCommit": COMMITTED, "PrepareAbort": ABORTED, "CompleteAbort": ABORTED}
+
+
+class Chosen(NamedTuple):
+    """A saved record, once for all replicas that had it. `reason`: why it is not replayed, None if it is."""
+
+    record: Record
+    origin: Origin
+    has_origin: bool
+    reason: str | None
+
+
+@dataclass
+class Rules:
+    """What decides about the saved records of one partition.
+
+    epoch_ends    where leader epochs of saved batches end in the elected log, empty to compare with no log
+    log           the log to which records are replayed
+    transactions  by producer id, as coordinators describe them
+    """
+
+    cluster_id: str
+    log: TargetLog
+    epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
+    transactions: Mapping[int, Transaction] = field(default_factory=dict)
+    include_aborted: bool = False
+    include_undecided: bool = False
+
+    def chosen(self, replicas: Iterable[Iterable[SelectedRecord]]) -> Iterator[Chosen]:
+        """Yield each saved record once, in the order in which it is replayed: by leader epoch and offset, which is the order of each log.
+
+        replicas  the selected records of each replica, in the order of their offsets
+        """
+        first_places: dict[Sent, tuple[int, int]] = {}
+        for _key, copies in groupby(heapq.merge(*replicas, key=_place), key=_place):
+            yield self._choose(list(copies), first_places)
+
+    def _choose(self, copies: Sequence[SelectedRecord], first_places: dict[Sent, tuple[int, int]]) -> Chosen:
+        one = copies[0]
+        replica, record = one.replica, one.record
+        own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
+        before = origin_of(record.headers)
+        # A record that an earlier replay has written, and that was lost again, stays the same record.
+        again = before is not None and before[:3] == own[:3]
+        origin = before if again and before is not None else own
+        reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies})
+        if reason is None and (numbers := sent(one.batch)):
+            place = (one.batch.epoch, one.batch.base_offset)
+            if first_places.setdefault(numbers, place) != place:
+                reason = SAVED_TWICE
+        return Chosen(record, origin, again, reason)
+
+    def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
+        if is_held(self.epoch_ends, batch.epoch, record.offset):
+            return IN_CLUSTER
+        if origin._replace(broker_id=-1) in self.log.replayed:
+            return ALREADY_THERE
+        if sent(batch) in self.log.sent_again:
+            return SENT_AGAIN
+        end = self._end(batch, ends) if batch.transactional else COMMITTED
+        if end == ABORTED and not self.include_aborted:
+            return ABORTED
+        if end == OPEN and not self.include_undecided:
+            return UNDECIDED
+        return None if all(_is_text(name) for name, _value in record.headers) else HEADER_NAME
+
+    def _end(self, batch: StoredBatch, saved: Collection[str | None]) -> str:
+        """Return how the transaction of a batch has ended. `saved`: what the logs say that the batch was saved from."""
+        decided = {end for end in saved if end in (COMMITTED, ABORTED)}
+        if not decided:
+            decided = transaction_ends(batch, self.log.markers.get(batch.producer_id, ()), self.transactions.get(batch.producer_id))
+        return decided.pop() if len(decided) == 1 else OPEN
+
+
+def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool:
+    """Return whether a log has the record of a leader epoch at an offset. An epoch has one leader, so it is the same record."""
+    end = epoch_ends.get(epoch)
+    return end is not None and end.leader_epoch == epoch and offset < end.end_offset
+
+
+def transaction_ends(batch: StoredBatch, markers: Iterable[Marker], described: Transaction | None) -> set[str]:
+    """Return how a transaction may have ended whose marker was not saved, from the markers in the elected log behind the fork and the coordinator.
+
+    A marker has the epoch of the producer, or the next one (KIP-890, and after a time-out). The coordinator knows only the last transaction of a
+    producer, so a completed one counts only if its epoch is the next one.
+    """
+    epochs = (batch.producer_epoch, batch.producer_epoch + 1)
+    ends = {_MARKER_STATES[marker.kind] for marker in markers if marker.producer_epoch in epochs and marker.kind in _MARKER_STATES}
+    if ends or described is None:
+        return ends
+    is_completed = described.state.startswith("Complete")
+    if described.producer_epoch in (epochs[1:] if is_completed else epochs) and described.state in _COORDINATOR_STATES:
+        return {_COORDINATOR_STATES[described.state]}
+    return set()
+
+
+def _place(selected: SelectedRecord) -> tuple[int, int]:
+    return selected.batch.epoch, selected.record.offset
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,286 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of module kafka_record_replay: saved records are written to their partitions again, each of them once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kafka_task import KafkaTask
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replay_client import ReplayProducer, Written
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    INTERNAL_TOPICS,
+    TOPIC_NAME,
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Chosen, Rules, is_held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
+    Outcome,
+    Source,
+    sources_of,
+    totals,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import by_replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import Selection, selection_of
+
+# Of one transaction, and of one answer.
+TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
+INTERNAL = {*INTERNAL_TOPICS, "__cluster_metadata", "__share_group_state"}
+
+
+def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
+    """Replay saved records, and return the result of `kafka_record_replay`.
+
+    Raises RecoveryError before anything is changed if the records are of another cluster or topic, or if a target does not exist; SavedRecordsError for
+    damaged files.
+    """
+    params = module.params
+    if not params["allow_replay"] and not module.check_mode:
+        raise RecoveryError("allow_replay is false: read docs/record-replay.md, run with --check, then set it to true")
+    target = params["target_topic"]
+    if target is not None and (target in INTERNAL or not TOPIC_NAME.fullmatch(target)):
+        raise RecoveryError(f"target_topic: {target!r} is not a topic that records can be replayed to")
+    selection = selection_of(params)
+    folder = store.folder_of(module.workdir, params["run_id"], params["cluster"])
+    pieces = by_replica(store.read_pieces(folder, admin.cluster_id, whole=True))
+    if store.cluster_id_of(folder) is None:
+        module.ansible.warn(
+            f"{folder} has no saved records: the elections of this run destroyed none, or workdir, run_id or cluster are wrong"
+        )
+    elif missing := selection.missing([*pieces]):
+        module.ansible.warn(f"nothing is saved of {', '.join(missing)}")
+    sources = sources_of(pieces, selection)
+    targets = _targets(sources, target, admin)
+    run = _Replay(module, admin, selection, targets)
+    outcomes = [run.partition(source) for source in sources]
+    if not all(outcome.timestamps_kept for outcome in outcomes):
+        module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
+    rows = [outcome.row() for outcome in outcomes]
+    lines = [line for row in rows for line in _lines(row, module.check_mode)]
+    result: dict[str, Any] = {"changed": bool(lines), "path": str(folder), "cluster_id": admin.cluster_id, "counts": totals(outcomes)}
+    if lines:
+        result["diff"] = {"before": "", "after": "".join(f"{line}\n" for line in lines)}
+    return {**result, "partitions": rows[:RETURNED_PARTITIONS], "unreachable_brokers": admin.unreachable_rows()}
+
+
+def _lines(row: Mapping[str, Any], check_mode: bool) -> Iterator[str]:
+    number = row["replayed"] or (row["left"] if check_mode and row["reason"] is None else 0)
+    if number:
+        yield f"{row['target_topic']}-{row['partition']}: {count(number, 'saved record')} of {row['topic']}-{row['partition']}"
+    for marker in row["markers"]:
+        if marker["written"] or (check_mode and marker["reason"] is None):
+            yield f"{row['topic']}-{row['partition']}: COMMIT of producer {marker['producer_id']} from offset {marker['start_offset']} on"
+
+
+def _targets(sources: Iterable[Source], target: str | None, admin: ConsumerAdmin) -> dict[TopicPartition, PartitionState]:
+    """Return the partitions that records are written to. Raises RecoveryError if one does not exist, or is of another topic."""
+    own = {source.key: source for source in sources if source.key[0] not in INTERNAL}
+    wanted = {(target or topic, partition) for topic, partition in own}
+    states = admin.partitions(wanted) if wanted else {}
+    for topic, partition in sorted(wanted - states.keys()):
+        option = "target_topic: " if target else ""
+        raise RecoveryError(
+            f"{option}{topic}-{partition} does not exist, or this login may not describe it: create it, or replay other topics"
+        )
+    for source in sources:
+        state = states.get(source.key)
+        if target is None and state is not None and state.topic_id != source.topic_id:
+            raise RecoveryError(
+                f"{source.key[0]} has been created again (topic id {state.topic_id}, saved {source.topic_id}): name a target_topic, or other topics"
+            )
+    return states
+
+
+class _Replay:
+    """Replays one partition after the other."""
+
+    def __init__(
+        self, module: KafkaTask, admin: ConsumerAdmin, selection: Selection, targets: Mapping[TopicPartition, PartitionState]
+    ) -> None:
+        self._module, self._params, self._admin, self._selection, self._targets = module, module.params, admin, selection, targets
+        topics = {topic for topic, _partition in targets}
+        configs = admin.topic_configs(topics) if topics else None
+        self._compacted = set() if configs is None else {*configs.compacted, *configs.refused}
+        self._unfenced = admin.unfenced()
+        self._rate, self._bytes, self._began = self._params["replayed_bytes_per_second"], 0, time.monotonic()
+
+    def partition(self, source: Source) -> Outcome:
+        """Replay a partition. What it cannot do is the reason of the outcome."""
+        outcome = Outcome(source, self._params["target_topic"] or source.key[0])
+        source.read()
+        key = (outcome.target_topic, source.key[1])
+        held = self._obstacle(source, key)
+        if held is None:
+            try:
+                self._replay(source, key, outcome)
+            except (ClusterError, BatchError) as error:
+                outcome.reason = str(error)
+        else:
+            outcome.reason = held
+        if outcome.records == 0 and outcome.reason is not None:
+            outcome.records = sum(1 for _ in Rules("", TargetLog(0, 0, ())).chosen(self._records(source)))
+        return outcome
+
+    def _obstacle(self, source: Source, key: TopicPartition) -> str | None:
+        if source.key[0] in INTERNAL:
+            return "records of internal topics are never replayed"
+        if key[0] in self._compacted and not self._params["include_compacted"]:
+            return (
+                "the topic is compacted, or its cleanup.policy cannot be read: an old value would replace a newer one, and a key whose tombstone has expired "
+                "looks like one without a newer value; set include_compacted if that is right"
+            )
+        if not has_live_leader(self._targets[key], self._unfenced):
+            return f"{key[0]}-{key[1]} has no live leader: elect one, and run again"
+        return None
+
+    def _records(self, source: Source) -> list[Iterator[Any]]:
+        return source.selected(self._selection, self._params["max_batch_bytes"])
+
+    def _replay(self, source: Source, key: TopicPartition, outcome: Outcome) -> None:
+        rules, fork = self._rules(source, key)
+        outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
+        outcome.timestamps_kept = not rules.log.append_time
+        if key == source.key:
+            self._write_markers(source, fork, rules.log, outcome)
+        if not outcome.left or self._module.check_mode:
+            return
+        producer = ReplayProducer(self._module.connection, f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}")
+        producer.fence()
+        # A replay that was killed may have committed more meanwhile: from here on no other one can.
+        self._read(key, rules.log)
+        outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
+        before = len(rules.log.replayed)
+        try:
+            for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
+                producer.write(*key, (_written(chosen) for chosen in group))
+                self._wait(sum(_size(chosen) for chosen in group))
+        finally:
+            self._read(key, rules.log)
+            outcome.replayed = len(rules.log.replayed) - before
+            outcome.timestamps_kept = not rules.log.append_time
+        if outcome.left:
+            raise ClusterError("not all records that were written can be read back: run again")
+
+    def _wait(self, size: int) -> None:
+        """Keep the rate, and stop between two transactions if a signal asks for that."""
+        self._bytes += size
+        if self._rate:
+            time.sleep(max(0.0, self._began + self._bytes / self._rate - time.monotonic()))
+        if name := signals.pending_signal():
+            raise ClusterError(f"{signals.INTERRUPTED} by {name}: run again")
+
+    def _rules(self, source: Source, key: TopicPartition) -> tuple[Rules, int]:
+        """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
+        same = key == source.key
+        before = max(0, source.first_leader_epoch - 1)
+        found = self._log(key, {*source.epochs, before} if same else set())
+        if not same:
+            if found.log_start_offset:
+                raise ClusterError(_deleted(key, found))
+            log = TargetLog(0, 0, ())
+            self._read(key, log)
+            return self._with_options(Rules(self._admin.cluster_id, log)), 0
+        ends = found.epoch_ends
+        if missing := {*source.epochs, before} - ends.keys():
+            raise ClusterError(f"the leader does not say where epoch {min(missing)} ends: run again")
+        new = {offset for epoch, offset in source.batches if not is_held(ends, epoch, offset)}
+        new |= {marker.offset for rows in source.markers.values() for epoch, marker in rows if not is_held(ends, epoch, marker.offset)}
+        # All of a replay comes behind the election that its records were saved for.
+        fork = min(new, default=found.log_end_offset or 0)
+        start = min(fork, max(0, ends[before].end_offset))
+        if (found.log_start_offset or 0) > start:
+            raise ClusterError(_deleted(key, found))
+        log = TargetLog(start, fork, source.sent)
+        self._read(key, log)
+        active = self._admin.active_transactions({key: self._targets[key].leader})
+        transactions = {one.producer_id: one for one in active.transactions}
+        return self._with_options(Rules(self._admin.cluster_id, log, ends, transactions)), fork
+
+    def _with_options(self, rules: Rules) -> Rules:
+        rules.include_aborted, rules.include_undecided = self._params["include_aborted"], self._params["include_undecided"]
+        return rules
+
+    def _log(self, key: TopicPartition, epochs: set[int]) -> LeaderLog:
+        found = self._admin.logs({key: self._targets[key].leader}, {key: epochs})[key]
+        if found.error is not None:
+            raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read: {found.error}")
+        return found
+
+    def _read(self, key: TopicPartition, log: TargetLog) -> None:
+        """Read a log from where it was read before to its end. Raises ClusterError, BatchError."""
+        leader = self._targets[key].leader
+        end = self._log(key, set()).log_end_offset or 0
+        while log.next_offset < end:
+            answer = self._admin.records({leader: {key: log.next_offset}}, ANSWER_BYTES, ANSWER_BYTES).get(leader, {}).get(key)
+            if answer is None or answer.error is not None or not log.add(answer.records):
+                error = "no answer" if answer is None else answer.error or "no records"
+                raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read from offset {log.next_offset} on: {error}; run again")
+
+    def _write_markers(self, source: Source, fork: int, log: TargetLog, outcome: Outcome) -> None:
+        """Commit the transactions below the fork whose COMMIT only saved records have."""
+        key, leader = source.key, self._targets[source.key].leader
+        saved = {producer: [marker for _epoch, marker in rows if marker.offset >= fork] for producer, rows in source.markers.items()}
+        if not any(saved.values()):
+            return
+        active = self._admin.active_transactions({key: leader})
+        for found in open_commits(saved, active.producers.get(key, ()), fork, log.writers):
+            reason = found.doubt
+            written = reason is None and not self._module.check_mode
+            if written:
+                reason = self._admin.write_commit(key, leader, found.marker)
+            marker = found.marker._asdict()
+            outcome.markers.append(
+                {
+                    **{name: marker[name] for name in ("producer_id", "producer_epoch", "coordinator_epoch")},
+                    "start_offset": found.start_offset,
+                    "written": written and reason is None,
+                    "reason": reason,
+                }
+            )
+
+
+def _deleted(key: TopicPartition, found: LeaderLog) -> str:
+    return (
+        f"the log of {key[0]}-{key[1]} begins at {found.log_start_offset}: it is not known whether deleted records were replayed ones; "
+        "name a new, empty target_topic without a time limit"
+    )
+
+
+def _size(chosen: Chosen) -> int:
+    record = chosen.record
+    return len(record.key or b"") + len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
+
+
+def _groups(records: Iterable[Chosen]) -> Iterator[list[Chosen]]:
+    """Yield the records of each transaction."""
+    group: list[Chosen] = []
+    size = 0
+    for chosen in records:
+        if group and (len(group) >= TRANSACTION_RECORDS or size + _size(chosen) > TRANSACTION_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(chosen)
+        size += _size(chosen)
+    if group:
+        yield group
+
+
+def _written(chosen: Chosen) -> Written:
+    record = chosen.record
+    headers: list[tuple[str, str | bytes | None]] = [(name.decode(), value) for name, value in record.headers]
+    return Written(record.key, record.value, record.timestamp, headers + ([] if chosen.has_origin else [*chosen.origin.headers()]))

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The saved records of one partition that are to be replayed, and what was done with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import (
+    Contents,
+    Replica,
+    batches_of,
+    contents_of,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import (
+    SelectedRecord,
+    Selection,
+    selected_records,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import Piece
+
+
+@dataclass
+class Source:
+    """What is saved of one partition, from the headers of its batches.
+
+    batches  leader epoch and base offset of each batch; markers are not among them
+    markers  by producer id, with the leader epoch of each
+    """
+
+    key: TopicPartition
+    topic_id: str
+    pieces: dict[Replica, list[Piece]]
+    contents: dict[Replica, Contents] = field(default_factory=dict)
+    batches: set[tuple[int, int]] = field(default_factory=set)
+    sent: set[Sent] = field(default_factory=set)
+    markers: dict[int, list[tuple[int, Marker]]] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Read the headers and markers. Raises SavedRecordsError."""
+        for replica, pieces in self.pieces.items():
+            self.contents[replica] = contents_of(replica, pieces)
+            for saved in batches_of(pieces):
+                batch = saved.header
+                if batch.control:
+                    if batch.base_offset not in {offset for offset, _reason in self.contents[replica].unreadable}:
+                        self.markers.setdefault(batch.producer_id, []).append((batch.epoch, marker_of(saved.data)))
+                    continue
+                self.batches.add((batch.epoch, max(batch.base_offset, saved.start)))
+                if numbers := sent(batch):
+                    self.sent.add(numbers)
+
+    @property
+    def epochs(self) -> set[int]:
+        """Return the leader epochs of batches and markers."""
+        return {epoch for epoch, _offset in self.batches} | {epoch for rows in self.markers.values() for epoch, _marker in rows}
+
+    @property
+    def first_leader_epoch(self) -> int:
+        """Return the leader epoch that the partition had when its records were saved, the first one if that was more than once."""
+        return min(replica.leader_epoch for replica in self.pieces)
+
+    def selected(self, selection: Selection, most: int) -> list[Iterator[SelectedRecord]]:
+        """Return the selected records of each replica."""
+        return [selected_records(self.contents[replica], pieces, selection, most) for replica, pieces in self.pieces.items()]
+
+    @property
+    def unreadable(self) -> int:
+        """Return the number of batches that could not be decoded, once for all replicas that had them."""
+        return len({row for contents in self.contents.values() for row in contents.unreadable})
+
+
+def sources_of(pieces: Mapping[Replica, list[Piece]], selection: Selection) -> list[Source]:
+    """Return what is saved of each selected partition, in the order of their names."""
+    found: dict[tuple[str, int, str], Source] = {}
+    for replica, own in pieces.items():
+        if selection.has_replica(replica):
+            source = found.setdefault(replica[:3], Source((replica.topic, replica.partition), replica.topic_id, {}))
+            source.pieces[replica] = own
+    return [found[place] for place in sorted(found)]
+
+
+@dataclass
+class Outcome:
+    """What came of one partition. `reason`: why records or markers are left, or None."""
+
+    source: Source
+    target_topic: str
+    records: int = 0
+    replayed: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    timestamps_kept: bool = True
+    markers: list[dict[str, Any]] = field(default_factory=list)
+    reason: str | None = None
+
+    def count(self, reasons: Iterable[str | None]) -> None:
+        """Count all saved records. `reasons`: as `Chosen.reason`."""
+        self.skipped = Counter(reason or "" for reason in reasons)
+        self.records = sum(self.skipped.values())
+        del self.skipped[""]
+
+    @property
+    def left(self) -> int:
+        """Return how many records are to be replayed yet."""
+        return self.records - self.replayed - sum(self.skipped.values())
+
+    def row(self) -> dict[str, Any]:
+        """Return what the module returns of the partition."""
+        skipped = dict(sorted(self.skipped.items()))
+        return {
+            "topic": self.source.key[0], "partition": self.source.key[1], "topic_id": self.source.topic_id, "target_topic": self.target_topic,
+            "records": self.records, "replayed": self.replayed, "already_there": skipped.pop(ALREADY_THERE, 0), "skipped": skipped,
+            "left": self.left, "unreadable": self.source.unreadable, "timestamps_kept": self.timestamps_kept, "markers": self.markers,
+            "reason": self.reason,
+        }  # fmt: skip
+
+
+def totals(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the sums over all partitions."""
+    rows = [outcome.row() for outcome in outcomes]
+    skipped: Counter[str] = Counter()
+    for row in rows:
+        skipped.update(row["skipped"])
+    names = ("records", "replayed", "already_there", "left", "unreadable")
+    return {
+        "partitions": len(rows),
+        **{name: sum(row[name] for row in rows) for name in names},
+        "skipped": dict(sorted(skipped.items())),
+        "markers": sum(marker["written"] for row in rows for marker in row["markers"]),
+    }

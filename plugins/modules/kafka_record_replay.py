@@ -1,0 +1,242 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write saved records to their partitions again."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_record_replay
+short_description: Write saved records to their partitions again
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Reads the folder C(<workdir>/saved/<run_id>/<cluster>), which M(streamops.kafka_recovery.kafka_replica_records),
+    M(streamops.kafka_recovery.kafka_designated_election) and M(streamops.kafka_recovery.kafka_lost_disk_records) write, and writes its records to the
+    partitions of which they were saved, or to O(target_topic) for inspection.
+  - Consumers get the records after the newest ones. Read the guide C(docs/record-replay.md) first, which says what that means and when not to do it.
+  - Key, value, headers and timestamp are kept. Headers are added that say where a record was before, C(kafka_recovery_cluster_id),
+    C(kafka_recovery_topic_id), C(kafka_recovery_partition), C(kafka_recovery_offset), C(kafka_recovery_leader_epoch) and C(kafka_recovery_broker_id).
+  - No record is written twice. The module reads these headers from the log first, so a run that was killed at any moment, or whose workdir was lost, is
+    run again. Records are written in transactions, and the module reads them back.
+  - Records are not replayed if the new leader has them, if their producer has sent them again, or if their transaction was aborted or is not decided.
+  - A transaction that is open in the new leader's log, and whose COMMIT marker only saved records have, is committed with that marker.
+  - Records of internal topics are never replayed.
+  - In check mode it reads and counts, and changes nothing.
+options:
+  allow_replay:
+    description: Must be V(true) to write records. Check mode does not need it.
+    type: bool
+    default: false
+  target_topic:
+    description:
+      - Topic to write to instead, with the same partition numbers, for inspection. It must exist, and nothing must have been deleted from it.
+      - Saved records are not compared with the cluster then, so it gets those that the new leader has, too, and no marker is written.
+    type: str
+  topics:
+    description: Topics to select. Mutually exclusive with O(partitions) and O(partitions_file).
+    type: list
+    elements: str
+  partitions:
+    description: Partitions to select. Default is all partitions of which records are saved. Mutually exclusive with O(partitions_file).
+  brokers:
+    description: Ids of the brokers whose saved replicas are selected. Default is all.
+    type: list
+    elements: int
+  start_offset:
+    description: First saved offset to select, in each partition.
+    type: int
+  end_offset:
+    description: Offset after the last one to select, in each partition.
+    type: int
+  start_time:
+    description: Select records whose timestamp is this time or later. ISO 8601 in UTC, as C(2026-11-21T18:05:00Z), with a fraction of the second if needed.
+    type: str
+  end_time:
+    description: Select records whose timestamp is before this time, in the format of O(start_time).
+    type: str
+  keys:
+    description: Select records that have one of these keys, as text in UTF-8. Default is all, also those without a key.
+    type: list
+    elements: str
+  include_aborted:
+    description: Whether records of aborted transactions are replayed, too. Consumers with C(isolation.level=read_committed) never saw them.
+    type: bool
+    default: false
+  include_undecided:
+    description: Whether records of transactions are replayed of which neither the saved records nor the cluster say how they ended.
+    type: bool
+    default: false
+  include_compacted:
+    description:
+      - Whether records are replayed to compacted topics. A replayed record replaces newer values of its key. A key whose tombstone has expired
+        looks like a key without a newer value, and the replay brings it back.
+    type: bool
+    default: false
+  replayed_bytes_per_second:
+    description: Most bytes of records that are written per second. Default is no limit.
+    type: int
+  max_batch_bytes:
+    description: Most bytes that the records of one batch may take once they are decompressed. A batch with more is not replayed.
+    type: int
+    default: 134217728
+notes:
+  - Writing needs WRITE on the topics and on transactional ids that begin with C(kafka-recovery-replay.). Writing a marker needs CLUSTER_ACTION on the cluster.
+  - Records are written with librdkafka, which logs in at every address that brokers name. So a login that sends a secret unencrypted is refused without
+    O(allow_plaintext_secrets).
+requirements:
+  - confluent-kafka >= 2.10
+  - crc32c >= 2.7
+  - orjson >= 3.10
+  - pyarrow >= 18, which PySpark needs
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions
+  - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+    details: Counts what would be replayed, and changes nothing.
+  diff_mode:
+    support: full
+    details: Shows the number of records for each partition.
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Write the saved records of one topic to its partitions again
+  streamops.kafka_recovery.kafka_record_replay:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    topics: [orders]
+    allow_replay: true
+  register: replay
+  failed_when: replay is failed or replay.counts.left > 0
+"""
+
+RETURN = r"""
+path:
+  description: The folder of the saved records.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/saved/2026-11-21/east
+cluster_id:
+  description: Kafka's id of the cluster.
+  returned: success
+  type: str
+  sample: 5L6g3nShT-eMCtK--X86sw
+counts:
+  description:
+    - Sums over all selected partitions. C(markers) is the number of COMMIT markers that were written.
+    - C(records) counts each selected record once, whichever replicas it was saved from. It is the sum of C(replayed), C(already_there), C(left) and of
+      all numbers in C(skipped).
+  returned: success
+  type: dict
+  sample: {partitions: 1, records: 79, replayed: 57, already_there: 0, left: 0, unreadable: 0, skipped: {aborted: 2, in_cluster: 20}, markers: 0}
+partitions:
+  description: The selected partitions of which records are saved. At most 10,000.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    target_topic:
+      description: The topic to which the records are written.
+      type: str
+    records:
+      description: Number of selected records.
+      type: int
+    replayed:
+      description: Number of records that this run has written and read back.
+      type: int
+    already_there:
+      description: Number of records that an earlier replay has written.
+      type: int
+    skipped:
+      description:
+        - Number of records that are not replayed, by reason. V(in_cluster) if the new leader has the record, or had it and has deleted it. V(sent_again) if
+          its idempotent producer has written it to the new leader. V(saved_twice) if its producer had written it to two leaders, which were both saved.
+        - V(aborted) and V(undecided) for the transaction of the record. V(header_name) if the name of a header is not UTF-8.
+      type: dict
+    left:
+      description: Number of records that are not replayed yet. In check mode those that would be replayed. RV(partitions[].reason) says why.
+      type: int
+    unreadable:
+      description: Number of batches that cannot be decoded. Their records are not in RV(partitions[].records).
+      type: int
+    timestamps_kept:
+      description: Whether the target keeps timestamps. It does not with C(message.timestamp.type=LogAppendTime).
+      type: bool
+    markers:
+      description: Transactions that are open in the new leader's log, and that a saved marker commits. C(reason) says why the marker is not written.
+      type: list
+      elements: dict
+    reason:
+      description: Why the partition is not replayed, or not to its end. V(null) if there is nothing to say.
+      type: str
+  sample:
+    - topic: orders
+      partition: 0
+      topic_id: Zx0Lu9Y3QcSPxm1fJ8sU3w
+      target_topic: orders
+      records: 79
+      replayed: 57
+      already_there: 0
+      skipped: {aborted: 2, in_cluster: 20}
+      left: 0
+      unreadable: 0
+      timestamps_kept: true
+      markers: []
+      reason: null
+unreachable_brokers:
+  description: Brokers that did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
+    KafkaModule,
+    partition_arguments,
+    workdir_arguments,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_run import replay
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {
+            **workdir_arguments(),
+            **partition_arguments(),
+            "allow_replay": {"type": "bool", "default": False},
+            "target_topic": {"type": "str"},
+            "topics": {"type": "list", "elements": "str"},
+            "brokers": {"type": "list", "elements": "int"},
+            "start_offset": {"type": "int"},
+            "end_offset": {"type": "int"},
+            "start_time": {"type": "str"},
+            "end_time": {"type": "str"},
+            "keys": {"type": "list", "elements": "str", "no_log": False},
+            "include_aborted": {"type": "bool", "default": False},
+            "include_undecided": {"type": "bool", "default": False},
+            "include_compacted": {"type": "bool", "default": False},
+            "replayed_bytes_per_second": {"type": "int"},
+            "max_batch_bytes": {"type": "int", "default": RECORDS_BYTES},
+        },
+        mutually_exclusive=[("topics", "partitions", "partitions_file")],
+    )
+    module.require("confluent_kafka", "crc32c", "orjson", "pyarrow")
+    module.run(replay, ConsumerAdmin)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Records that an unclean election has destroyed are written to their partitions again, each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import TopicPartition as Assigned
+from integration.breaking import delete_topics
+from integration.stepping import Job, run_all, run_chains
+from integration.support import Operator, by_partition, failure
+
+from rig import KafkaCluster, NewTopic
+
+MODULE = "kafka_record_replay"
+LOST, SURVIVOR = 1, 2
+PLAIN, TIMED, COMPACTED, OPEN, LOOK = "replay.plain", "replay.timed", "replay.compacted", "replay.open", "replay.look"
+TIME = 1_700_000_000_000
+
+
+def records(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[Message]:
+    """What a consumer with read_committed gets of a partition, read with another client than the module's reader."""
+    consumer = Consumer({
+        "bootstrap.servers": cluster.bootstrap_servers, "group.id": "unused", "enable.auto.commit": False,
+        "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest",
+    })  # fmt: skip
+    consumer.assign([Assigned(topic, partition, 0)])
+    found = []
+    while (message := consumer.poll(60)) is not None and message.error() is None:
+        found.append(message)
+    assert message is not None
+    consumer.close()
+    return found
+
+
+def values(cluster: KafkaCluster, topic: str) -> list[str]:
+    return [(message.value() or b"").decode() for message in records(cluster, topic)]
+
+
+@contextmanager
+def transaction(cluster: KafkaCluster, name: str) -> Iterator[Producer]:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": name, "transaction.timeout.ms": 600_000})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    yield producer
+    assert producer.flush(60) == 0
+
+
+def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
+    """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for number in range(30):
+        producer.produce(PLAIN, f"lost {number}", f"key {number}", 0, timestamp=TIME + number, headers=[("h", b"\xff"), ("none", None)])
+    producer.produce(PLAIN, None, "tombstone", 0, timestamp=TIME)
+    for topic in (TIMED, COMPACTED):
+        producer.produce(topic, "lost", "key", 0)
+    assert producer.flush(60) == 0
+    for name, end in (("one", "commit_transaction"), ("two", "abort_transaction"), ("three", "flush")):
+        with transaction(cluster, name) as own:
+            for number in range(5):
+                own.produce(PLAIN, f"{name} {number}", None, 0, timestamp=TIME)
+        getattr(own, end)()
+    open_producer.produce(OPEN, "after the fork", None, 0)
+    open_producer.commit_transaction(60)
+
+
+@pytest.fixture(scope="module")
+def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    """Broker 1 had records that the elected leader 2 does not have. They are saved from its disk, and its disk truncated since then."""
+    cluster, operator = small, Operator(small, tmp_path_factory.mktemp("replay"), spark_remote)
+    cluster.heal()
+    delete_topics(cluster, {state.topic for state in cluster.describe()})
+    config = {"min.insync.replicas": "1"}
+    cluster.create_topics([
+        NewTopic("__transaction_state", [[3]] * 4, {"cleanup.policy": "compact"}),
+        NewTopic(PLAIN, [[LOST, SURVIVOR]], config),
+        NewTopic(TIMED, [[LOST, SURVIVOR]], {**config, "message.timestamp.type": "LogAppendTime"}),
+        NewTopic(COMPACTED, [[LOST, SURVIVOR]], {**config, "cleanup.policy": "compact"}),
+        NewTopic(OPEN, [[LOST, SURVIVOR]], config),
+        NewTopic(LOOK, [[3]]),
+    ])  # fmt: skip
+    for topic in (PLAIN, TIMED, OPEN):
+        cluster.produce(topic, 0, [f"both {number}" for number in range(10)])
+    with transaction(cluster, "open") as open_producer:
+        open_producer.produce(OPEN, "before the fork", None, 0)
+    cluster.kill(SURVIVOR)
+    cluster.wait_fenced([SURVIVOR])
+    topics = [PLAIN, TIMED, COMPACTED, OPEN]
+    cluster.wait_for_partitions(topics, lambda state: list(state.isr) == [LOST], "alone in the ISR")
+    write_alone(cluster, open_producer)
+    cluster.kill(LOST)
+    cluster.start_node(SURVIVOR)
+    cluster.wait_unfenced([SURVIVOR])
+    cluster.wait_fenced([LOST])
+    rows = [{"topic": topic, "partition": 0, "designated_leader": SURVIVOR} for topic in topics]
+    operator.ask("kafka_designated_election", **operator.files("hand"), allow_data_loss=True, partitions=rows)
+    cluster.produce(PLAIN, 0, ["new"] * 3, acks="1")
+    keys = [{"topic": topic, "partition": 0} for topic in topics]
+    disk: dict[str, Any] = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "broker_id": LOST, "partitions": keys}
+    saved = operator.ask("kafka_lost_disk_records", **operator.files("1"), **disk)
+    assert saved["counts"]["saved"] == len(topics), saved
+    cluster.start_node(LOST)
+    cluster.wait_unfenced([LOST])
+    cluster.wait_for_partitions(topics, lambda state: {*state.isr} == {LOST, SURVIVOR}, "back in sync")
+    return operator
+
+
+@pytest.fixture
+def replay(lost: Operator) -> Callable[..., dict[str, Any]]:
+    def run(check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
+        return lost.ask(MODULE, check=check, diff=diff, **{**lost.files("1"), "allow_replay": True, **params})
+
+    return run
+
+
+def test_what_was_lost_is_there_again_once_and_as_it_was(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    before = values(lost.cluster, PLAIN)
+    dry_run = replay(check=True, diff=True, allow_replay=False, topics=[PLAIN])
+    row = by_partition(dry_run["partitions"])[PLAIN, 0]
+    assert (row["records"], row["left"], row["skipped"], dry_run["changed"]) == (46, 36, {"aborted": 5, "undecided": 5}, True)
+    assert values(lost.cluster, PLAIN) == before
+    first = replay(topics=[PLAIN], diff=True)
+    assert (first["counts"]["replayed"], first["counts"]["left"], first["changed"]) == (36, 0, True), first
+    found = records(lost.cluster, PLAIN)
+    replayed = found[len(before) :]
+    assert [message.value() for message in replayed] == (
+        [f"lost {number}".encode() for number in range(30)] + [None] + [f"one {number}".encode() for number in range(5)]
+    )
+    message = replayed[3]
+    assert (message.key(), message.timestamp()[1]) == (b"key 3", TIME + 3)
+    headers: list[Any] = list(message.headers() or [])
+    assert headers[:2] == [("h", b"\xff"), ("none", None)]
+    assert dict(headers[2:]) == {
+        "kafka_recovery_cluster_id": lost.cluster.cluster_id.encode(), "kafka_recovery_topic_id": row["topic_id"].encode(),
+        "kafka_recovery_partition": b"0", "kafka_recovery_offset": b"13", "kafka_recovery_leader_epoch": headers[6][1],
+        "kafka_recovery_broker_id": b"1",
+    }  # fmt: skip
+    second = replay(topics=[PLAIN])
+    assert (second["changed"], second["counts"]["already_there"], second["counts"]["replayed"]) == (False, 36, 0)
+    assert len(records(lost.cluster, PLAIN)) == len(found)
+
+
+def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    assert values(lost.cluster, OPEN) == [f"both {number}" for number in range(10)]
+    dry_run = replay(check=True, topics=[OPEN])
+    (marker,) = dry_run["partitions"][0]["markers"]
+    assert (marker["written"], marker["reason"], marker["start_offset"], dry_run["changed"]) == (False, None, 10, True)
+    result = replay(topics=[OPEN])
+    assert [row["written"] for row in result["partitions"][0]["markers"]] == [True], result
+    assert values(lost.cluster, OPEN)[10:] == ["before the fork", "after the fork"]
+    assert not replay(topics=[OPEN])["changed"]
+
+
+def test_topics_for_which_a_replay_is_not_right_are_held_or_named(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    held = replay(topics=[COMPACTED])
+    assert (held["changed"], held["counts"]["left"]) == (False, 1) and "include_compacted" in held["partitions"][0]["reason"]
+    assert replay(topics=[COMPACTED], include_compacted=True)["counts"]["replayed"] == 1
+    assert replay(topics=[TIMED])["partitions"][0]["timestamps_kept"] is False
+
+
+def test_records_can_be_looked_at_in_another_topic(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    options = {"topics": [PLAIN], "target_topic": LOOK, "include_aborted": True, "include_undecided": True}
+    some = replay(**options, end_offset=13)
+    assert some["counts"]["replayed"] == 3, some
+    result = replay(**options, replayed_bytes_per_second=10_000)
+    assert (result["counts"]["replayed"], result["counts"]["already_there"]) == (43, 3)
+    assert len(records(lost.cluster, LOOK)) == 46
+
+
+def test_a_replay_that_would_go_elsewhere_is_refused(lost: Operator) -> None:
+    options = {**lost.connection, **lost.files("1"), "topics": [PLAIN]}
+    assert "allow_replay" in failure(MODULE, options)
+    for target, wrong in (("nowhere", "does not exist"), ("__consumer_offsets", "target_topic")):
+        assert wrong in failure(MODULE, {**options, "allow_replay": True, "target_topic": target})
+
+
+def test_without_saved_records_nothing_is_replayed(replay: Callable[..., dict[str, Any]]) -> None:
+    result = replay(run_id="other")
+    assert (result["changed"], result["counts"]["records"], result["partitions"]) == (False, 0, [])
+
+
+@pytest.mark.long
+def test_killed_at_every_step_and_run_again_it_writes_each_record_once(lost: Operator, tmp_path: Path) -> None:
+    cluster = lost.cluster
+
+    def job(target: str, stop_at: int | None = None) -> Job:
+        options = {"topics": [PLAIN], "target_topic": target, "allow_replay": True}
+        arguments = {**lost.connection, **lost.files("1"), **options}
+        return Job(MODULE, arguments, str(tmp_path / f"{target}.{stop_at}"), str(lost.workdir), stop_at)
+
+    cluster.create_topics([NewTopic("replay.killed.0", [[3]])])
+    (whole,) = run_all([job("replay.killed.0")])
+    assert whole.result["counts"]["replayed"] == 36 and {"fence", "send done", "commit done"} <= {*whole.steps}, whole
+    numbers = range(1, len(whole.steps) + 1)
+    cluster.create_topics([NewTopic(f"replay.killed.{number}", [[3]]) for number in numbers])
+    chains = run_chains([job(f"replay.killed.{number}", number), job(f"replay.killed.{number}")] for number in numbers)
+    expected = values(cluster, "replay.killed.0")
+    for number, (killed, again) in zip(numbers, chains, strict=True):
+        assert killed.returncode == -9, whole.steps[number - 1]
+        assert (again.returncode, again.result["counts"]["left"]) == (0, 0), again
+        assert values(cluster, f"replay.killed.{number}") == expected, whole.steps[number - 1]

@@ -1,0 +1,166 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which saved records are replayed, whatever the logs hold, and however often a replay was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from record_batches import batch, batch_of, marker
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Rules, transaction_ends
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
+
+TOPIC_ID, CLUSTER = "topic-id", "cluster"
+
+
+def selected(data: bytes, broker: int = 1, transaction: str | None = None) -> list[SelectedRecord]:
+    replica, at, found = Replica("t", 0, TOPIC_ID, broker, 9), 0, []
+    for one in stored_batches(data):
+        own = data[at : at + one.size]
+        found += [SelectedRecord(replica, one, transaction, False, record) for record in records_of(own)]
+        at += one.size
+    return found
+
+
+def reasons(rules: Rules, *replicas: Sequence[SelectedRecord]) -> list[tuple[int, str | None]]:
+    return [(chosen.record.offset, chosen.reason) for chosen in rules.chosen(map(iter, replicas))]
+
+
+def replayed(base: int, origins: Sequence[Origin], end: bool | None = True, producer: int = 7) -> bytes:
+    """What a replay has written: one transaction, committed, aborted or (None) open."""
+    rows = [(0, None, b"x", [(name, value) for name, value in origin.headers()]) for origin in origins]
+    data = batch_of(base, rows, producer_id=producer, transactional=True)
+    return data if end is None else data + marker(base + len(origins), producer, end)
+
+
+@given(st.builds(Origin, *[st.text("abcAZ09_-", min_size=1)] * 2, *[st.integers(0, 2**31 - 1)] * 4))
+def test_an_origin_is_read_as_it_was_written(origin: Origin) -> None:
+    headers: list[tuple[bytes, bytes | None]] = [(name.encode(), value) for name, value in origin.headers()]
+    assert origin_of([(b"h", None), *headers]) == origin
+    assert origin_of([*headers, headers[0]]) is None and origin_of(headers[1:]) is None
+
+
+@given(st.lists(st.tuples(st.binary(max_size=40), st.none() | st.binary(max_size=10))))
+def test_headers_of_others_are_no_origin(headers: list[tuple[bytes, bytes | None]]) -> None:
+    assert origin_of(headers) is None
+
+
+@given(st.sets(st.integers(0, 19)), st.sampled_from([True, False, None]), st.integers(1, 3))
+def test_only_what_a_committed_transaction_has_written_is_already_there(done: set[int], end: bool | None, brokers: int) -> None:
+    log = TargetLog(0, 0, ())
+    if done:
+        log.add(replayed(0, [Origin(CLUSTER, TOPIC_ID, 0, offset, 0, 5) for offset in sorted(done)], end))
+    found = reasons(Rules(CLUSTER, log), *(selected(batch(0, 20), broker) for broker in range(brokers)))
+    assert found == [(offset, "already_there" if end and offset in done else None) for offset in range(20)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 3)), min_size=1, max_size=6), st.integers(0, 5), st.integers(0, 20))
+def test_what_the_new_leader_has_is_skipped_and_the_order_is_that_of_the_log(
+    rows: list[tuple[int, int]], end_epoch: int, end_offset: int
+) -> None:
+    data, offset, expected = b"", 0, []
+    for epoch, records in sorted(rows):
+        data += batch(offset, records, epoch)
+        expected += [(one, "in_cluster" if epoch == end_epoch and one < end_offset else None) for one in range(offset, offset + records)]
+        offset += records
+    rules = Rules(CLUSTER, TargetLog(0, 0, ()), {end_epoch: EpochEnd(end_epoch, end_offset)})
+    assert reasons(rules, selected(data), selected(data, broker=2)) == expected
+
+
+def test_what_its_producer_has_sent_again_is_skipped() -> None:
+    saved = batch(10, 3, epoch=1, producer_id=4)
+    log = TargetLog(0, 10, {numbers for one in stored_batches(saved) if (numbers := sent(one))})
+    log.add(batch(20, 3, epoch=2, producer_id=4))
+    assert {reason for _offset, reason in reasons(Rules(CLUSTER, log), selected(saved))} == {"sent_again"}
+    other_length = TargetLog(0, 10, log.sent_again)
+    other_length.add(batch(20, 2, epoch=2, producer_id=4))
+    assert not other_length.sent_again
+
+
+def test_a_batch_that_two_saved_leaders_got_is_replayed_once() -> None:
+    one, other = batch(10, 2, epoch=1, producer_id=4), batch(10, 2, epoch=2, producer_id=4)
+    found = reasons(Rules(CLUSTER, TargetLog(0, 0, ())), selected(one), selected(other, broker=2))
+    assert found == [(10, None), (11, None), (10, "saved_twice"), (11, "saved_twice")]
+
+
+def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
+    origin = Origin(CLUSTER, TOPIC_ID, 0, 3, 1, 5)
+    log = TargetLog(0, 0, ())
+    lost = selected(replayed(40, [origin], None), transaction="committed")
+    (chosen,) = Rules(CLUSTER, log).chosen([iter(lost)])
+    assert (chosen.origin, chosen.has_origin, chosen.reason) == (origin, True, None)
+    log.add(replayed(60, [origin]))
+    assert reasons(Rules(CLUSTER, log), lost) == [(40, "already_there")]
+
+
+@pytest.mark.parametrize(
+    ("saved", "markers", "state", "reason"),
+    [
+        ("committed", [], None, None),
+        ("aborted", [], None, "aborted"),
+        ("open", [], None, "undecided"),
+        ("open", [marker(90, 4, True)], None, None),
+        ("open", [marker(90, 4, False)], None, "aborted"),
+        ("open", [marker(90, 4, True), marker(91, 4, False)], None, "undecided"),
+        ("open", [marker(90, 5, True)], None, "undecided"),
+        ("open", [], ("Ongoing", 0), "undecided"),
+        ("open", [], ("PrepareCommit", 0), None),
+        ("open", [], ("CompleteCommit", 0), "undecided"),
+        ("open", [], ("CompleteCommit", 1), None),
+        ("open", [], ("CompleteAbort", 1), "aborted"),
+    ],
+)
+def test_how_a_transaction_has_ended(saved: str, markers: list[bytes], state: tuple[str, int] | None, reason: str | None) -> None:
+    log = TargetLog(0, 10, ())
+    for one in markers:
+        log.add(one)
+    described = {4: Transaction("name", state[0], 4, state[1], 1, -1, frozenset())} if state else {}
+    rules = Rules(CLUSTER, log, {}, described)
+    rows = selected(batch(10, 1, epoch=1, producer_id=4, transactional=True), transaction=saved)
+    assert reasons(rules, rows) == [(10, reason)]
+    rules.include_aborted = rules.include_undecided = True
+    assert reasons(rules, rows) == [(10, None)]
+
+
+def test_logs_that_disagree_leave_a_transaction_undecided() -> None:
+    data = batch(10, 1, epoch=1, producer_id=4, transactional=True)
+    rows = selected(data, transaction="committed"), selected(data, broker=2, transaction="aborted")
+    assert reasons(Rules(CLUSTER, TargetLog(0, 0, ())), *rows) == [(10, "undecided")]
+    (one,) = stored_batches(data)
+    assert transaction_ends(one, (), None) == set()
+
+
+def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:
+    return marker_of(marker(offset, 4, committed))._replace(producer_epoch=epoch)
+
+
+@pytest.mark.parametrize(
+    ("saved", "start", "writers", "found"),
+    [
+        ([commit(20)], 5, (), [False]),
+        ([commit(20, epoch=1)], 5, (), [False]),
+        ([commit(20, epoch=2)], 5, (), []),
+        ([commit(20)], 12, (), []),  # it began behind the fork
+        ([commit(20)], -1, (), []),  # it is not open
+        ([commit(20, committed=False), commit(30)], 5, (), []),  # the commit is that of another transaction
+        ([commit(20), commit(20, committed=False)], 5, (), [True]),
+        ([commit(20)], 5, (4,), [True]),
+    ],
+)
+def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
+    saved: list[Marker], start: int, writers: tuple[int, ...], found: list[bool]
+) -> None:
+    commits = open_commits({4: saved}, [Producer(4, 0, 0, start)], 10, writers)
+    assert [one.doubt is not None for one in commits] == found
