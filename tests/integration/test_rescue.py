@@ -105,19 +105,36 @@ def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_
     elect(west)
     west.cluster.produce(TOPIC, 0, ["new"] * 3, acks="1")
     log = RequestLog(west.cluster)
+    played = rescue(west, hosts)
+    assert played.returncode == 0, played
+    assert f"broker {LOST} (disk-{LOST}) is safe to start" in played.said
+    assert f"broker {SURVIVOR} (disk-{SURVIVOR}) is alive" in played.said
+    assert saved(west) == expected and verdict(west)["safe_to_start"]
+    assert not (west.workdir / "rescue" / west.name / f"copy-{LOST}").exists()
+    assert log.written() == {}, "the cluster is unchanged"
 
+
+@pytest.mark.long
+def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Operator, bare_python: Path) -> None:
+    expected = diverge(west, 50, 20)
+    hosts = inventory(west, bare_python)
+    elect(west)
     dry_run = rescue(west, hosts, "--check")
     assert dry_run.returncode == 2 and not (west.workdir / "saved").exists() and not (west.workdir / "rescue").exists(), dry_run
 
-    first = rescue(west, hosts)
-    assert first.returncode == 0, first
-    assert f"broker {LOST} (disk-{LOST}) is safe to start" in first.said and f"broker {SURVIVOR} (disk-{SURVIVOR}) is alive" in first.said
-    assert saved(west) == expected and verdict(west)["safe_to_start"]
-    assert not (west.workdir / "rescue" / west.name / f"copy-{LOST}").exists()
+    right = hosts.read_text()
+    content = yaml.safe_load(right)
+    content["kafka_brokers"]["hosts"][f"disk-{LOST}"]["kafka_log_dirs"] = ["/nowhere"]
+    hosts.write_text(yaml.safe_dump(content))
+    unread = rescue(west, hosts)
+    assert unread.returncode == 2 and "is not safe to start: its disk was not read: log_dirs: /nowhere" in unread.said, unread
+
+    hosts.write_text(right)
+    assert rescue(west, hosts).returncode == 0
     second = rescue(west, hosts)
-    assert second.returncode == 0 and "Copy the records that are not saved" in second.said, second
+    assert second.returncode == 0, second
     assert "Read the logs on the disk again" not in second.tasks, "nothing is copied twice"
-    assert log.written() == {}, "the cluster is unchanged"
+    assert saved(west) == expected
 
     path = west.workdir / "rescue" / west.name / f"broker-{LOST}.json"
     path.write_text(json.dumps({**verdict(west), "safe_to_start": False, "reasons": ["something is not saved"]}))
