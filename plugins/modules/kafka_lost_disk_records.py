@@ -22,6 +22,8 @@ description:
   - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
+  - Writes whether the broker is safe to start to C(<workdir>/rescue/<cluster>/broker-<id>.json), too.
+    M(streamops.kafka_recovery.kafka_lost_disk_info) warns if a broker comes back that was not.
   - A second run with the same O(run_id) reads only what is not saved yet.
   - In check mode it only compares.
 options:
@@ -33,9 +35,18 @@ options:
     description:
       - Log dirs of the broker (its C(log.dirs)) as they are mounted on this host. Name all of them, of one broker.
       - Log dirs of another cluster than the one that answers at O(bootstrap_servers), and log dirs that a running broker has locked, are refused.
+      - Either O(log_dirs) or O(disk) is required.
     type: list
     elements: path
-    required: true
+  disk:
+    description:
+      - What M(streamops.kafka_recovery.kafka_log_dir_info) with O(streamops.kafka_recovery.kafka_log_dir_info#module:whole_logs=true) has returned on another
+        host, for a disk that this host does not have. All partitions on the disk are judged.
+      - Records are saved from O(copy_dir). Without it nothing new is saved, and RV(partitions) says what is missing.
+    type: dict
+  copy_dir:
+    description: Folder to which M(streamops.kafka_recovery.kafka_log_dir_copy) has copied the records. Only with O(disk).
+    type: path
   broker_id:
     description: Id of the broker. A log dir of another broker is refused. Without it, all log dirs must be of the same broker.
     type: int
@@ -198,6 +209,12 @@ partitions:
       unreadable: []
       damage: null
       reason: null
+unsaved:
+  description: What is to be saved and is not, as O(streamops.kafka_recovery.kafka_log_dir_copy#module:logs) takes it.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{topic: payments, partition: 3, start_offset: 400, end_offset: 410}]
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: success
@@ -214,12 +231,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_mod
     partition_arguments,
     workdir_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
+
+UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 
 
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
-    return {"changed": False, **save_disk(module, admin)}
+    result = save_disk(module, admin)
+    if not module.check_mode:
+        path = disk_verdict.path_of(module.workdir, module.params["cluster"], result["broker_id"])
+        disk_verdict.write(path, admin.cluster_id, module.params["run_id"], result)
+    unsaved = [{name: row[name] for name in UNSAVED} for row in result["partitions"] if row["saved"] is False]
+    return {"changed": False, **result, "unsaved": unsaved}
 
 
 def main() -> None:
@@ -228,14 +253,18 @@ def main() -> None:
         {
             **workdir_arguments(),
             **partition_arguments(),
-            "log_dirs": {"type": "list", "elements": "path", "required": True},
+            "log_dirs": {"type": "list", "elements": "path"},
+            "disk": {"type": "dict"},
+            "copy_dir": {"type": "path"},
             "broker_id": {"type": "int"},
             "give_up_partitions": {**partition_arguments()["partitions"]},
             "max_saved_partition_bytes": {"type": "int"},
             "max_saved_bytes": {"type": "int"},
             "saved_bytes_per_second": {"type": "int"},
         },
-        mutually_exclusive=[("partitions", "partitions_file")],
+        mutually_exclusive=[("partitions", "partitions_file"), ("log_dirs", "disk"), ("disk", "partitions"), ("disk", "partitions_file")],
+        required_one_of=[("log_dirs", "disk")],
+        required_by={"copy_dir": "disk"},
     )
     module.require("crc32c", "orjson")
     module.run(lost_disk_records, ConsumerAdmin)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,7 @@ def read_broker(params: Mapping[str, Any]) -> dict[str, Any]:
     if depth.last_batches > MOST_LAST_BATCHES:
         raise RecoveryError(f"last_batches is {depth.last_batches}: it must be {MOST_LAST_BATCHES} or less")
     wanted = requested(params["partitions"], params["partitions_file"])
-    with ExitStack() as stack:
-        folders = [_opened(path, stack) for path in params["log_dirs"]]
-        if not folders:
-            raise RecoveryError("log_dirs is empty: name the log dirs of the broker")
-        metadata = [metadata_of(folder) for folder in folders]
-        _check_owner(folders, metadata, params["cluster_id"], params["broker_id"])
-        for folder in folders:
-            check_not_locked(folder, "")
+    with broker_folders(params) as (folders, metadata):
         log_dirs, rows = [], []
         for folder, owner in zip(folders, metadata, strict=True):
             log_dir = read_log_dir(folder, owner)
@@ -60,6 +53,20 @@ def read_broker(params: Mapping[str, Any]) -> dict[str, Any]:
         "absent": _absent(wanted, partitions),
         "counts": _counts(partitions),
     }
+
+
+@contextmanager
+def broker_folders(params: Mapping[str, Any]) -> Iterator[tuple[list[Folder], list[Metadata]]]:
+    """Open the `log_dirs` of a broker. Raises RecoveryError if they are not those of one stopped broker of the cluster."""
+    with ExitStack() as stack:
+        folders = [_opened(path, stack) for path in params["log_dirs"]]
+        if not folders:
+            raise RecoveryError("log_dirs is empty: name the log dirs of the broker")
+        metadata = [metadata_of(folder) for folder in folders]
+        _check_owner(folders, metadata, params["cluster_id"], params["broker_id"])
+        for folder in folders:
+            check_not_locked(folder, "")
+        yield folders, metadata
 
 
 def _opened(path: str, stack: ExitStack) -> Folder:

@@ -19,14 +19,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 
 SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy"})
 OFFLINE_ROLES = frozenset({"report"})
-WORKDIR_ROLES = SPARK_ROLES | {"elect", "propose", "respond", "snapshot", "verify", "watch"}
+WORKDIR_ROLES = SPARK_ROLES | {"elect", "propose", "rescue", "respond", "snapshot", "verify", "watch"}
 # Which roles cannot do without a library of requirements.txt. One that is not here can be missing until it is used.
 NEEDED_BY = {
     "pyspark": SPARK_ROLES,
     "pandas": SPARK_ROLES,
     "psutil": SPARK_ROLES,
-    "orjson": frozenset({"elect", "restore_redundancy", "snapshot", "watch"}),
-    "crc32c": frozenset({"elect"}),
+    "orjson": frozenset({"elect", "rescue", "restore_redundancy", "snapshot", "watch"}),
+    "crc32c": frozenset({"elect", "rescue"}),
     "prettytable": frozenset({"snapshot"}),
     "itables": frozenset({"report"}),
     "prometheus-client": frozenset({"report"}),

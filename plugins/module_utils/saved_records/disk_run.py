@@ -38,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     disk_log,
     tail_of,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
@@ -157,12 +158,18 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
 
 
 def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
-    options = {"whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id}
-    found = read_broker({**params, **options})
+    if params.get("disk") is not None:
+        found = checked_result(params["disk"], cluster_id, params["broker_id"])
+    else:
+        found = read_broker({**params, "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id})
     rows = found["partitions"]
     times = Counter((row["topic"], row["partition"]) for row in rows)
     logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
-    folders = {(row["topic"], row["partition"]): Path(row["log_dir"]) / f"{row['topic']}-{row['partition']}" for row in rows}
+    if params.get("disk") is None:
+        places = {(row["topic"], row["partition"]): Path(row["log_dir"]) for row in rows}
+    else:
+        places = dict.fromkeys(logs, Path(params["copy_dir"])) if params["copy_dir"] else {}
+    folders = {key: place / f"{key[0]}-{key[1]}" for key, place in places.items()}
     absent = [(row["topic"], row["partition"]) for row in found["absent"]]
     return _Disk(found["broker_id"], [*logs.values()], folders, absent, list(_disk_obstacles(found)))
 

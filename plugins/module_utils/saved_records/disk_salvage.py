@@ -66,8 +66,8 @@ def salvage(
     for one in compared:
         tail = tails.get(one.log.key)
         refused = tail is not None and tail in saved.damaged
-        ids_known = one.log.topic_id is not None and one.relation not in (NO_LEADER, CLEAN_LEADER)
-        if not ids_known or not (refused or one.log.damage) or signals.pending_signal():
+        may_be_read = one.log.key in folders and one.log.topic_id is not None and one.relation not in (NO_LEADER, CLEAN_LEADER)
+        if not may_be_read or not (refused or one.log.damage) or signals.pending_signal():
             continue
         try:
             salvaged = found[one.log.key] = readable(folders[one.log.key], one.start if refused else one.log.end)

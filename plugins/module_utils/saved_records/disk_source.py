@@ -65,7 +65,9 @@ class DiskSource:
 
     def _batches(self, key: TopicPartition, offset: int, size: int) -> bytes:
         """Return batches of a log from an offset on: about `size` bytes, or one larger batch; nothing at the end of the tail."""
-        path = self._folders[key]
+        path = self._folders.get(key)
+        if path is None:
+            raise DiskError(Path(f"{key[0]}-{key[1]}"), "its records were not copied to this host")
         with log_dir_folder(path) as folder:
             place = self._places.get(key)
             if place is None:

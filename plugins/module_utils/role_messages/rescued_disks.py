@@ -1,0 +1,61 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role rescue shows: for each broker whether it is safe to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+
+
+def rescue_lines(
+    hosts: Iterable[str], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """Return `lines` about all brokers, and `unsafe`, those about brokers that must not be started, or must not have been.
+
+    hosts     the hosts with disks, in their order
+    brokers   of the result of `kafka_lost_disk_info`
+    judged    results of `kafka_lost_disk_records`, whose `item` is the host
+    """
+    states = {row["broker_id"]: row for row in brokers}
+    results = {row["item"]: row for row in judged}
+    lines, unsafe = [], []
+    for host in hosts:
+        variables = hostvars[host]
+        broker_id = int(variables["kafka_broker_id"])
+        name = f"broker {broker_id} ({host})"
+        result = results.get(host, {})
+        if states[broker_id]["alive"]:
+            line, safe = f"{name} is alive, so its disk was not read", states[broker_id]["warning"] is None
+        elif result.get("safe_to_start"):
+            line, safe = f"{name} is safe to start: {_saved(result)}", True
+        else:
+            line, safe = f"{name} is not safe to start: {'; '.join(_reasons(result, variables))}", False
+        lines += [line, *([states[broker_id]["warning"]] if states[broker_id]["warning"] else [])]
+        unsafe += [] if safe else [line]
+    return {"lines": lines, "unsafe": unsafe}
+
+
+def _saved(result: Mapping[str, Any]) -> str:
+    counts = result["counts"]
+    if not counts["saved"]:
+        return f"the cluster has all records of its {count(counts['partitions'], 'partition')}"
+    return f"{count(counts['offsets'], 'offset')} of {count(counts['saved'], 'partition')} are saved in {result['path']}"
+
+
+def _reasons(result: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a broker is not safe to start."""
+    if "reasons" in result:
+        yield from result["reasons"]
+        for row in result["partitions"][:3]:
+            if row["saved"] is False and row["reason"]:
+                yield f"{row['topic']}-{row['partition']}: {row['reason']}"
+    elif message := result.get("msg"):
+        yield message
+    else:
+        yield f"its disk was not read: {(variables.get('kafka_recovery_disk') or {}).get('msg') or 'the host did not answer'}"
+    if message := (variables.get("kafka_recovery_copied") or {}).get("msg"):
+        yield f"its records were not copied: {message}"

@@ -1,0 +1,53 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last verdict on the disk of each lost broker: `<workdir>/rescue/<cluster>/broker-<id>.json` says whether that broker is safe to start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
+    check_inside,
+    private_directory,
+    read_regular,
+    safe_name,
+    write_private,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable
+
+_SHAPE: dict[str, Any] = {"cluster_id": str, "run_id": str, "judged_at": str, "safe_to_start": bool, "reasons": [str]}
+
+
+def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
+    """Return the file of a broker's verdict. Raises FileError for a name that cannot be a file name."""
+    return workdir / "rescue" / safe_name("cluster", cluster) / f"broker-{broker_id}.json"
+
+
+def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any]) -> None:
+    """Replace a verdict by that of a result of `kafka_lost_disk_records`. It is durable afterwards."""
+    private_directory(path.parent)
+    verdict = {"cluster_id": cluster_id, "run_id": run_id, "judged_at": utc_now()}
+    verdict |= {name: result[name] for name in ("broker_id", "safe_to_start", "reasons", "counts", "path")}
+    write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
+    make_durable(path.parent)
+
+
+def read(workdir: Path, path: Path) -> dict[str, Any] | None:
+    """Return a verdict, None if there is none. Raises FileError if it cannot be read."""
+    check_inside(workdir, path)
+    try:
+        verdict = strict_json.parse(read_regular(path, follow=False))
+        strict_json.check(verdict, _SHAPE)
+    except FileNotFoundError:
+        return None
+    except (OSError, ContentError) as error:
+        raise FileError(f"{path}: {error}; remove it, and read the disk of that broker again before you start it") from error
+    return dict(verdict)

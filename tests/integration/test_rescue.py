@@ -1,0 +1,168 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook rescue saves what only the disks of lost brokers have, from hosts that have nothing but Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from integration.requestlog import RequestLog
+from integration.support import CHECKOUT, Operator, Played, play
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
+from rig import KafkaCluster, NewTopic
+
+LOST, SURVIVOR = 1, 2
+TOPIC = "rescued"
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter without any library, as on a host with a disk."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False)
+    return folder / "bin" / "python"
+
+
+def diverge(west: Operator, records: int, size: int) -> bytes:
+    """Broker 1 is lost with acknowledged records that its follower, which is elected, does not have. Return their batches."""
+    cluster = west.cluster
+    cluster.create_topics([NewTopic(TOPIC, [[LOST, SURVIVOR]], {"min.insync.replicas": "1", "segment.bytes": "1048576"})])
+    cluster.produce(TOPIC, 0, [f"both {number}" for number in range(20)])
+    cluster.kill(SURVIVOR)
+    cluster.wait_fenced([SURVIVOR])
+    cluster.wait_for_partitions([TOPIC], lambda state: list(state.isr) == [LOST], "alone in the ISR")
+    for number in range(5):
+        cluster.produce(TOPIC, 0, [f"alone {number} {place} ".ljust(size, "x") for place in range(records // 5)])
+    cluster.kill(LOST)
+    cluster.start_node(SURVIVOR)
+    cluster.wait_unfenced([SURVIVOR])
+    cluster.wait_fenced([LOST])
+    return only_on_disk(cluster)
+
+
+def only_on_disk(cluster: KafkaCluster) -> bytes:
+    folder = cluster.brokers[LOST].data_dir / f"{TOPIC}-0"
+    content = b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+    return content[sum(batch.size for batch in stored_batches(content) if batch.last_offset < 20) :]
+
+
+def elect(west: Operator) -> None:
+    """Elect the survivor for all partitions that have no leader."""
+    offline = west.ask("kafka_partition_info", limit=1000)["partitions"]
+    rows = [{"topic": row["topic"], "partition": row["partition"], "designated_leader": SURVIVOR} for row in offline]
+    west.ask("kafka_designated_election", **west.files("hand"), allow_data_loss=True, partitions=rows)
+
+
+def inventory(west: Operator, bare_python: Path) -> Path:
+    """The cluster, and hosts with the disks of both brokers."""
+    path = west.inventory()
+    content = yaml.safe_load(path.read_text())
+    local = {"ansible_connection": "local", "ansible_python_interpreter": str(bare_python), "kafka_cluster": west.name}
+    content["kafka_brokers"] = {
+        "hosts": {
+            f"disk-{broker}": {**local, "kafka_broker_id": broker, "kafka_log_dirs": [str(west.cluster.brokers[broker].data_dir)]}
+            for broker in (LOST, SURVIVOR)
+        }
+    }
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def rescue(west: Operator, inventory_file: Path, *options: str) -> Played:
+    variables = {"kafka_recovery_workdir": str(west.workdir), "kafka_recovery_run_id": "1"}
+    return play("streamops.kafka_recovery.rescue", inventory_file, *options, variables=variables)
+
+
+def saved(west: Operator) -> bytes:
+    pieces = [
+        piece for piece in read_pieces(west.workdir / "saved/1" / west.name, west.cluster.cluster_id, whole=True) if piece.topic == TOPIC
+    ]
+    return b"".join(
+        piece.part.read_bytes()[piece.position : piece.position + piece.size] for piece in sorted(pieces, key=lambda one: one.start)
+    )
+
+
+def verdict(west: Operator) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((west.workdir / "rescue" / west.name / f"broker-{LOST}.json").read_text())
+    return found
+
+
+def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_python: Path) -> None:
+    expected = diverge(west, 50, 20)
+    hosts = inventory(west, bare_python)
+    elect(west)
+    west.cluster.produce(TOPIC, 0, ["new"] * 3, acks="1")
+    log = RequestLog(west.cluster)
+    played = rescue(west, hosts)
+    assert played.returncode == 0, played
+    assert f"broker {LOST} (disk-{LOST}) is safe to start" in played.said
+    assert f"broker {SURVIVOR} (disk-{SURVIVOR}) is alive" in played.said
+    assert saved(west) == expected and verdict(west)["safe_to_start"]
+    assert not (west.workdir / "rescue" / west.name / f"copy-{LOST}").exists()
+    assert log.written() == {}, "the cluster is unchanged"
+
+
+@pytest.mark.long
+def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Operator, bare_python: Path) -> None:
+    expected = diverge(west, 50, 20)
+    hosts = inventory(west, bare_python)
+    elect(west)
+    dry_run = rescue(west, hosts, "--check")
+    assert dry_run.returncode == 2 and not (west.workdir / "saved").exists() and not (west.workdir / "rescue").exists(), dry_run
+
+    right = hosts.read_text()
+    content = yaml.safe_load(right)
+    content["kafka_brokers"]["hosts"][f"disk-{LOST}"]["kafka_log_dirs"] = ["/nowhere"]
+    hosts.write_text(yaml.safe_dump(content))
+    unread = rescue(west, hosts)
+    assert unread.returncode == 2 and "is not safe to start: its disk was not read: log_dirs: /nowhere" in unread.said, unread
+
+    hosts.write_text(right)
+    assert rescue(west, hosts).returncode == 0
+    second = rescue(west, hosts)
+    assert second.returncode == 0, second
+    assert "Read the logs on the disk again" not in second.tasks, "nothing is copied twice"
+    assert saved(west) == expected
+
+    path = west.workdir / "rescue" / west.name / f"broker-{LOST}.json"
+    path.write_text(json.dumps({**verdict(west), "safe_to_start": False, "reasons": ["something is not saved"]}))
+    west.cluster.start_node(LOST)
+    west.cluster.wait_unfenced([LOST])
+    back = rescue(west, hosts)
+    assert back.returncode == 2 and "was not safe to start (something is not saved)" in back.said, back
+
+
+@pytest.mark.long
+def test_a_rescue_that_is_killed_while_it_copies_can_be_run_again(west: Operator, bare_python: Path) -> None:
+    expected = diverge(west, 40_000, 900)
+    hosts = inventory(west, bare_python)
+    elect(west)
+    copy = west.workdir / "rescue" / west.name / f"copy-{LOST}"
+    variables = json.dumps({"kafka_recovery_workdir": str(west.workdir), "kafka_recovery_run_id": "1"})
+    argv = [str(CHECKOUT / ".venv/bin/ansible-playbook"), "streamops.kafka_recovery.rescue", "-i", str(hosts), "-e", variables]
+    with subprocess.Popen(
+        argv, cwd=CHECKOUT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")},
+    ) as process:  # fmt: skip
+        while process.poll() is None and not any(path.stat().st_size for path in copy.glob("*/*.log")):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    files = sorted(copy.glob("*/*.log"))
+    assert files and not verdict(west)["safe_to_start"]
+    with files[0].open("r+b") as stream:
+        stream.write(b"torn")
+    again = rescue(west, hosts)
+    assert again.returncode == 0, again
+    assert saved(west) == expected and verdict(west)["safe_to_start"] and not copy.exists()

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""For each lost broker, the role rescue says whether it is safe to start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
+
+HOST = {"kafka_broker_id": "1"}
+COUNTS = {"partitions": 3, "saved": 1, "offsets": 50}
+
+
+def lines(
+    judged: dict[str, Any] | None, variables: dict[str, Any] | None = None, alive: bool = False, warning: str | None = None
+) -> tuple[str, bool]:
+    """All lines of one broker, and whether it is unsafe."""
+    results = [{"item": "disk-1", **judged}] if judged else []
+    found = rescue_lines(
+        ["disk-1"], {"disk-1": {**HOST, **(variables or {})}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results
+    )
+    return "\n".join(found["lines"]), bool(found["unsafe"])
+
+
+def test_a_broker_is_safe_only_if_its_disk_was_judged_so() -> None:
+    safe = {"safe_to_start": True, "counts": COUNTS, "path": "/saved", "reasons": [], "partitions": []}
+    assert lines(safe)[1] is False and "/saved" in lines(safe)[0]
+    assert lines({**safe, "safe_to_start": False, "reasons": ["one partition"]}) == (
+        "broker 1 (disk-1) is not safe to start: one partition",
+        True,
+    )
+    assert lines({"msg": "no answer"}) == ("broker 1 (disk-1) is not safe to start: no answer", True)
+
+
+def test_a_disk_that_was_not_read_or_copied_is_named_with_the_reason() -> None:
+    assert lines(None)[1] and "did not answer" in lines(None)[0]
+    assert "no such folder" in lines(None, {"kafka_recovery_disk": {"msg": "no such folder"}})[0]
+    judged = {"safe_to_start": False, "reasons": ["x"], "partitions": [{"topic": "t", "partition": 0, "saved": False, "reason": "why"}]}
+    text = lines(judged, {"kafka_recovery_copied": {"msg": "no room"}})[0]
+    assert "t-0: why" in text and "no room" in text
+
+
+def test_a_broker_that_is_back_is_unsafe_only_with_a_warning() -> None:
+    assert lines(None, alive=True)[1] is False
+    assert lines(None, alive=True, warning="too early") == ("broker 1 (disk-1) is alive, so its disk was not read\ntoo early", True)

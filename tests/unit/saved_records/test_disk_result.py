@@ -1,0 +1,53 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A result of kafka_log_dir_info comes from a host that may say anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lost_disks import CLUSTER_ID, Disk, log
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> dict[str, Any]:
+    disk = Disk(tmp_path / "disk").write()
+    disk.log("orders-0", {0: log(5, 5)})
+    return disk.read(whole_logs=True)
+
+
+def test_what_the_module_returns_is_right(result: dict[str, Any]) -> None:
+    assert checked_result(result, CLUSTER_ID, 1) == checked_result(result, CLUSTER_ID, None) == result
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("topic", "../x"), ("partition", -1), ("log_end_offset", "10"), ("log_end_offset", True), ("log_start_offset", 11), ("topic_id", "../../x"),
+        ("epochs", [{"epoch": 1, "start_offset": 0}, {"epoch": 0, "start_offset": 5}]),
+        ("epochs", [{"epoch": 0, "start_offset": 5}, {"epoch": 1, "start_offset": 0}]),
+        ("torn", {"segment": "x"}), ("foreign_files", None), ("error", "no"),
+    ],
+)  # fmt: skip
+def test_impossible_logs_are_refused(result: dict[str, Any], field: str, value: Any) -> None:
+    result["partitions"][0][field] = value
+    with pytest.raises(RecoveryError, match=r"^disk: "):
+        checked_result(result, CLUSTER_ID, 1)
+
+
+@pytest.mark.parametrize("changed", [{"log_dirs": []}, {"broker_id": 2}, {"failed": True, "msg": "no"}, {"partitions": None}], ids=str)
+def test_impossible_disks_are_refused(result: dict[str, Any], changed: dict[str, Any]) -> None:
+    with pytest.raises(RecoveryError, match=r"^disk: "):
+        checked_result({**result, **changed}, CLUSTER_ID, 1)
+
+
+@pytest.mark.parametrize(("cluster_id", "broker_id"), [("other", 1), (CLUSTER_ID, 2)])
+def test_disks_of_others_are_refused(result: dict[str, Any], cluster_id: str, broker_id: int) -> None:
+    with pytest.raises(RecoveryError, match="read the log dirs of that broker"):
+        checked_result(result, cluster_id, broker_id)
