@@ -159,7 +159,8 @@ class _Replay:
             self._write_markers(source, fork, rules.log, outcome)
         if not outcome.left or self._module.check_mode:
             return
-        producer = ReplayProducer(self._module.connection, f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}")
+        transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
+        producer = ReplayProducer(self._module.connection, transactional_id)
         producer.fence()
         # A replay that was killed may have committed more meanwhile: from here on no other one can.
         self._read(key, rules.log)
@@ -170,6 +171,8 @@ class _Replay:
                 producer.write(*key, (_written(chosen) for chosen in group))
                 self._wait(sum(_size(chosen) for chosen in group))
         finally:
+            # Kafka answers a commit before its marker is in the log. The next producer waits until it is.
+            ReplayProducer(self._module.connection, transactional_id).fence()
             self._read(key, rules.log)
             outcome.replayed = len(rules.log.replayed) - before
             outcome.timestamps_kept = not rules.log.append_time
