@@ -27,6 +27,15 @@ def delete_topics(cluster: KafkaCluster, topics: Iterable[str]) -> None:
     cluster.writer.close()
 
 
+def wait_for_removed_logs(cluster: KafkaCluster) -> None:
+    """Wait until brokers have removed the folders of deleted topics, which they keep for `log.segment.delete.delay.ms`."""
+
+    def left() -> str:
+        return ", ".join(path.name for broker in cluster.brokers.values() for path in broker.data_dir.glob("*-delete"))
+
+    cluster.wait_until(left, "not removed", GIVE_UP_SECONDS)
+
+
 def lose_all_but(cluster: KafkaCluster, topics: Iterable[str], survivors: Iterable[int]) -> None:
     """Broker 3 falls behind, then broker 2, then broker 1 dies as the last in-sync replica; `survivors` of them come back."""
     names = list(topics)

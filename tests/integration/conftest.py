@@ -65,7 +65,8 @@ def east(damage: Damage, spark_remote: str, tmp_path: Path) -> Operator:
 @pytest.fixture(scope="session")
 def small() -> Iterator[KafkaCluster]:
     """The cluster west, for tests that break brokers at a moment of their own: they bring it back (`heal`) before they begin."""
-    with KafkaCluster("west", brokers=3, session_timeout=5, heap="200m", request_log=True, properties=damaged.PROPERTIES) as cluster:
+    properties = {**damaged.PROPERTIES, "log.segment.delete.delay.ms": 1000}
+    with KafkaCluster("west", brokers=3, session_timeout=5, heap="200m", request_log=True, properties=properties) as cluster:
         yield cluster
 
 

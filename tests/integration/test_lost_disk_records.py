@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.breaking import delete_topics
+from integration.breaking import delete_topics, wait_for_removed_logs
 from integration.requestlog import RequestLog
 from integration.support import Operator, by_partition, failure
 
@@ -31,6 +31,7 @@ def batches_from(folder: Path, offset: int) -> bytes:
 
 def lose(cluster: KafkaCluster) -> None:
     """Broker 1 has 50 acknowledged records of one topic that its follower, which is elected, does not have."""
+    wait_for_removed_logs(cluster)
     config = {"min.insync.replicas": "1"}
     cluster.create_topics(
         [NewTopic(topic, [[LOST, SURVIVOR]], config) for topic in (ALONE, SHARED, DELETED)] + [NewTopic(OFFLINE, [[LOST]], config)]

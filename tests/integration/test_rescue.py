@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from integration.breaking import wait_for_removed_logs
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, Operator, Played, play
 
@@ -38,6 +39,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def diverge(west: Operator, records: int, size: int) -> bytes:
     """Broker 1 is lost with acknowledged records that its follower, which is elected, does not have. Return their batches."""
     cluster = west.cluster
+    wait_for_removed_logs(cluster)
     cluster.create_topics([NewTopic(TOPIC, [[LOST, SURVIVOR]], {"min.insync.replicas": "1", "segment.bytes": "1048576"})])
     cluster.produce(TOPIC, 0, [f"both {number}" for number in range(20)])
     cluster.kill(SURVIVOR)
