@@ -240,7 +240,8 @@ UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     result = save_disk(module, admin)
-    if not module.check_mode:
+    # A subset of the partitions does not say that the broker is safe, so it replaces no verdict on all of them.
+    if not module.check_mode and result["safe_to_start"] is not None:
         path = disk_verdict.path_of(module.workdir, module.params["cluster"], result["broker_id"])
         disk_verdict.write(path, admin.cluster_id, module.params["run_id"], result)
     unsaved = [{name: row[name] for name in UNSAVED} for row in result["partitions"] if row["saved"] is False]

@@ -158,6 +158,7 @@ def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callabl
     assert not replay(topics=[OPEN])["changed"]
 
 
+@pytest.mark.long
 def test_topics_for_which_a_replay_is_not_right_are_held_or_named(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
     held = replay(topics=[COMPACTED])
     assert (held["changed"], held["counts"]["left"]) == (False, 1) and "include_compacted" in held["partitions"][0]["reason"]
@@ -165,6 +166,7 @@ def test_topics_for_which_a_replay_is_not_right_are_held_or_named(lost: Operator
     assert replay(topics=[TIMED])["partitions"][0]["timestamps_kept"] is False
 
 
+@pytest.mark.long
 def test_records_can_be_looked_at_in_another_topic(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
     options = {"topics": [PLAIN], "target_topic": LOOK, "include_aborted": True, "include_undecided": True}
     some = replay(**options, end_offset=13)

@@ -111,6 +111,7 @@ def test_a_partition_without_a_survivor_gets_an_empty_leader(west: Operator) -> 
     assert (again["changed"], again["summary"]["already_online"], again["groups"]) == (False, 1, []), again
 
 
+@pytest.mark.long
 def test_a_partition_that_may_have_its_records_back_is_held(west: Operator) -> None:
     cluster = west.cluster
     lose(cluster, GONE)

@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, log_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     TopicPartition,
     has_live_leader,
@@ -181,9 +181,10 @@ def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
     for log_dir in found["log_dirs"]:
         if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
             yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
-    if found["other_logs"]:
-        kinds = ", ".join(sorted({row["kind"] for row in found["other_logs"]}))
-        yield f"{count(len(found['other_logs']), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
+    # The broker had been told to delete the logs of the kind `delete`. It would have done so a minute later.
+    if others := [row["kind"] for row in found["other_logs"] if row["kind"] != DELETE]:
+        kinds = ", ".join(sorted({*others}))
+        yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
 
 
 def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition, Tail]:

@@ -156,6 +156,12 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
 
 
+def test_a_log_that_the_broker_was_told_to_delete_does_not_keep_it_from_being_safe(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2, 2, 2))
+    disk.log("u-0.0123456789abcdef0123456789abcdef-delete", {0: log(2)})
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"]
+
+
 def test_two_log_dirs_with_a_log_of_one_partition_keep_it_from_being_safe(tmp_path: Path) -> None:
     other = Disk(tmp_path / "other", directory_id=OTHER_DIRECTORY_ID).write()
     other.log("t-0", {0: log(2)})
