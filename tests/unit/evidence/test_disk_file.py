@@ -170,7 +170,8 @@ def test_rows_that_cannot_be_are_refused(tmp_path: Path) -> None:
     assert isinstance(row, dict)
     path = disk_file.disk_file(tmp_path, "east", LOST)
     header = {"cluster": "east", "cluster_id": CLUSTER_ID, "collected_at": "2026-11-21T10:00:00Z"}
-    for changes in ({"high_watermark": 151}, {"epochs": []}, {"log_end_offset": -1}, {"topic": 3}):
+    wrong: list[dict[str, Any]] = [{"high_watermark": 151}, {"epochs": []}, {"log_end_offset": -1}, {"topic": 3}]
+    for changes in wrong:
         disk_file.write(path, header, LOST, [{**row, **changes}])
         with pytest.raises(RecoveryError, match="a row is not valid"):
             disk_file.read(path, CLUSTER_ID, LOST)
