@@ -59,18 +59,7 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Read the logs of broker 1 whole
-  streamops.kafka_recovery.kafka_log_dir_info:
-    log_dirs:
-      - /mnt/broker-1/data-1
-      - /mnt/broker-1/data-2
-    cluster_id: MkU3OEVBNTcwNTJENDM2Qk
-    broker_id: 1
-    whole_logs: true
-    crc_bytes: 1000000000000
-  register: disk
-
-- name: Make them evidence
+- name: Make the logs evidence that kafka_log_dir_info has read from the disk of broker 1
   streamops.kafka_recovery.kafka_disk_evidence:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"

@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     Name,
     Optional,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_comparison import DiskLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch

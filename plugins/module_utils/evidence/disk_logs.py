@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNKNOWN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import disk_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_comparison import DiskLog, Relation, compare
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog, Relation, compare
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import NOT_COMPARED, pair_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import EpochEndAnswer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_comparison import DiskLog, Relation, compare
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog, Relation, compare
 
 DISK, BROKER = 1, 2
 STEP = st.tuples(st.sampled_from(("lead", "write", "copy")), st.integers(0, 1), st.integers(1, 5))
