@@ -150,6 +150,7 @@ def test_what_was_lost_is_there_again_once_and_as_it_was(lost: Operator, replay:
 def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
     assert values(lost.cluster, OPEN) == [f"both {number}" for number in range(10)]
     dry_run = replay(check=True, topics=[OPEN])
+    assert len(dry_run["partitions"][0]["markers"]) == 1, dry_run
     (marker,) = dry_run["partitions"][0]["markers"]
     assert (marker["written"], marker["reason"], marker["start_offset"], dry_run["changed"]) == (False, None, 10, True)
     result = replay(topics=[OPEN])

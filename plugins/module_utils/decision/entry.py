@@ -112,8 +112,13 @@ def _survivors(decision: Decision) -> Iterator[Fields]:
 
 
 def fenced_truncated(decision: Decision) -> Iterator[Fields]:
-    """Yield what fenced brokers that answer lose once they reach the controllers again and follow the winner: as `truncated`, with `log_end_offset`."""
+    """Yield what fenced brokers that answer lose once they reach the controllers again and follow the winner: as `truncated`, with `log_end_offset`.
+
+    A log that was read from a disk is left out: its broker does not answer, and its disk keeps the records until that broker is started.
+    """
     for row in decision.fenced:
+        if row.other.read_from_disk_at is not None:
+            continue
         if row.common_offset is None or row.common_offset < row.other.end:
             yield {
                 "broker_id": row.other.broker_id,

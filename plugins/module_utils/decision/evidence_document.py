@@ -38,7 +38,8 @@ class Log(NamedTuple):
     IMPOSSIBLE_ANSWER; None if it answered.
 
     `last_written_epoch`: the leader epoch of its last batch, -1 for an empty log, None where it could not be read. `failed_log_dirs`: if its disk has
-    failed, the paths of its broker's log directories that have failed, as far as they are known.
+    failed, the paths of its broker's log directories that have failed, as far as they are known. `read_from_disk_at`: when the log was read from the disk
+    of its lost broker, which gives no answer; left out if the broker answered.
     """
 
     broker_id: int
@@ -52,6 +53,7 @@ class Log(NamedTuple):
     broker_epoch: int | None
     last_batch_transactional: bool | None
     failed_log_dirs: tuple[str, ...] | None = None
+    read_from_disk_at: int | None = None
 
     @property
     def end(self) -> int:

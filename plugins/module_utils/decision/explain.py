@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, brokers_of, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.disk_text import disk_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     COMING_BACK,
     HEALTHY_SNAPSHOT,
@@ -187,7 +188,9 @@ def _fenced(decision: Decision) -> Iterator[str]:
         broker, row = log.broker_id, relations.get(log.broker_id)
         if not log.answered:
             continue
-        if row is None:
+        if log.read_from_disk_at is not None:
+            yield disk_text(decision, log, row, broker in unsure)
+        elif row is None:
             yield f"broker {broker} is fenced but answers, and its log ends at offset {log.end}: {repair}"
         elif follows(row) and broker not in unsure:
             yield f"broker {broker} is fenced but answers, and its log (to offset {log.end}) holds nothing more"

@@ -52,7 +52,7 @@ def _aggressive(decision: Decision, effect: str) -> str:
 def _repairs(logs: Collection[Log]) -> Iterator[str]:
     """Yield how these replicas become readable, or electable: they are lost, coming back or silent."""
     returning = [log.broker_id for log in logs if log.broker_state == COMING_BACK]
-    cut_off = [log.broker_id for log in logs if log.answered and log.broker_id not in returning]
+    cut_off = [log.broker_id for log in logs if log.answered and log.read_from_disk_at is None and log.broker_id not in returning]
     disks = [log.broker_id for log in logs if log.disk_failed]
     silent = [log.broker_id for log in logs if log.silent]
     others = [log.broker_id for log in logs if log.broker_id not in (*cut_off, *disks, *silent, *returning)]
@@ -130,13 +130,19 @@ def _ahead_of_controller(decision: Decision, _cluster: ClusterHeader) -> str:
 
 
 def _fenced_broker_holds_more(decision: Decision, _cluster: ClusterHeader) -> str:
-    more = [row.other.broker_id for row in decision.fenced if not follows(row)]
-    them, they = plural(len(more), "it", "them"), plural(len(more), "it", "they")
-    effect = _aggressive(decision, plural(len(more), "gives its offsets up", "gives their offsets up"))
-    return (
-        f"repair the connection of {broker_list(more)} to the controllers, or stop {them} if {they} will not come back, and collect the evidence again. "
-        f"{effect}"
+    rows = [row for row in decision.fenced if not follows(row)]
+    more, disks = (
+        [row.other.broker_id for row in rows if (row.other.read_from_disk_at is not None) == on_disk] for on_disk in (False, True)
     )
+    steps = []
+    if more:
+        them, they = plural(len(more), "it", "them"), plural(len(more), "it", "they")
+        steps.append(f"repair the connection of {broker_list(more)} to the controllers, or stop {them} if {they} will not come back")
+    if disks:
+        its = plural(len(disks), "its disk", "their disks")
+        steps.append(f"start {broker_list(disks)} with {its}, or save {its} after the election and before that (kafka_lost_disk_records)")
+    effect = _aggressive(decision, plural(len(rows), "gives its offsets up", "gives their offsets up"))
+    return f"{', and '.join(steps)}, and collect the evidence again. {effect}"
 
 
 def _forked(decision: Decision, _cluster: ClusterHeader) -> str:

@@ -122,6 +122,7 @@ LOG = _of(
         "broker_epoch": offset_or_null,
         "last_batch_transactional": boolean_or_null,
         "failed_log_dirs": paths_or_null,
+        "read_from_disk_at": moment_or_null,
     },
     {
         "last_batch_base_offset": offset_or_null,

@@ -95,7 +95,7 @@ def collect(sources: Sources, named: Mapping[TopicPartition, int]) -> Designated
     ]
     warnings = {
         "committed records are given up": [text for entry in entries for text in _proven(entry, costs[entry.key])],
-        "fenced brokers hold more, repair their connection to the controllers first": [
+        "lost or fenced brokers hold more, start them or repair their connection to the controllers first": [
             text for entry in entries for text in _fenced(entry, costs[entry.key])
         ],
         "plans would decide otherwise": [text for entry in entries for text in _doubts(entry, decisions[entry.key])],
@@ -131,14 +131,15 @@ def _fenced(entry: Entry, cost: Decision) -> Iterator[str]:
     """Yield a sentence for each fenced broker that answers and holds records that the designated leader lacks."""
     for row in fenced_with_more(cost):
         broker, name = row.other.broker_id, f"{entry.topic}-{entry.partition}"
+        who = f"the fenced broker {broker}" if row.other.read_from_disk_at is None else f"the disk of the lost broker {broker}"
         if row.beyond_common is None:
             yield (
-                f"{name}: the fenced broker {broker} answers, and whether its log (to offset {row.other.end}) holds more than that of leader "
+                f"{name}: whether the log of {who} (to offset {row.other.end}) holds more than that of leader "
                 f"{entry.designated_leader} is not known"
             )
         else:
             yield (
-                f"{name}: the fenced broker {broker} holds {row.beyond_common} records (offsets {row.common_offset} to {row.other.end - 1}) that "
+                f"{name}: {who} holds {row.beyond_common} records (offsets {row.common_offset} to {row.other.end - 1}) that "
                 f"leader {entry.designated_leader} does not have"
             )
 

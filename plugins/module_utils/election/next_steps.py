@@ -36,7 +36,10 @@ DISK = {
         "read in {plan} what is missing: start or repair the brokers that did not answer, or remove the reason why logs could not be compared "
         "(kafka_recovery_duration, cleanup.policy, rights), then plan again. If evidence contradicts itself and stays so, designate the leader by hand"
     ),
-    "fenced_broker_holds_more": "repair the connection of the fenced broker to the controllers, or stop it if it will not come back, then plan again",
+    "fenced_broker_holds_more": (
+        "repair the connection of the fenced broker to the controllers, or stop it if it will not come back, or start the lost broker whose disk was read, "
+        "then plan again"
+    ),
     "wait_for_elr": "do what {plan} says for each broker that is waited for, then plan again",
     "no_survivor": (
         "start a broker that holds a replica, with its disk, bring back the failed disk of one that runs, or repair the connection of one that runs "

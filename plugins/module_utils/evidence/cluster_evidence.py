@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All evidence of one cluster: from its brokers, from healthy snapshots in the workdir and from the metadata log.
+"""All evidence of one cluster: from its brokers, from healthy snapshots and logs of lost disks in the workdir, and from the metadata log.
 
 Plans and elections collect it in the same way.
 """
@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
     baseline_proofs,
     collect,
+    disk_logs,
     healthy_baseline,
     log_comparison,
 )
@@ -61,6 +62,9 @@ class Sources:
         warnings += doubts
         with self.budget.part():
             collected.proofs += baseline_proofs.proofs(collected, log_comparison.Prober(self.cluster.batches))
+        # After the proofs: the brokers of these logs answer nothing.
+        with self.budget.part():
+            warnings += disk_logs.add_disk_logs(self.cluster, self.workdir, self.name, collected)
         if refused := self.cluster.undescribed:
             broker = min(refused)
             warnings.append(

@@ -34,7 +34,7 @@ class Evidence:
     healthy         rows of `healthy_baseline`
     missed          why more committed offsets may exist than are known
     cut             what else there was no time for
-    fenced          logs on fenced brokers that answer; the controller does not elect these replicas
+    fenced          logs on fenced brokers that answer, or whose disks were read; the controller does not elect these replicas
     fenced_pairs    pairs with at least one of these logs
     unread          replicas on such brokers whose logs could not be read
     offsets_unread  partitions with logs that may fork, of which a group may have committed an offset that is not among the proofs; none of an internal topic

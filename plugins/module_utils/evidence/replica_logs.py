@@ -91,6 +91,8 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
     # Left out if empty: a landing file can have millions of logs.
     if log.failed_log_dirs:
         fields["failed_log_dirs"] = list(log.failed_log_dirs)
+    if log.read_from_disk_at is not None:
+        fields["read_from_disk_at"] = log.read_from_disk_at
     return fields
 
 

@@ -18,6 +18,7 @@ class ReplicaLog(NamedTuple):
 
     The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has restarted since), and the log end even if the
     last batch cannot be read: `probe_error` has the reason. `failed_log_dirs`: with the error DISK_FAILED, as in evidence documents.
+    `read_from_disk_at`: when the log was read from the disk of a lost broker (milliseconds since 1970), None if its broker answered.
     """
 
     error: str | None
@@ -29,6 +30,7 @@ class ReplicaLog(NamedTuple):
     broker_epoch: int | None = None
     probe_error: str | None = None
     failed_log_dirs: tuple[str, ...] = ()
+    read_from_disk_at: int | None = None
 
     @property
     def empty(self) -> bool:

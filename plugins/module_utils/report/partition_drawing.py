@@ -55,6 +55,7 @@ SIGNS: dict[str, tuple[str, str, str]] = {**MARKS, **BODIES, **ROLES}
 _STATES = {
     ReplicaState.ALIVE: "alive",
     ReplicaState.FENCED: "fenced, and answers",
+    ReplicaState.READ_FROM_DISK: "lost, its disk was read",
     ReplicaState.LOST: "lost: fenced, and not read",
     ReplicaState.COMING_BACK: "coming back, not read",
     ReplicaState.SILENT: "alive, and did not answer",
@@ -199,7 +200,12 @@ def _facts(replica: DrawnReplica, ascii_only: bool) -> Iterator[str]:
     yield _STATES[replica.state]
     if replica.error:
         yield f"error {harmless(replica.error, ascii_only, LONGEST_NAME)}"
-    if replica.silent_seconds is not None and replica.state in (ReplicaState.FENCED, ReplicaState.LOST, ReplicaState.COMING_BACK):
+    if replica.silent_seconds is not None and replica.state in (
+        ReplicaState.FENCED,
+        ReplicaState.READ_FROM_DISK,
+        ReplicaState.LOST,
+        ReplicaState.COMING_BACK,
+    ):
         yield f"silent for {lasting(replica.silent_seconds)}"
     lists = ((replica.in_isr, "ISR"), (replica.in_elr, "ELR"), (replica.in_last_known_elr, "last known ELR"))
     if any(listed for listed, _name in lists):

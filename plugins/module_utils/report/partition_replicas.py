@@ -29,6 +29,7 @@ class ReplicaState(StrEnum):
 
     ALIVE = "alive"
     FENCED = "fenced"  # and it answers
+    READ_FROM_DISK = "read_from_disk"  # fenced, and its log was read from its disk
     LOST = "lost"  # fenced, and its log was not read
     COMING_BACK = "coming_back"
     SILENT = "silent"  # unfenced, and it did not answer
@@ -155,6 +156,8 @@ def _state(log: Log | None) -> ReplicaState:
         return ReplicaState.DISK_FAILED
     if log.broker_state == COMING_BACK:
         return ReplicaState.COMING_BACK
+    if log.read_from_disk_at is not None:
+        return ReplicaState.READ_FROM_DISK
     if log.answered:
         return ReplicaState.FENCED if log.broker_state == FENCED else ReplicaState.ALIVE
     if log.error not in (None, NO_ANSWER):
