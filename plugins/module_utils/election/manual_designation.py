@@ -95,7 +95,7 @@ def collect(sources: Sources, named: Mapping[TopicPartition, int]) -> Designated
     ]
     warnings = {
         "committed records are given up": [text for entry in entries for text in _proven(entry, costs[entry.key])],
-        "lost or fenced brokers hold more, start them or repair their connection to the controllers first": [
+        "fenced brokers hold more, start them or repair their connection to the controllers first": [
             text for entry in entries for text in _fenced(entry, costs[entry.key])
         ],
         "plans would decide otherwise": [text for entry in entries for text in _doubts(entry, decisions[entry.key])],

@@ -114,6 +114,7 @@ NULLABLE: dict[str, tuple[Any, ...]] = {
     "logs.1.partition_leader_epoch": (*INT32, -2), "logs.1.last_written_epoch": (*INT32, -2), "logs.1.broker_epoch": OFFSET,
     "logs.1.last_batch_transactional": BOOLEAN, "logs.1.last_batch_base_offset": OFFSET, "logs.1.last_batch_last_offset": OFFSET,
     "logs.1.last_batch_crc": (*WRONG, -1, 2**32), "logs.1.last_batch_max_timestamp": TIME, "logs.1.probe_error": TEXT,
+    "logs.1.read_from_disk_at": TIME,
     "logs.1.failed_log_dirs": (7, "/data/2", {}, [7], [None], ["x" * 256], ["\x1b[31m"], ["\ud800"], ["a\nb"], ["/data"] * 9),
     "pairs.0.shorter": (*INT32, -1), "pairs.0.common_offset": OFFSET, "pairs.0.reason": TEXT,
     "healthy.run_id": TEXT, "proofs.0.name": TEXT, "proofs.0.held": BOOLEAN, "proofs.0.leader_epoch": (*INT32, -2),
