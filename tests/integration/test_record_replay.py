@@ -53,6 +53,20 @@ def transaction(cluster: KafkaCluster, name: str) -> Iterator[Producer]:
     assert producer.flush(60) == 0
 
 
+def wait_for_marker(cluster: KafkaCluster, topic: str) -> None:
+    """Kafka answers the end of a transaction before its marker is in the log."""
+
+    def obstacle() -> str:
+        ends = []
+        for isolation in ("read_committed", "read_uncommitted"):
+            reader = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "unused", "isolation.level": isolation})
+            ends.append(reader.get_watermark_offsets(Assigned(topic, 0), timeout=60)[1])
+            reader.close()
+        return "" if ends[0] == ends[1] else f"{topic} ends at {ends[1]}, stable until {ends[0]}"
+
+    cluster.wait_until(obstacle, "the marker of a transaction is not in the log", 60)
+
+
 def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
     """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -67,8 +81,11 @@ def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
             for number in range(5):
                 own.produce(PLAIN, f"{name} {number}", None, 0, timestamp=TIME)
         getattr(own, end)()
+        if name != "three":
+            wait_for_marker(cluster, PLAIN)
     open_producer.produce(OPEN, "after the fork", None, 0)
     open_producer.commit_transaction(60)
+    wait_for_marker(cluster, OPEN)
 
 
 @pytest.fixture(scope="module")
