@@ -76,7 +76,7 @@ path:
 counts:
   description:
     - Numbers of partitions, of offline partitions, of replicas that answered or did not, and of pairs by relation.
-    - C(replicas_fenced) is the number of logs on fenced brokers that answered.
+    - C(replicas_fenced) is the number of logs on fenced brokers that answered, or whose disks were read.
   returned: success
   type: dict
   sample:
