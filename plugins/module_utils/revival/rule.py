@@ -8,8 +8,8 @@ A partition is revived only if nothing can bring its records back: every broker 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
@@ -47,6 +47,7 @@ class Situation:
     target      brokers of its new replicas, the preferred leader first
     begun       original replicas, if a run of this workdir has begun to revive the same topic with the same target and has not ended
     tiered      whether its topic has tiered storage; None if that is not known
+    added_ends  log end offsets of the replicas that `ongoing` adds, by broker, of those that answer; only read if `begun` is set
     """
 
     state: PartitionState | None
@@ -55,6 +56,7 @@ class Situation:
     ongoing: OngoingReassignment | None = None
     begun: tuple[int, ...] | None = None
     tiered: bool | None = False
+    added_ends: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,16 @@ def judge(case: Situation, permitted: Permitted) -> Verdict:
 
 
 def _original(case: Situation, state: PartitionState) -> tuple[int, ...]:
-    """Return the brokers that may have a log of the partition: all that Kafka names, without those that our own reassignment adds."""
-    ours = _is_ours(case)
-    added = case.ongoing.adding if case.ongoing is not None and ours else ()
-    named = (*state.replicas, *state.isr, *state.eligible_leader_replicas, *state.last_known_elr)
-    return tuple(dict.fromkeys(broker for broker in (*(case.begun or ()), *named) if broker not in added or broker in (case.begun or ())))
+    """Return the brokers that may have a log of the partition: all that Kafka names, without the replicas that our own reassignment adds.
+
+    An added replica in the ISR or the ELR has copied records from a broker that returned.
+    """
+    kept = [broker for broker in state.replicas if broker not in _added(case)]
+    return tuple(dict.fromkeys((*(case.begun or ()), *kept, *state.isr, *state.eligible_leader_replicas, *state.last_known_elr)))
+
+
+def _added(case: Situation) -> tuple[int, ...]:
+    return case.ongoing.adding if case.ongoing is not None and _is_ours(case) else ()
 
 
 def _is_ours(case: Situation) -> bool:
@@ -105,6 +112,11 @@ def _objection(case: Situation, state: PartitionState, original: Sequence[int], 
             ReasonCode.REPLICA_NOT_LOST,
             f"broker {brokers} may have its records and is not named in lost_brokers; bring it back, or read its disk first (docs/lost-disks.md)",
         )
+    if unread := [broker for broker in _added(case) if broker not in case.added_ends]:
+        return Reason(ReasonCode.NOT_ANSWERED, f"broker {unread[0]} does not answer whether its new replica is empty; run again")
+    if filled := [broker for broker in _added(case) if case.added_ends[broker] > 0]:
+        sentence = f"broker {filled[0]} has copied its records from a broker that returned; recover it with that replica (playbook recover)"
+        return Reason(ReasonCode.REPLICA_RETURNED, sentence)
     if case.tiered is not False or state.topic in NEVER_REVIVED:
         what = "has records in tiered storage, which an empty log would orphan" if case.tiered else "cannot be shown to be safe to revive"
         return Reason(

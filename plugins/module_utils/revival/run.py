@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
@@ -110,9 +111,11 @@ class Revival:
             self._params["allow_replication_factor_change"],
             self._params["allow_data_loss"],
         )
+        begun = {key: self._begun(key, self._states.get(key)) for key in self._targets}
+        ends = self._added_ends({key: one.adding for key, one in ongoing.items() if begun.get(key) is not None}, unfenced)
         for key, target in self._targets.items():
             state = self._states.get(key)
-            case = Situation(state, target, second.get(key), ongoing.get(key), self._begun(key, state), tiered.get(key[0]))
+            case = Situation(state, target, second.get(key), ongoing.get(key), begun[key], tiered.get(key[0]), ends.get(key, {}))
             self._verdicts[key] = judge(case, permitted)
         self._online_before = {key for key, state in self._states.items() if has_live_leader(state, unfenced)}
 
@@ -120,6 +123,18 @@ class Revival:
         begun = self._journal.open.get(key)
         ours = begun is not None and state is not None and begun.topic_id == state.topic_id and begun.target == self._targets[key]
         return begun.original if begun is not None and ours else None
+
+    def _added_ends(
+        self, added: Mapping[TopicPartition, Collection[int]], unfenced: Collection[int]
+    ) -> dict[TopicPartition, dict[int, int]]:
+        """Return the log end offsets of added replicas, by partition and broker, of those that answer."""
+        work = {broker: [key for key, brokers in added.items() if broker in brokers] for broker in {*chain(*added.values())} & {*unfenced}}
+        ends: dict[TopicPartition, dict[int, int]] = {}
+        for broker, logs in (self._cluster.log_ends(work) if work else {}).items():
+            for key, log in logs.items():
+                if log.error is None and log.log_end_offset >= 0:
+                    ends.setdefault(key, {})[broker] = log.log_end_offset
+        return ends
 
     def _tiered(self, topics: Collection[str]) -> dict[str, bool]:
         found = self._cluster.topic_configs_of(topics, [TIERED_CONFIG]) if topics else {}
@@ -185,10 +200,11 @@ class Revival:
         unfenced = self._cluster.unfenced() if keys else set()
         returned = [key for key in keys if unfenced & {*self._verdicts[key].original}]
         if returned:
-            self._cluster.cancel(returned)
+            answers = self._cluster.cancel(returned)
             self._hold(
                 returned, ReasonCode.REPLICA_RETURNED, "a broker that has its log has returned; recover it with that (playbook recover)"
             )
+            self._journal.end([key for key in returned if key in answers and answers[key].error is None])
 
     def _elect(self, keys: Sequence[TopicPartition]) -> None:
         if not keys:

@@ -31,7 +31,8 @@ def situations(draw: st.DrawFn) -> tuple[Situation, Permitted]:
     )
     second = draw(st.sampled_from([None, StatedReplicas(3, replicas), StatedReplicas(3, (6,))]))
     ongoing = draw(st.none() | st.builds(OngoingReassignment, LISTS, LISTS, LISTS))
-    case = Situation(state, draw(LISTS), second, ongoing, draw(st.none() | LISTS), draw(st.sampled_from([None, False, True])))
+    ends = draw(st.dictionaries(BROKERS, st.integers(0, 1)))
+    case = Situation(state, draw(LISTS), second, ongoing, draw(st.none() | LISTS), draw(st.sampled_from([None, False, True])), ends)
     lost, unfenced = draw(st.frozensets(BROKERS)), draw(st.frozensets(BROKERS))
     return case, Permitted(lost, unfenced, draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
 
@@ -45,10 +46,11 @@ def test_nothing_that_may_return_is_given_up(drawn: tuple[Situation, Permitted])
     if verdict.outcome != REVIVED or state is None or state.leader in permitted.unfenced:
         return
     added = set() if case.ongoing is None else {*case.ongoing.adding}
-    named = {*state.replicas, *state.isr, *state.eligible_leader_replicas, *state.last_known_elr, *(case.begun or ())}
     assert permitted.data_loss
     assert case.tiered is False
-    assert named - added <= permitted.lost
+    assert {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr, *(case.begun or ())} <= permitted.lost
+    assert {*state.replicas} - added <= permitted.lost
+    assert all(case.added_ends.get(broker) == 0 for broker in added)
     assert {*case.target} <= permitted.unfenced - permitted.lost and case.target
     assert case.second is not None and case.second.replicas == state.replicas
     assert case.ongoing is None or (case.begun is not None and case.ongoing.target == case.target)
@@ -62,10 +64,39 @@ def test_a_killed_run_is_continued() -> None:
     moving = replace(GONE, replicas=(2, 1))
     case = replace(CASE, state=moving, second=StatedReplicas(3, (2, 1)), ongoing=OngoingReassignment((2, 1), (2,), (1,)))
     assert judge(case, PERMITTED).why[0] == "reassignment_in_progress"  # type: ignore[index]
-    assert judge(replace(case, begun=(1,)), PERMITTED) == (REVIVED, (1,), None)
+    assert judge(replace(case, begun=(1,), added_ends={2: 0}), PERMITTED) == (REVIVED, (1,), None)
     led = replace(case, state=replace(moving, leader=2, replicas=(2,)), begun=(1,), ongoing=None)
     assert judge(led, PERMITTED) == (REVIVED, (1,), None)
     assert judge(replace(led, begun=None), PERMITTED).outcome == Outcome.ALREADY_ONLINE
+
+
+MOVING = replace(
+    CASE,
+    state=replace(GONE, replicas=(2, 3, 1)),
+    target=(3, 2),
+    second=StatedReplicas(3, (2, 3, 1)),
+    ongoing=OngoingReassignment((3, 2, 1), (3, 2), (1,)),
+    begun=(1,),
+    added_ends={2: 0, 3: 0},
+)
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (replace(MOVING, state=replace(MOVING.state, isr=(1, 2))), "replica_not_lost"),  # type: ignore[type-var]
+        (replace(MOVING, state=replace(MOVING.state, eligible_leader_replicas=(2,))), "replica_not_lost"),  # type: ignore[type-var]
+        (replace(MOVING, state=replace(MOVING.state, last_known_elr=(2,))), "replica_not_lost"),  # type: ignore[type-var]
+        (replace(MOVING, added_ends={2: 20, 3: 0}), "replica_returned"),
+        (replace(MOVING, added_ends={3: 0}), "not_answered"),
+    ],
+)
+def test_a_new_replica_that_has_copied_records_is_not_given_up(case: Situation, code: str) -> None:
+    """The broker with the log returned after a run was killed, led, and was lost again: its records are on a replica that the run added."""
+    assert judge(MOVING, PERMITTED) == (REVIVED, (1,), None)
+    verdict = judge(case, PERMITTED)
+    assert verdict.outcome == Outcome.HELD
+    assert verdict.why is not None and verdict.why.code == code
 
 
 @pytest.mark.parametrize(

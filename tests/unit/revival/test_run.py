@@ -1,0 +1,162 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Revivals while lost brokers come and go between two requests, which real ones cannot be made to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fake_reassignment_controller import Clock, Moved
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import CommittedOffsets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
+
+KEY = ("t", 0)
+LOST, LIVE = 1, (2, 3)
+PARAMS = {
+    "lost_brokers": [LOST],
+    "allow_data_loss": True,
+    "allow_internal_topics": False,
+    "allow_replication_factor_change": True,
+    "reset_groups": True,
+    "duration": 1.0,
+    "max_partitions": 100,
+    "max_offline_brokers": 100,
+}
+
+
+class Lost(Moved):
+    """A cluster whose broker 1, which is dead, has the only replica of t-0. `after`: what happens once after a request of that name."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock, 1)
+        self.dead = {LOST}
+        self.states = {KEY: PartitionState("t", 0, "id", -1, 1, (LOST,), (LOST,), (), (), (LOST,), described_by=2)}
+        self.per_second = 0
+        self.silence = 100.0
+        self.ends = dict.fromkeys(LIVE, 0)
+        self.committed = {"idle": 20}
+        self.group_states = {"idle": "Empty"}
+        self.refuses_commits: set[str] = set()
+        self.elected: list[TopicPartition] = []
+        self.after: dict[str, Callable[[], None]] = {}
+        self.cluster_id = "cluster"
+
+    def _then(self, request: str) -> None:
+        self.after.pop(request, lambda: None)()
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        return {state.key: StatedReplicas(3, state.replicas) for state in states}
+
+    def topic_configs_of(self, topics: Collection[str], _names: Collection[str]) -> dict[str, dict[str, Any]]:
+        return {topic: {} for topic in topics}
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        return {broker: {key: LogEnd(None, self.ends[broker], 1) for key in keys if broker in self.ends} for broker, keys in work.items()}
+
+    def logs(self, leaders: Mapping[TopicPartition, int], _epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, LeaderLog]:
+        return {key: LeaderLog(None, 0, 0) for key in leaders}
+
+    def reassign(self, targets: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+        answers = super().reassign(targets)
+        self._then("reassign")
+        return {key: Answer(*answer) for key, answer in answers.items()}
+
+    def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Any]:
+        return {key: Answer(*answer) for key, answer in super().cancel(keys).items()}
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        self.elected += keys
+        for key in keys:
+            target = self.ongoing.pop(key).target
+            self.states[key] = replace(self.states[key], leader=target[0], replicas=target, isr=target)
+        return dict.fromkeys(keys)
+
+    def quorum(self) -> Quorum:
+        return Quorum(9, 1, 0, (), (Replica(LOST, None, 0, 0, self.silence, None),))
+
+    def registered(self) -> list[Node]:
+        return [Node(broker, "", 0, None, broker in self.dead) for broker in (LOST, *LIVE)]
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [{"broker_id": broker, "broker_state": FENCED} for broker in self.dead]
+
+    def unreachable_rows(self) -> list[dict[str, Any]]:
+        return []
+
+    def group_offsets(self, keys: Collection[TopicPartition]) -> CommittedOffsets:
+        groups = {group: Group("consumer", state) for group, state in self.group_states.items()}
+        return CommittedOffsets([(group, key, offset, -1) for group, offset in self.committed.items() for key in keys], groups, [])
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Lost:
+    clock = Clock()
+    monkeypatch.setattr(run, "time", clock)
+    monkeypatch.setattr(blast_radius, "time", clock)
+    return Lost(clock)
+
+
+def revive(cluster: Lost, tmp_path: Path, **params: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the result of one task and its row of t-0."""
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
+        revival = Revival(cast(RevivalCluster, cluster), {KEY: LIVE}, PARAMS | params, journal)
+        revival.judge()
+        revival.revive()
+        result = revival.report(20, check_mode=False, with_diff=False)
+    return {**result, "warnings": revival.warnings}, result["results"][0]
+
+
+def begun(cluster: Lost, tmp_path: Path) -> None:
+    """What a run that was killed after the reassignment has left."""
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
+        journal.begin({KEY: Begun("id", (LOST,), LIVE)})
+    cluster.reassign({KEY: LIVE})
+
+
+def open_revivals(tmp_path: Path) -> dict[TopicPartition, Begun]:
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster", read_only=True) as journal:
+        return journal.open
+
+
+def test_a_killed_run_is_continued(cluster: Lost, tmp_path: Path) -> None:
+    begun(cluster, tmp_path)
+    result, row = revive(cluster, tmp_path, reset_groups=False)
+    assert (row["outcome"], row["leader"], cluster.elected) == ("revived", 2, [KEY]), result
+    assert open_revivals(tmp_path) == {}
+
+
+@pytest.mark.parametrize(("ends", "code"), [({2: 20, 3: 0}, "replica_returned"), ({3: 0}, "not_answered")])
+def test_a_killed_run_is_not_continued_over_records(cluster: Lost, tmp_path: Path, ends: dict[int, int], code: str) -> None:
+    begun(cluster, tmp_path)
+    cluster.ends = ends
+    result, row = revive(cluster, tmp_path, reset_groups=False)
+    assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", code, []), result
+
+
+def test_a_cancelled_revival_has_ended(cluster: Lost, tmp_path: Path) -> None:
+    cluster.after["reassign"] = lambda: cluster.dead.clear()
+    result, row = revive(cluster, tmp_path, reset_groups=False)
+    assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", "replica_returned", []), result
+    assert (cluster.ongoing, open_revivals(tmp_path)) == ({}, {})
