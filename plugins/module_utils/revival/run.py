@@ -196,15 +196,22 @@ class Revival:
             )
 
     def _give_way(self, keys: Collection[TopicPartition]) -> None:
-        """Hold partitions for which a broker that had their log has returned, and cancel their reassignment: it may have all records."""
-        unfenced = self._cluster.unfenced() if keys else set()
-        returned = [key for key in keys if unfenced & {*self._verdicts[key].original}]
-        if returned:
-            answers = self._cluster.cancel(returned)
-            self._hold(
-                returned, ReasonCode.REPLICA_RETURNED, "a broker that has its log has returned; recover it with that (playbook recover)"
-            )
-            self._journal.end([key for key in returned if key in answers and answers[key].error is None])
+        """Hold partitions for which a broker that had their log returns, and cancel their reassignment: it may have all records."""
+        brokers = {broker for key in keys for broker in self._verdicts[key].original}
+        watched = blast_radius.watch_brokers(self._cluster, brokers, brokers) if brokers else []
+        signs = {one.broker_id: " and ".join(found) for one in watched if (found := blast_radius.signs_of_life(one))}
+        returned = {
+            key: first for key in keys if (first := next((one for one in self._verdicts[key].original if one in signs), None)) is not None
+        }
+        answers = self._cluster.cancel(returned) if returned else {}
+        for key, broker in returned.items():
+            sentence = f"broker {broker} may return with its log: {signs[broker]}; recover it with that broker (playbook recover)"
+            answer = answers.get(key)
+            if answer is None or answer.error is not None:
+                said = "the controller did not answer" if answer is None else ": ".join(filter(None, answer))
+                sentence += f"; its reassignment is not cancelled ({said}), so cancel it first"
+            self._hold([key], ReasonCode.REPLICA_RETURNED, sentence)
+        self._journal.end([key for key in returned if key in answers and answers[key].error is None])
 
     def _elect(self, keys: Sequence[TopicPartition]) -> None:
         if not keys:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import socket
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,6 +57,9 @@ class Lost(Moved):
         self.states = {KEY: PartitionState("t", 0, "id", -1, 1, (LOST,), (LOST,), (), (), (LOST,), described_by=2)}
         self.per_second = 0
         self.silence = 100.0
+        self.port = 0
+        self.epochs: Iterator[int] = repeat(1)
+        self.refuses_cancel: str | None = None
         self.ends = dict.fromkeys(LIVE, 0)
         self.committed = {"idle": 20}
         self.group_states = {"idle": "Empty"}
@@ -84,6 +89,8 @@ class Lost(Moved):
         return {key: Answer(*answer) for key, answer in answers.items()}
 
     def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Any]:
+        if self.refuses_cancel:
+            return {key: Answer(self.refuses_cancel, None) for key in keys}
         return {key: Answer(*answer) for key, answer in super().cancel(keys).items()}
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
@@ -94,10 +101,13 @@ class Lost(Moved):
         return dict.fromkeys(keys)
 
     def quorum(self) -> Quorum:
-        return Quorum(9, 1, 0, (), (Replica(LOST, None, 0, 0, self.silence, None),))
+        return Quorum(9, next(self.epochs), 0, (), (Replica(LOST, None, 0, 0, self.silence, None),))
 
     def registered(self) -> list[Node]:
-        return [Node(broker, "", 0, None, broker in self.dead) for broker in (LOST, *LIVE)]
+        return [
+            Node(broker, "127.0.0.1" if broker == LOST and self.port else "", self.port, None, broker in self.dead)
+            for broker in (LOST, *LIVE)
+        ]
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         return [{"broker_id": broker, "broker_state": FENCED} for broker in self.dead]
@@ -156,7 +166,37 @@ def test_a_killed_run_is_not_continued_over_records(cluster: Lost, tmp_path: Pat
 
 
 def test_a_cancelled_revival_has_ended(cluster: Lost, tmp_path: Path) -> None:
-    cluster.after["reassign"] = lambda: cluster.dead.clear()
+    cluster.after["reassign"] = cluster.dead.clear
     result, row = revive(cluster, tmp_path, reset_groups=False)
     assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", "replica_returned", []), result
     assert (cluster.ongoing, open_revivals(tmp_path)) == ({}, {})
+
+
+@pytest.mark.parametrize("sign", ["fetches", "answers", "unknown"])
+def test_a_lost_broker_that_starts_holds_the_partition(cluster: Lost, tmp_path: Path, sign: str) -> None:
+    """It is still fenced while it recovers its logs."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def start() -> None:
+            if sign == "fetches":
+                cluster.silence = 0.2
+            elif sign == "answers":
+                cluster.port = server.getsockname()[1]
+            else:
+                cluster.epochs = iter(range(1, 100))
+
+        cluster.after["reassign"] = start
+        result, row = revive(cluster, tmp_path, reset_groups=False)
+    assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", "replica_returned", []), result
+    assert (cluster.ongoing, open_revivals(tmp_path)) == ({}, {})
+
+
+def test_a_revival_that_cannot_be_cancelled_is_continued(cluster: Lost, tmp_path: Path) -> None:
+    cluster.after["reassign"] = lambda: setattr(cluster, "silence", 0.2)
+    cluster.refuses_cancel = "REQUEST_TIMED_OUT"
+    _result, row = revive(cluster, tmp_path, reset_groups=False)
+    assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", "replica_returned", [])
+    assert "REQUEST_TIMED_OUT" in row["message"]
+    assert {*cluster.ongoing} == {*open_revivals(tmp_path)} == {KEY}
+    cluster.silence, cluster.refuses_cancel = 100.0, None
+    assert revive(cluster, tmp_path, reset_groups=False)[1]["outcome"] == "revived"
