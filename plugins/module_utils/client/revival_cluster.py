@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
@@ -21,12 +21,12 @@ if CLIENT_IMPORT_ERROR is None:
 class RevivalCluster(ReassignmentAdmin, ConsumerAdmin):
     """Moves replicas, elects, reads logs, groups and transactions, and sets committed offsets. Opened like `Cluster`."""
 
-    def commit_start(self, groups: Mapping[str, Collection[TopicPartition]]) -> dict[tuple[str, TopicPartition], str]:
-        """Commit offset 0 for groups without members. Return Kafka's error by group and partition for what was not committed."""
+    def commit(self, groups: Mapping[str, Mapping[TopicPartition, int]]) -> dict[tuple[str, TopicPartition], str]:
+        """Commit offsets for groups without members. Return Kafka's error by group and partition for what was not committed."""
         errors: dict[tuple[str, TopicPartition], str] = {}
-        for group, keys in groups.items():
+        for group, offsets in groups.items():
             error, node = offset_commits.read_coordinator(self._ask(partial(offset_commits.find_coordinator, group)))
-            answers = [] if error else self._ask_each({node: [offset_commits.commit_start(group, keys)]}).get(node, [])
+            answers = [] if error else self._ask_each({node: [offset_commits.commit(group, offsets)]}).get(node, [])
             committed = offset_commits.read_commit(answers[0]) if answers else {}
-            errors |= {(group, key): refused for key in keys if (refused := committed.get(key, error or NO_ANSWER)) is not None}
+            errors |= {(group, key): refused for key in offsets if (refused := committed.get(key, error or NO_ANSWER)) is not None}
         return errors

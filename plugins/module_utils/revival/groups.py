@@ -13,6 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
 
 EMPTY = "Empty"
+Offsets = dict[TopicPartition, dict[str, int]]  # committed offsets by partition and group
 
 
 class CommittedOffset(NamedTuple):
@@ -48,23 +49,44 @@ def _row(row: Committed, state: str) -> CommittedOffset:
     return CommittedOffset(group, topic, partition, offset, state)
 
 
-def reset(
-    cluster: RevivalCluster, groups: GroupsOfRevival, keys: Collection[TopicPartition]
-) -> tuple[list[tuple[TopicPartition, str, str]], bool]:
-    """Commit offset 0 for the groups without members, and mark their rows. Return (partition, group, error) of the others, and whether one was reset.
-
-    Kafka refuses the commit for a group that has got members meanwhile.
-    """
-    wanted: dict[str, list[TopicPartition]] = {}
+def without_members(groups: GroupsOfRevival, keys: Collection[TopicPartition]) -> Offsets:
+    """Return the offsets on these partitions of groups without members."""
+    old: Offsets = {}
     for one in groups.offsets:
         if one.state == EMPTY and (one.topic, one.partition) in keys:
-            wanted.setdefault(one.group, []).append((one.topic, one.partition))
-    errors = cluster.commit_start(wanted)
-    for place, one in enumerate(groups.offsets):
-        key = one.topic, one.partition
-        if key in wanted.get(one.group, ()) and (one.group, key) not in errors:
-            groups.offsets[place] = one._replace(reset=True)
-    return [(key, group, error) for (group, key), error in errors.items()], any(one.reset for one in groups.offsets)
+            old.setdefault((one.topic, one.partition), {})[one.group] = one.committed_offset
+    return old
+
+
+def reset(cluster: RevivalCluster, groups: GroupsOfRevival, old: Offsets) -> list[tuple[TopicPartition, str, str]]:
+    """Commit offset 0 for these groups, and mark their rows. Return (partition, group, error) of those that Kafka refuses: they have members now."""
+    errors = cluster.commit(_by_group({key: dict.fromkeys(offsets, 0) for key, offsets in old.items()}))
+    _mark(groups, {(group, key) for key, offsets in old.items() for group in offsets} - errors.keys(), True)
+    return [(key, group, error) for (group, key), error in errors.items()]
+
+
+def put_back(cluster: RevivalCluster, groups: GroupsOfRevival, old: Offsets) -> dict[tuple[str, TopicPartition], str]:
+    """Commit the old offsets of groups whose offset is still 0, and mark their rows. Return the errors by group and partition."""
+    found = cluster.group_offsets(old)
+    now = {(group, key): offset for group, key, offset, _epoch in found.offsets}
+    pairs = {(group, key) for key, offsets in old.items() for group in offsets}
+    unread = dict.fromkeys(pairs - now.keys(), found.blind[0]) if found.blind else {}
+    still = {key: {group: offset for group, offset in offsets.items() if now.get((group, key)) == 0} for key, offsets in old.items()}
+    errors = unread | cluster.commit(_by_group(still))
+    _mark(groups, pairs - errors.keys(), False)
+    return errors
+
+
+def _by_group(offsets: Offsets) -> dict[str, dict[TopicPartition, int]]:
+    by_group: dict[str, dict[TopicPartition, int]] = {}
+    for key, of_key in offsets.items():
+        for group, offset in of_key.items():
+            by_group.setdefault(group, {})[key] = offset
+    return by_group
+
+
+def _mark(groups: GroupsOfRevival, pairs: Collection[tuple[str, TopicPartition]], reset: bool) -> None:
+    groups.offsets[:] = [one._replace(reset=reset) if (one.group, (one.topic, one.partition)) in pairs else one for one in groups.offsets]
 
 
 def hanging_transactions(cluster: RevivalCluster) -> list[dict[str, Any]]:

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal of revivals: which partitions get which empty replicas, on disk before the first request that changes one.
 
-`revivals/<cluster>.jsonl` has a `begun` line for each partition before it changes, and an `ended` line after it was verified. A run that was killed in
-between is continued by the next run with the same target. The process that has it open holds its lock.
+`revivals/<cluster>.jsonl` has a `begun` line for each partition before it changes, and an `ended` line after it was verified, or its reassignment was
+cancelled. A `reset` line has committed offsets before they are set to 0, and a `restored` line says that they need not be put back any more. A run that was
+killed in between is continued by the next run with the same target. The process that has it open holds its lock.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, Name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
 FOLDER = "revivals"
-_BEGUN = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "target": [BROKER]}
+_KEY = {"topic": Name(), "partition": int}
+_BEGUN = {**_KEY, "topic_id": Name(), "original": [BROKER], "target": [BROKER]}
 _SHAPES = {
     "begun": {"cluster_id": Name(), "partitions": [_BEGUN]},
-    "ended": {"partitions": [{"topic": Name(), "partition": int}]},
+    "reset": {"partitions": [{**_KEY, "group": str, "offset": OFFSET}]},
+    "restored": {"partitions": [_KEY]},
+    "ended": {"partitions": [_KEY]},
 }
 
 
@@ -42,6 +46,7 @@ class RevivalJournal(JournalFile):
         super().__init__(path, 0.0, self._is_busy, read_only)
         self._cluster_id = cluster_id
         self.open: dict[TopicPartition, Begun] = {}
+        self.offsets: dict[TopicPartition, dict[str, int]] = {}  # of groups that were reset, before that
 
     def _is_busy(self) -> RecoveryError:
         return RecoveryError(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
@@ -64,18 +69,34 @@ class RevivalJournal(JournalFile):
     def _apply(self, entry: Mapping[str, Any]) -> None:
         for row in entry["partitions"]:
             key = row["topic"], row["partition"]
-            if entry["kind"] == "ended":
+            if entry["kind"] == "reset":
+                self.offsets.setdefault(key, {})[row["group"]] = row["offset"]
+            elif entry["kind"] == "restored":
+                self.offsets.pop(key, None)
+            elif entry["kind"] == "ended":
                 self.open.pop(key, None)
+                self.offsets.pop(key, None)
             elif entry["cluster_id"] != self._cluster_id:
                 raise RecoveryError(
                     f"{self.path} is of cluster {entry['cluster_id']}, but this is {self._cluster_id}; use another workdir or inventory name"
                 )
             else:
+                if key in self.open and self.open[key].topic_id != row["topic_id"]:
+                    self.offsets.pop(key, None)
                 self.open[key] = Begun(row["topic_id"], tuple(row["original"]), tuple(row["target"]))
 
     def begin(self, revivals: Mapping[TopicPartition, Begun]) -> None:
         """Record revivals before they change the cluster. They are on disk when this returns. Raises FileError if they cannot be written."""
         self._record("begun", [{"topic": topic, "partition": number, **revivals[topic, number]._asdict()} for topic, number in revivals])
+
+    def reset(self, offsets: Mapping[TopicPartition, Mapping[str, int]]) -> None:
+        """Record committed offsets by partition and group before they are set to 0. Raises FileError if they cannot be written."""
+        rows = [(key, group, offset) for key, of_key in offsets.items() for group, offset in of_key.items()]
+        self._record("reset", [{"topic": key[0], "partition": key[1], "group": group, "offset": offset} for key, group, offset in rows])
+
+    def restore(self, keys: Collection[TopicPartition]) -> None:
+        """Record that the offsets of these partitions were put back. Raises FileError if that cannot be written."""
+        self._record("restored", [{"topic": topic, "partition": number} for topic, number in keys if (topic, number) in self.offsets])
 
     def end(self, keys: Collection[TopicPartition]) -> None:
         """Record that nothing remains to be done for these partitions. Raises FileError if that cannot be written."""

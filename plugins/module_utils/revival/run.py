@@ -75,6 +75,7 @@ class Revival:
         self._verdicts: dict[TopicPartition, Verdict] = {}
         self._online_before: set[TopicPartition] = set()
         self._ends: dict[TopicPartition, tuple[int | None, int | None]] = {}
+        self._cancelled: set[TopicPartition] = set()
         self._groups = groups.GroupsOfRevival([], [])
         self._hanging: list[dict[str, Any]] = []
         self.changed = False
@@ -158,12 +159,16 @@ class Revival:
         """Give the partitions that may be revived their empty leaders. Every step is on disk, or visible in the cluster, before the next one."""
         finished = [key for key, verdict in self._verdicts.items() if verdict.outcome == REVIVED and key in self._online_before]
         todo = self._to_revive()
+        self._put_back()
         for batch in chunks(todo, BATCH):
             self._journal.begin({key: Begun(self._states[key].topic_id, self._verdicts[key].original, self._targets[key]) for key in batch})
             self._reassign(batch)
-            self._reset([key for key in batch if self._verdicts[key].outcome == REVIVED])
+            if self._params["reset_groups"]:
+                self._give_way([key for key in batch if self._verdicts[key].outcome == REVIVED])
+                self._reset([key for key in batch if self._verdicts[key].outcome == REVIVED])
             self._give_way([key for key in batch if self._verdicts[key].outcome == REVIVED])
             self._elect([key for key in batch if self._verdicts[key].outcome == REVIVED])
+            self._put_back()
         elected = [key for key in todo if self._verdicts[key].outcome == REVIVED]
         self._verify([*finished, *elected])
         self._journal.end([key for key in (*finished, *todo) if self._verdicts[key].outcome == REVIVED])
@@ -186,14 +191,41 @@ class Revival:
 
     def _reset(self, keys: Collection[TopicPartition]) -> None:
         """Commit offset 0 for groups without members, before there is a leader that takes records: none can be skipped."""
-        if not self._params["reset_groups"]:
+        old = groups.without_members(self._groups, keys)
+        if not old:
             return
-        failed, done = groups.reset(self._cluster, self._groups, keys)
-        self.changed = self.changed or done
-        for key, group, error in failed:
+        self._journal.reset(old)
+        self.changed = True
+        for key, group, error in groups.reset(self._cluster, self._groups, old):
             self._hold(
                 [key], ReasonCode.OFFSETS_NOT_RESET, f"the offset of group {group} cannot be reset: {error}; stop it, then run again"
             )
+
+    def _put_back(self) -> None:
+        """Put back the offsets of groups that this run, or a killed one, has reset for partitions that are not revived."""
+        old = {key: offsets for key, offsets in self._journal.offsets.items() if self._keeps_its_records(key)}
+        if old:
+            errors = groups.put_back(self._cluster, self._groups, old)
+            self.changed = True
+            for (group, (topic, partition)), error in errors.items():
+                self.warnings.append(
+                    f"the offset of group {printable(group)} on {topic}-{partition} was {old[topic, partition][group]} before it was reset to 0, and cannot "
+                    f"be put back ({error}); stop the group, then run again"
+                )
+            self._journal.restore(old.keys() - {key for _group, key in errors})
+        self._journal.end([key for key in self._cancelled if key not in self._journal.offsets])
+        self._cancelled.clear()
+
+    def _keeps_its_records(self, key: TopicPartition) -> bool:
+        begun, state = self._journal.open.get(key), self._states.get(key)
+        return (
+            self._params["allow_data_loss"]
+            and begun is not None
+            and state is not None
+            and state.topic_id == begun.topic_id
+            and state.leader not in begun.target
+            and self._verdicts[key].outcome in (Outcome.HELD, Outcome.ALREADY_ONLINE)
+        )
 
     def _give_way(self, keys: Collection[TopicPartition]) -> None:
         """Hold partitions for which a broker that had their log returns, and cancel their reassignment: it may have all records."""
@@ -211,7 +243,7 @@ class Revival:
                 said = "the controller did not answer" if answer is None else ": ".join(filter(None, answer))
                 sentence += f"; its reassignment is not cancelled ({said}), so cancel it first"
             self._hold([key], ReasonCode.REPLICA_RETURNED, sentence)
-        self._journal.end([key for key in returned if key in answers and answers[key].error is None])
+        self._cancelled |= {key for key in returned if key in answers and answers[key].error is None}
 
     def _elect(self, keys: Sequence[TopicPartition]) -> None:
         if not keys:

@@ -115,8 +115,14 @@ class Lost(Moved):
     def unreachable_rows(self) -> list[dict[str, Any]]:
         return []
 
+    def commit(self, groups: Mapping[str, Mapping[TopicPartition, int]]) -> dict[tuple[str, TopicPartition], str]:
+        refused = {group for group in groups if group in self.refuses_commits or self.group_states[group] != "Empty"}
+        self.committed |= {group: offset for group, offsets in groups.items() if group not in refused for offset in offsets.values()}
+        self._then("commit")
+        return {(group, key): "UNKNOWN_MEMBER_ID" for group in refused for key in groups[group]}
+
     def group_offsets(self, keys: Collection[TopicPartition]) -> CommittedOffsets:
-        groups = {group: Group("consumer", state) for group, state in self.group_states.items()}
+        groups = {group: Group(state, "consumer") for group, state in self.group_states.items()}
         return CommittedOffsets([(group, key, offset, -1) for group, offset in self.committed.items() for key in keys], groups, [])
 
 
@@ -148,6 +154,11 @@ def begun(cluster: Lost, tmp_path: Path) -> None:
 def open_revivals(tmp_path: Path) -> dict[TopicPartition, Begun]:
     with RevivalJournal(tmp_path / "journal.jsonl", "cluster", read_only=True) as journal:
         return journal.open
+
+
+def journaled_offsets(tmp_path: Path) -> dict[TopicPartition, dict[str, int]]:
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster", read_only=True) as journal:
+        return journal.offsets
 
 
 def test_a_killed_run_is_continued(cluster: Lost, tmp_path: Path) -> None:
@@ -200,3 +211,55 @@ def test_a_revival_that_cannot_be_cancelled_is_continued(cluster: Lost, tmp_path
     assert {*cluster.ongoing} == {*open_revivals(tmp_path)} == {KEY}
     cluster.silence, cluster.refuses_cancel = 100.0, None
     assert revive(cluster, tmp_path, reset_groups=False)[1]["outcome"] == "revived"
+
+
+def test_groups_are_reset_before_the_election(cluster: Lost, tmp_path: Path) -> None:
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], cluster.committed, result["groups"][0]["reset"]) == ("revived", {"idle": 0}, True)
+    assert journaled_offsets(tmp_path) == {}
+
+
+def test_groups_of_a_partition_that_is_held_are_not_reset(cluster: Lost, tmp_path: Path) -> None:
+    cluster.after["reassign"] = cluster.dead.clear
+    cluster.after["commit"] = pytest.fail
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], result["groups"][0]["reset"]) == ("held", False)
+
+
+def test_offsets_are_put_back_if_the_partition_is_held_after_the_reset(cluster: Lost, tmp_path: Path) -> None:
+    cluster.committed["moved"], cluster.group_states["moved"] = 7, "Empty"
+
+    def start() -> None:
+        cluster.silence, cluster.committed["moved"] = 0.2, 3
+
+    cluster.after["commit"] = start
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], cluster.committed) == ("held", {"idle": 20, "moved": 3})
+    assert [one["reset"] for one in result["groups"]] == [False, False]
+    assert (open_revivals(tmp_path), journaled_offsets(tmp_path)) == ({}, {})
+
+
+class Killed(BaseException):
+    """Ends a run where it stands, as SIGKILL does."""
+
+
+def test_offsets_that_a_killed_run_has_reset_are_put_back(cluster: Lost, tmp_path: Path) -> None:
+    def kill() -> None:
+        raise Killed
+
+    cluster.after["commit"] = kill
+    with pytest.raises(Killed):
+        revive(cluster, tmp_path)
+    assert journaled_offsets(tmp_path) == {KEY: {"idle": 20}}
+    cluster.dead.clear()
+    cluster.states[KEY] = replace(cluster.states[KEY], leader=LOST)
+    assert cluster.committed == {"idle": 0}
+    assert revive(cluster, tmp_path, allow_data_loss=False)[1]["outcome"] == "already_online"
+    assert cluster.committed == {"idle": 0}, "nothing is written without the option"
+    cluster.refuses_commits = {"idle"}
+    refused, _row = revive(cluster, tmp_path)
+    assert (cluster.committed, len(refused["warnings"])) == ({"idle": 0}, 1), refused
+    cluster.refuses_commits = set()
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], cluster.committed, result["changed"]) == ("already_online", {"idle": 20}, True)
+    assert revive(cluster, tmp_path)[0]["changed"] is False

@@ -8,7 +8,7 @@ Pure: no I/O. `revival_cluster.py` chooses the brokers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -36,20 +36,20 @@ def read_coordinator(answer: Any) -> tuple[str | None, int]:
     return error_name(answer.error_code), answer.node_id
 
 
-def commit_start(group: str, keys: Collection[TopicPartition]) -> OffsetCommitRequest:
-    """Build a request that commits offset 0 for a group without members."""
+def commit(group: str, offsets: Mapping[TopicPartition, int]) -> OffsetCommitRequest:
+    """Build a request that commits these offsets for a group without members."""
     kind = OffsetCommitRequest.OffsetCommitRequestTopic
     topics = [
         kind(
             name=topic,
             partitions=[
                 kind.OffsetCommitRequestPartition(
-                    partition_index=number, committed_offset=0, committed_leader_epoch=-1, committed_metadata=""
+                    partition_index=number, committed_offset=offsets[topic, number], committed_leader_epoch=-1, committed_metadata=""
                 )
                 for number in numbers
             ],
         )
-        for topic, numbers in by_topic(keys).items()
+        for topic, numbers in by_topic(offsets).items()
     ]
     return OffsetCommitRequest(
         group_id=group,
