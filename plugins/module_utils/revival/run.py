@@ -86,13 +86,11 @@ class Revival:
     def judge(self) -> None:
         """Decide about each partition. Raises RecoveryError if a lost broker shows signs of life, a limit is exceeded, or the cluster does not answer."""
         cluster, limits = self._cluster, blast_radius.BlastRadiusLimits.from_params(self._params)
-        before = cluster.partitions(set(self._targets))
-        offline = [key for key in self._targets if key in before and before[key].leader < 0]
-        # All brokers that replica sets name, so that one that was unregistered counts as known.
-        replicas = {broker for key in offline for broker in before[key].replicas}
-        blast_radius.check(cluster, None, replicas, len(offline), lambda: len(offline), limits)
         self._judge()
         todo = self._to_revive()
+        # All brokers that had a log, so that one that was unregistered counts as known.
+        replicas = {broker for key in todo for broker in self._verdicts[key].original}
+        blast_radius.check(cluster, None, replicas, len(todo), lambda: len(todo), limits)
         self._groups = groups.read(cluster, todo) if todo else self._groups
         if any(topic == "__transaction_state" for topic, _partition in todo):
             self._hanging = groups.hanging_transactions(cluster)

@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
@@ -134,13 +135,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Lost:
     return Lost(clock)
 
 
-def revive(cluster: Lost, tmp_path: Path, **params: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def revive(cluster: Lost, tmp_path: Path, check_mode: bool = False, **params: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the result of one task and its row of t-0."""
     with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
         revival = Revival(cast(RevivalCluster, cluster), {KEY: LIVE}, PARAMS | params, journal)
         revival.judge()
-        revival.revive()
-        result = revival.report(20, check_mode=False, with_diff=False)
+        if not check_mode:
+            revival.revive()
+        result = revival.report(20, check_mode, with_diff=False)
     return {**result, "warnings": revival.warnings}, result["results"][0]
 
 
@@ -263,3 +265,17 @@ def test_offsets_that_a_killed_run_has_reset_are_put_back(cluster: Lost, tmp_pat
     result, row = revive(cluster, tmp_path)
     assert (row["outcome"], cluster.committed, result["changed"]) == ("already_online", {"idle": 20}, True)
     assert revive(cluster, tmp_path)[0]["changed"] is False
+
+
+def test_limits_count_partitions_whose_leader_is_fenced(cluster: Lost, tmp_path: Path) -> None:
+    cluster.states[KEY] = replace(cluster.states[KEY], leader=LOST)
+    with pytest.raises(RecoveryError, match="max_partitions"):
+        revive(cluster, tmp_path, max_partitions=0)
+    cluster.silence = 0.2
+    with pytest.raises(RecoveryError, match="lost_brokers"):
+        revive(cluster, tmp_path)
+    assert (cluster.ongoing, cluster.elected) == ({}, [])
+
+
+def test_limits_count_only_partitions_that_are_revived(cluster: Lost, tmp_path: Path) -> None:
+    assert revive(cluster, tmp_path, max_partitions=0, allow_replication_factor_change=True, lost_brokers=[4])[1]["outcome"] == "held"
