@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    SHOWN,
     PartitionState,
     TopicPartition,
     chunks,
@@ -316,7 +317,7 @@ class Revival:
         counts = Counter(row.outcome for row in results)
         revived = [row for row in results if row.outcome == REVIVED]
         save = sorted({broker for row in revived for broker in row.lost_replicas})
-        self._warn(revived, save)
+        self._warn(revived, save, check_mode)
         found: dict[str, Any] = {
             "changed": any(True for key in self._to_revive()) if check_mode else self.changed,
             "summary": {outcome: counts[outcome] for outcome in OUTCOMES},
@@ -352,17 +353,29 @@ class Revival:
         )
         return row if verdict.why is None else replace(row, reason_code=verdict.why.code, message=verdict.why.sentence)
 
-    def _warn(self, revived: Collection[RevivalResult], save: Sequence[int]) -> None:
+    def _warn(self, revived: Collection[RevivalResult], save: Sequence[int], check_mode: bool) -> None:
         self.warnings += meanings({row.topic for row in revived})
         if save:
             self.warnings.append(
                 f"save the disk of broker {', '.join(map(str, save))} before you start it (docs/lost-disks.md): it deletes these partitions' logs"
             )
-        if self._groups.offsets and not self._params["reset_groups"]:
+        if skipping := self._skipping(check_mode):
+            remedy = (
+                "stop their members, then reset them (docs/revive.md)" if self._params["reset_groups"] else "see groups and reset_groups"
+            )
+            named = ", ".join(f"{printable(one.group)} on {one.topic}-{one.partition}" for one in skipping[:SHOWN])
             self.warnings.append(
-                f"{len(self._groups.offsets)} committed offsets are beyond the new logs: their groups skip new records; see groups and reset_groups"
+                f"{len(skipping)} committed offsets are beyond the new logs ({named}{', …' if len(skipping) > SHOWN else ''}): "
+                f"their groups skip new records; {remedy}"
             )
         self.warnings += [f"groups cannot be listed completely: {why}" for why in self._groups.blind]
+
+    def _skipping(self, check_mode: bool) -> list[groups.CommittedOffset]:
+        """Return the offsets that are not reset, on partitions that are not held. In check mode, those that would not be reset."""
+        changed = {key for key, verdict in self._verdicts.items() if verdict.outcome in (REVIVED, Outcome.FAILED)}
+        expected = groups.without_members(self._groups, changed) if check_mode and self._params["reset_groups"] else {}
+        rows = [one for one in self._groups.offsets if (one.topic, one.partition) in changed and not one.reset]
+        return [one for one in rows if one.group not in expected.get((one.topic, one.partition), ())]
 
     def _diff(self, revived: Collection[RevivalResult]) -> dict[str, str]:
         before = [f"{printable(row.topic)}-{row.partition}: no leader, replicas {list(row.lost_replicas)}\n" for row in revived]

@@ -279,3 +279,13 @@ def test_limits_count_partitions_whose_leader_is_fenced(cluster: Lost, tmp_path:
 
 def test_limits_count_only_partitions_that_are_revived(cluster: Lost, tmp_path: Path) -> None:
     assert revive(cluster, tmp_path, max_partitions=0, allow_replication_factor_change=True, lost_brokers=[4])[1]["outcome"] == "held"
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_groups_that_are_not_reset_are_named(cluster: Lost, tmp_path: Path, check_mode: bool) -> None:
+    cluster.committed["active"], cluster.group_states["active"] = 7, "Stable"
+    result, row = revive(cluster, tmp_path, check_mode)
+    assert {one["group"]: one["reset"] for one in result["groups"]} == {"idle": not check_mode, "active": False}
+    assert row["outcome"] == "revived"
+    (warning,) = [one for one in result["warnings"] if "active" in one]
+    assert "idle" not in warning
