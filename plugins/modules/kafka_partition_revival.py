@@ -175,7 +175,7 @@ def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str,
     targets = validate.with_replicas(validate.wanted(params["partitions"], params["reassignment_file"]))
     path = work_file(module.workdir, FOLDER, params["cluster"], suffix=".jsonl", make=not check_mode)
     with RevivalJournal(path, cluster.cluster_id, read_only=check_mode) as journal:
-        revival = Revival(cluster, targets, params, journal)
+        revival = Revival(cluster, targets, params, journal, module.workdir)
         revival.judge()
         if not check_mode:
             revival.revive()

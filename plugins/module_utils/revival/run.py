@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
@@ -41,8 +42,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.r
     judge,
     meanings,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 BATCH = 1000
+REVIVED_SINCE = "partitions that it had were revived since: read its disk again"
 TIERED_CONFIG = "remote.storage.enable"
 OUTCOMES = (Outcome.FAILED, Outcome.HELD, REVIVED, Outcome.ALREADY_ONLINE)  # worst first
 
@@ -68,10 +71,15 @@ class RevivalResult:
 
 
 class Revival:
-    """One task on one cluster: `judge`, then `revive` unless in check mode, then `report`. `targets`: new replicas by partition."""
+    """One task on one cluster: `judge`, then `revive` unless in check mode, then `report`. `targets`: new replicas by partition.
 
-    def __init__(self, cluster: RevivalCluster, targets: Targets, params: Mapping[str, Any], journal: RevivalJournal) -> None:
-        self._cluster, self._targets, self._params, self._journal = cluster, targets, params, journal
+    `workdir`: has the verdicts on the disks of lost brokers.
+    """
+
+    def __init__(
+        self, cluster: RevivalCluster, targets: Targets, params: Mapping[str, Any], journal: RevivalJournal, workdir: Path
+    ) -> None:
+        self._cluster, self._targets, self._params, self._journal, self._workdir = cluster, targets, params, journal, workdir
         self._states: dict[TopicPartition, PartitionState] = {}
         self._verdicts: dict[TopicPartition, Verdict] = {}
         self._online_before: set[TopicPartition] = set()
@@ -159,6 +167,9 @@ class Revival:
         finished = [key for key, verdict in self._verdicts.items() if verdict.outcome == REVIVED and key in self._online_before]
         todo = self._to_revive()
         self._put_back()
+        for broker in sorted({broker for key in todo for broker in self._verdicts[key].original}):
+            name, run_id = self._params["cluster"], self._params["run_id"]
+            disk_verdict.withdraw(self._workdir, name, self._cluster.cluster_id, run_id, broker, REVIVED_SINCE)
         for batch in chunks(todo, BATCH):
             self._journal.begin({key: Begun(self._states[key].topic_id, self._verdicts[key].original, self._targets[key]) for key in batch})
             self._reassign(batch)

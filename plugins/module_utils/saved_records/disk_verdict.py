@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,29 @@ def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any]) -
     verdict |= {name: result[name] for name in ("broker_id", "safe_to_start", "reasons", "counts", "path")}
     write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
     make_durable(path.parent)
+
+
+def withdraw(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_id: int, reason: str) -> None:
+    """Say durably that a broker is not safe to start for this reason, until its disk is read again.
+
+    Reasons why it was not safe before stay. Raises FileError if the verdict cannot be written.
+    """
+    path = path_of(workdir, cluster, broker_id)
+    check_inside(workdir, path)
+    kept: dict[str, Any] = {}
+    with suppress(FileError):  # one that cannot be read is replaced
+        before = read(workdir, path) or {}
+        if before.get("cluster_id") == cluster_id:
+            kept = before
+    reasons = list(dict.fromkeys([*kept.get("reasons", ()), reason]))
+    result = {
+        "broker_id": broker_id,
+        "safe_to_start": False,
+        "reasons": reasons,
+        "counts": kept.get("counts", {}),
+        "path": kept.get("path"),
+    }
+    write(path, cluster_id, run_id, result)
 
 
 def read(workdir: Path, path: Path) -> dict[str, Any] | None:

@@ -34,6 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 KEY = ("t", 0)
 LOST, LIVE = 1, (2, 3)
@@ -44,6 +45,8 @@ PARAMS = {
     "allow_replication_factor_change": True,
     "reset_groups": True,
     "duration": 1.0,
+    "cluster": "east",
+    "run_id": "1",
     "max_partitions": 100,
     "max_offline_brokers": 100,
 }
@@ -138,7 +141,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Lost:
 def revive(cluster: Lost, tmp_path: Path, check_mode: bool = False, **params: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the result of one task and its row of t-0."""
     with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
-        revival = Revival(cast(RevivalCluster, cluster), {KEY: LIVE}, PARAMS | params, journal)
+        revival = Revival(cast(RevivalCluster, cluster), {KEY: LIVE}, PARAMS | params, journal, tmp_path)
         revival.judge()
         if not check_mode:
             revival.revive()
@@ -239,6 +242,29 @@ def test_offsets_are_put_back_if_the_partition_is_held_after_the_reset(cluster: 
     assert (row["outcome"], cluster.committed) == ("held", {"idle": 20, "moved": 3})
     assert [one["reset"] for one in result["groups"]] == [False, False]
     assert (open_revivals(tmp_path), journaled_offsets(tmp_path)) == ({}, {})
+
+
+def safe_to_start(tmp_path: Path) -> bool | None:
+    verdict = disk_verdict.read(tmp_path, disk_verdict.path_of(tmp_path, "east", LOST))
+    return verdict["safe_to_start"] if verdict else None
+
+
+def test_a_lost_broker_is_not_safe_to_start_before_anything_changes(cluster: Lost, tmp_path: Path) -> None:
+    cluster.after["reassign"] = lambda: seen.append(safe_to_start(tmp_path))
+    seen: list[bool | None] = []
+    revive(cluster, tmp_path, check_mode=True)
+    revive(cluster, tmp_path, allow_data_loss=False)
+    assert safe_to_start(tmp_path) is None
+    revive(cluster, tmp_path)
+    assert seen == [False]
+
+
+def test_a_verdict_after_the_revival_stays(cluster: Lost, tmp_path: Path) -> None:
+    revive(cluster, tmp_path)
+    safe = {"broker_id": LOST, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    disk_verdict.write(disk_verdict.path_of(tmp_path, "east", LOST), "cluster", "2", safe)
+    assert revive(cluster, tmp_path)[1]["outcome"] == "already_online"
+    assert safe_to_start(tmp_path) is True
 
 
 class Killed(BaseException):

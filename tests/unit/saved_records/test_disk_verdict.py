@@ -1,0 +1,57 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last verdict on the disk of a lost broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+
+SAFE = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {"saved": 20}, "path": "/saved"}
+
+
+def withdraw(workdir: Path) -> None:
+    disk_verdict.withdraw(workdir, "east", "id", "2", 1, "revived since")
+
+
+@pytest.mark.parametrize(
+    ("before", "reasons"),
+    [
+        (None, ["revived since"]),
+        (SAFE, ["revived since"]),
+        ({**SAFE, "safe_to_start": False, "reasons": ["not saved"]}, ["not saved", "revived since"]),
+    ],
+)
+def test_a_broker_is_not_safe_to_start_until_its_disk_is_read_again(
+    tmp_path: Path, before: dict[str, object] | None, reasons: list[str]
+) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    if before:
+        disk_verdict.write(path, "id", "1", before)
+    for _time in range(2):
+        withdraw(tmp_path)
+        verdict = disk_verdict.read(tmp_path, path)
+        assert verdict is not None
+        assert (verdict["safe_to_start"], verdict["reasons"], verdict["run_id"]) == (False, reasons, "2")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_verdict_that_cannot_be_read_is_replaced_and_a_link_is_refused(tmp_path: Path) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    path.parent.mkdir(parents=True, mode=0o700)
+    path.write_text("{")
+    withdraw(tmp_path)
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and not verdict["safe_to_start"]
+    path.unlink()
+    path.parent.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    path.parent.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError):
+        withdraw(tmp_path)
+    assert not [*(tmp_path / "elsewhere").iterdir()]
