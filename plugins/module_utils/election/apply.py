@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, disk_verdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
@@ -233,6 +233,8 @@ class Recovery:
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
+            header = self.results.header
+            self.warnings += disk_verdicts.withdraw(self._cluster, self._workdir, header["cluster"], header["run_id"], self._entries)
             deadline = time.monotonic() + self._duration
             first, saving = self._save_and_run(journal, [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
             deadline += saving

@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 
 def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
@@ -103,6 +104,32 @@ def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_
     recovery.elect()
     report = recovery.report(preview=20, with_diff=False)
     assert (report["repaired"], cluster.states["t", 0].leader, cluster.states["t", 0].replicas) == (["t-0"], 2, (1, 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("broker", "cluster_id", "leader", "safe"),
+    [
+        (1, "abc", -1, False),
+        (3, "abc", -1, True),
+        (1, "other", -1, True),
+        (1, "abc", 3, True),
+    ],
+    ids=["lost", "alive", "other cluster", "online"],
+)
+def test_a_lost_broker_is_not_safe_to_start_after_an_election(
+    tmp_path: Path, broker: int, cluster_id: str, leader: int, safe: bool
+) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", broker)
+    verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    disk_verdict.write(path, cluster_id, "0", verdict)
+    cluster = Described()
+    cluster.states["t", 0] = replace(cluster.states["t", 0], leader=leader)
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    entry = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    recovery._entries = [found_again(entry)]
+    recovery.elect()
+    after = disk_verdict.read(tmp_path, path)
+    assert after is not None and after["safe_to_start"] is safe
 
 
 @pytest.mark.parametrize("in_plan", [True, False])
