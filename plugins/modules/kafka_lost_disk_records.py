@@ -53,7 +53,8 @@ options:
   give_up_partitions:
     description:
       - Partitions whose records on this disk you do without, as far as they cannot be saved. They are saved as all others, and do not appear in RV(reasons).
-      - Name damaged logs after you have copied their folders, and replicas that were assigned to the broker after it was lost.
+      - Name damaged logs, and logs that the broker was deleting, after you have copied their folders. Name replicas that were assigned to the broker after it
+        was lost.
     type: list
     elements: dict
     suboptions:

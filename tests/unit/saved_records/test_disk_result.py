@@ -41,6 +41,13 @@ def test_impossible_logs_are_refused(result: dict[str, Any], field: str, value: 
         checked_result(result, CLUSTER_ID, 1)
 
 
+@pytest.mark.parametrize(("field", "value"), [("topic", "../x"), ("partition", -1), ("kind", None), ("topic_id", 5), ("topic_id", "../x")])
+def test_impossible_logs_that_are_no_replicas_are_refused(result: dict[str, Any], field: str, value: Any) -> None:
+    result["other_logs"] = [{**result["partitions"][0], "kind": "delete", field: value}]
+    with pytest.raises(RecoveryError, match=r"^disk: "):
+        checked_result(result, CLUSTER_ID, 1)
+
+
 @pytest.mark.parametrize("changed", [{"log_dirs": []}, {"broker_id": 2}, {"failed": True, "msg": "no"}, {"partitions": None}], ids=str)
 def test_impossible_disks_are_refused(result: dict[str, Any], changed: dict[str, Any]) -> None:
     with pytest.raises(RecoveryError, match=r"^disk: "):

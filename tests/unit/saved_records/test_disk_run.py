@@ -156,10 +156,21 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
 
 
-def test_a_log_that_the_broker_was_told_to_delete_does_not_keep_it_from_being_safe(tmp_path: Path) -> None:
+def test_a_log_that_was_being_deleted_counts_unless_its_topic_is_gone(tmp_path: Path) -> None:
     disk = disk_with(tmp_path, log(2, 2, 2))
-    disk.log("u-0.0123456789abcdef0123456789abcdef-delete", {0: log(2)})
-    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"]
+    folder = disk.log("u-0.0123456789abcdef0123456789abcdef-delete", {0: log(2)})
+    admin = Admin(ending_at(6))
+    assert run(tmp_path, admin, disk)["safe_to_start"]
+    admin.other_states = {("u", 0): replace(STATE, topic="u", replicas=(2, 3))}
+    (reason,) = run(tmp_path, admin, disk)["reasons"]
+    assert "u-0" in reason
+    assert run(tmp_path, admin, disk, partitions=[{"topic": "t", "partition": 0}, {"topic": "u", "partition": 0}])["safe_to_start"] is False
+    assert run(tmp_path, admin, disk, give_up_partitions=[{"topic": "u", "partition": 0}])["safe_to_start"]
+    admin.other_states = {("u", 0): replace(STATE, topic="u", topic_id=OTHER_DIRECTORY_ID, replicas=(2, 3))}
+    assert run(tmp_path, admin, disk)["safe_to_start"], "the topic was created again"
+    (folder / "partition.metadata").unlink()
+    admin.other_states = {}
+    assert not run(tmp_path, admin, disk)["safe_to_start"], "its topic is not known"
 
 
 def test_two_log_dirs_with_a_log_of_one_partition_keep_it_from_being_safe(tmp_path: Path) -> None:
