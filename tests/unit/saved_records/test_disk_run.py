@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,11 @@ from lost_disks import CLUSTER_ID, OTHER_DIRECTORY_ID, TOPIC_ID, Disk
 from record_batches import log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import read_pieces as read_pieces_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits as CopyLimits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import copy_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
 
@@ -273,6 +277,21 @@ def test_gaps_of_a_topic_that_was_compacted_before_are_saved_with_a_warning(tmp_
     assert found["safe_to_start"] and saved_offsets(tmp_path) == [(0, 8)]
     assert len(found["warnings"]) == 1 and "t-0" in found["warnings"][0]
     assert not run(tmp_path, Admin(ending_at(0), compacted=["t"]), disk, run_id="2")["warnings"]
+
+
+def test_a_copy_without_a_batch_that_is_too_large_is_not_complete(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2), log(2, 2, start=10))
+    large = struct.pack(">qi", 2, 65 << 20) + log(8)[12:61]
+    with (disk.path / "t-0" / f"{0:020d}.log").open("ab") as segment:
+        segment.write(large)
+        segment.truncate(SIZE + 12 + (65 << 20))
+    logs = [{"topic": "t", "partition": 0, "start_offset": 0, "end_offset": 14}]
+    broker = {"log_dirs": [str(disk.path)], "cluster_id": CLUSTER_ID, "broker_id": 1, "logs": [], "pieces": []}
+    copy_logs(tmp_path / "copy", logs, CopyLimits(None, None), lambda options: read_pieces_of({**broker, **options}), False)
+    found = run(tmp_path, Admin(ending_at(0)), disk=disk.read(whole_logs=True), copy_dir=str(tmp_path / "copy"))
+    (row,) = found["partitions"]
+    assert (row["end_offset"], row["saved"], row["damage"], found["safe_to_start"]) == (14, False, None, False)
+    assert row["unreadable"] == [{"start_offset": 2, "end_offset": 10}] and joined(saved_offsets(tmp_path)) == [(0, 2), (10, 14)]
 
 
 @pytest.mark.parametrize(("isr", "elr"), [((1,), ()), ((), (1, 3))])
