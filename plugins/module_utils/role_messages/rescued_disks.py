@@ -12,20 +12,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 
 
 def rescue_lines(
-    hosts: Iterable[str], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
+    broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
 ) -> dict[str, list[str]]:
     """Return `lines` about all brokers, and `unsafe`, those about brokers that must not be started, or must not have been.
 
-    hosts     the hosts with disks, in their order
-    brokers   of the result of `kafka_lost_disk_info`
-    judged    results of `kafka_lost_disk_records`, whose `item` is the host
+    broker_ids  of the hosts with disks, in their order
+    brokers     of the result of `kafka_lost_disk_info`
+    judged      results of `kafka_lost_disk_records`, whose `item` is the host
     """
     states = {row["broker_id"]: row for row in brokers}
     results = {row["item"]: row for row in judged}
     lines, unsafe = [], []
-    for host in hosts:
+    for host, broker_id in broker_ids.items():
         variables = hostvars[host]
-        broker_id = int(variables["kafka_broker_id"])
         name = f"broker {broker_id} ({host})"
         result = results.get(host, {})
         if states[broker_id]["alive"]:

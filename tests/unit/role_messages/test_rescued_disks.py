@@ -9,7 +9,6 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
 
-HOST = {"kafka_broker_id": "1"}
 COUNTS = {"partitions": 3, "saved": 1, "offsets": 50}
 
 
@@ -18,9 +17,7 @@ def lines(
 ) -> tuple[str, bool]:
     """All lines of one broker, and whether it is unsafe."""
     results = [{"item": "disk-1", **judged}] if judged else []
-    found = rescue_lines(
-        ["disk-1"], {"disk-1": {**HOST, **(variables or {})}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results
-    )
+    found = rescue_lines({"disk-1": 1}, {"disk-1": variables or {}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results)
     return "\n".join(found["lines"]), bool(found["unsafe"])
 
 
