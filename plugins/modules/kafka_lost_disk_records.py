@@ -23,7 +23,8 @@ description:
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
   - Writes whether the broker is safe to start to C(<workdir>/rescue/<cluster>/broker-<id>.json), too.
-    M(streamops.kafka_recovery.kafka_lost_disk_info) warns if a broker comes back that was not.
+    M(streamops.kafka_recovery.kafka_lost_disk_info) warns if a broker comes back that was not. With O(broker_id), a disk that cannot be read or compared is
+    not safe to start, either.
   - A second run with the same O(run_id) reads only what is not saved yet.
   - In check mode it only compares.
 options:
@@ -227,6 +228,7 @@ unreachable_brokers:
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
@@ -240,13 +242,26 @@ UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
-    result = save_disk(module, admin)
+    try:
+        result = save_disk(module, admin)
+    except RecoveryError as error:
+        _withdraw(module, admin, str(error))
+        raise
     # A subset of the partitions does not say that the broker is safe, so it replaces no verdict on all of them.
     if not module.check_mode and result["safe_to_start"] is not None:
         path = disk_verdict.path_of(module.workdir, module.params["cluster"], result["broker_id"])
         disk_verdict.write(path, admin.cluster_id, module.params["run_id"], result)
     unsaved = [{name: row[name] for name in UNSAVED} for row in result["partitions"] if row["saved"] is False]
     return {"changed": False, **result, "unsaved": unsaved}
+
+
+def _withdraw(module: KafkaModule, admin: ConsumerAdmin, reason: str) -> None:
+    """Replace an earlier verdict on a disk that cannot be judged now: the broker of this disk is not known to be safe to start any more."""
+    broker_id = module.params["broker_id"]
+    if broker_id is None or module.check_mode or broker_id in admin.unfenced():
+        return
+    path = disk_verdict.path_of(module.workdir, module.params["cluster"], broker_id)
+    disk_verdict.write(path, admin.cluster_id, module.params["run_id"], disk_verdict.not_judged(broker_id, reason))
 
 
 def main() -> None:

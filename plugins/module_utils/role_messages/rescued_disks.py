@@ -47,14 +47,15 @@ def _saved(result: Mapping[str, Any]) -> str:
 
 def _reasons(result: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[str]:
     """Yield why a broker is not safe to start."""
+    disk = variables.get("kafka_recovery_disk") or {}
     if "reasons" in result:
         yield from result["reasons"]
         for row in result["partitions"][:3]:
             if row["saved"] is False and row["reason"]:
                 yield f"{row['topic']}-{row['partition']}: {row['reason']}"
-    elif message := result.get("msg"):
-        yield message
+    elif "partitions" not in disk:
+        yield f"its disk was not read: {disk.get('msg') or 'the host did not answer'}"
     else:
-        yield f"its disk was not read: {(variables.get('kafka_recovery_disk') or {}).get('msg') or 'the host did not answer'}"
+        yield result.get("msg") or "its disk was not judged"
     if message := (variables.get("kafka_recovery_copied") or {}).get("msg"):
         yield f"its records were not copied: {message}"

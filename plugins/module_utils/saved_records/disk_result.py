@@ -40,7 +40,7 @@ _RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "o
 
 def checked_result(result: Mapping[str, Any], cluster_id: str, broker_id: int | None) -> Mapping[str, Any]:
     """Return a result of `kafka_log_dir_info`. Raises RecoveryError if it is not one, or is of another cluster or broker."""
-    if result.get("failed") or result.get("skipped"):
+    if result.get("failed") or result.get("skipped") or result.get("unreachable") or ("msg" in result and "partitions" not in result):
         raise RecoveryError(f"disk: the disk was not read: {quoted(str(result.get('msg', 'the task was skipped')), 2000)}")
     try:
         strict_json.check(result, _RESULT)

@@ -54,6 +54,12 @@ def test_impossible_disks_are_refused(result: dict[str, Any], changed: dict[str,
         checked_result({**result, **changed}, CLUSTER_ID, 1)
 
 
+@pytest.mark.parametrize("answer", [{"failed": True}, {"failed": False}, {"unreachable": True}, {"changed": False, "rc": 1}], ids=str)
+def test_why_a_disk_was_not_read_is_passed_on(answer: dict[str, Any]) -> None:
+    with pytest.raises(RecoveryError, match=r"^disk: the disk was not read: no folder"):
+        checked_result({**answer, "msg": "no folder"}, CLUSTER_ID, 1)
+
+
 @pytest.mark.parametrize(("cluster_id", "broker_id"), [("other", 1), (CLUSTER_ID, 2)])
 def test_disks_of_others_are_refused(result: dict[str, Any], cluster_id: str, broker_id: int) -> None:
     with pytest.raises(RecoveryError, match="read the log dirs of that broker"):
