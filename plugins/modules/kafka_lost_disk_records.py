@@ -84,8 +84,8 @@ requirements:
 notes:
   - RV(safe_to_start) is about records that the disk has now. It does not judge the disk or the configuration of the broker.
   - RV(safe_to_start) is true at the time of the run. Run the module again directly before the start of the broker, because leaders change.
-  - A partition that the cluster assigns to the broker, and that has no log in O(log_dirs), keeps the broker from being safe. Topics that this login may not
-    describe are not seen.
+  - A partition that the cluster assigns to the broker, and that has no log in O(log_dirs), keeps the broker from being safe. So does one that was assigned to
+    it before M(streamops.kafka_recovery.kafka_partition_revival) revived it with the same O(workdir). Topics that this login may not describe are not seen.
   - To find where a log ends, CRCs of its last 64 KiB are checked. What is saved is checked whole. Damage in what the leader has, too, is not looked for.
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
@@ -229,13 +229,15 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
     workdir_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import FOLDER, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
 
 UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 
@@ -243,7 +245,7 @@ UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     try:
-        result = save_disk(module, admin)
+        result = save_disk(module, admin, _revived(module, admin))
     except RecoveryError as error:
         _withdraw(module, admin, str(error))
         raise
@@ -253,6 +255,13 @@ def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, An
         disk_verdict.write(path, admin.cluster_id, module.params["run_id"], result)
     unsaved = [{name: row[name] for name in UNSAVED} for row in result["partitions"] if row["saved"] is False]
     return {"changed": False, **result, "unsaved": unsaved}
+
+
+def _revived(module: KafkaModule, admin: ConsumerAdmin) -> list[Revived]:
+    """Return the partitions of the cluster that were revived with this workdir."""
+    path = work_file(module.workdir, FOLDER, module.params["cluster"], suffix=".jsonl", make=False)
+    with RevivalJournal(path, admin.cluster_id, read_only=True) as journal:
+        return [Revived(key, begun.topic_id, begun.original) for key, begun in journal.all]
 
 
 def _withdraw(module: KafkaModule, admin: ConsumerAdmin, reason: str) -> None:

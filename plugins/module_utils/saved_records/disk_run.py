@@ -62,6 +62,14 @@ class DiskTask(Protocol):
     def ansible(self) -> AnsibleModule: ...
 
 
+class Revived(NamedTuple):
+    """A partition that got empty replicas on other brokers, and its replicas before that."""
+
+    key: TopicPartition
+    topic_id: str
+    original: tuple[int, ...]
+
+
 class _Disk(NamedTuple):
     """A lost broker's id, its logs, their folders, and requested partitions without a log.
 
@@ -79,8 +87,8 @@ class _Disk(NamedTuple):
 class _View(NamedTuple):
     """A disk, compared with the cluster.
 
-    `absent`: requested partitions, and those of which the broker is a replica, without a log on the disk. `deleted`: partitions that the cluster may still
-    have, and whose logs the broker was deleting.
+    `absent`: partitions without a log on the disk: requested ones, and those of which the broker is a replica, or was until they were revived.
+    `deleted`: partitions that the cluster may still have, and whose logs the broker was deleting.
     """
 
     disk: _Disk
@@ -90,14 +98,16 @@ class _View(NamedTuple):
     deleted: list[TopicPartition]
 
 
-def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
+def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revived] = ()) -> dict[str, Any]:
     """Compare a disk with the cluster, save what only the disk has, and return the result of `kafka_lost_disk_records` without `changed`.
+
+    revived: partitions of the cluster that were revived. The broker is no replica of them any more, and its disk may have their last records.
 
     Raises RecoveryError for a disk of another cluster or of a running broker, SavedRecordsError for damaged files of an earlier run, FileError if nothing
     more can be written, ClusterError if the cluster does not answer.
     """
     params = module.params
-    view = _view(params, admin)
+    view = _view(params, admin, revived)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     saved, salvaged = Saved(), dict[TopicPartition, Salvaged]()
     if not module.check_mode and (view.tails or any(one.log.damage for one in view.compared)):
@@ -125,7 +135,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
         for tail, gap in saved.gaps.items():
             module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
         # A leader or the disk may have changed while records were saved.
-        view = _view(params, admin)
+        view = _view(params, admin, revived)
     given_up = {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
     reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up)]
     selected = params["partitions"] is not None or params["partitions_file"] is not None
@@ -141,7 +151,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
     }
 
 
-def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
+def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[Revived]) -> _View:
     """Read the disk, and compare it with the cluster. Raises RecoveryError for the disk of a broker that is alive."""
     disk = _read(params, admin.cluster_id)
     unfenced = admin.unfenced()
@@ -162,13 +172,16 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
         key: replace(log, log_start_offset=starts.get(key)) for key, log in leader_logs.items() if log.error is not None or key in starts
     }
     compared = [compare(log, disk.broker_id, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
-    assigned = {key for key, state in states.items() if disk.broker_id in state.replicas} if not selected else set()
-    absent = sorted({*disk.absent, *assigned} - on_disk, key=in_recovery_order)
     # A topic keeps its name and its partitions, so a topic id that the partition does not have any more is of a topic that is gone.
     deleted = sorted(
         {key for key, topic_id in disk.deleted if topic_id is None or (key in states and states[key].topic_id == topic_id)},
         key=in_recovery_order,
     )
+    assigned = {key for key, state in states.items() if disk.broker_id in state.replicas}
+    assigned |= {
+        one.key for one in revived if disk.broker_id in one.original and one.key in states and states[one.key].topic_id == one.topic_id
+    }
+    absent = sorted({*disk.absent, *(() if selected else assigned)} - on_disk - {*deleted}, key=in_recovery_order)
     return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted)
 
 

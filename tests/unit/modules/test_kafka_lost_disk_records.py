@@ -12,10 +12,29 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_lost_disk_records
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_lost_disk_records import lost_disk_records
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
+
+
+def test_partitions_that_were_revived_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[Any] = []
+
+    def save(_module: Any, _admin: Any, revived: list[Any]) -> dict[str, Any]:
+        passed.extend(revived)
+        return {"safe_to_start": None, "partitions": []}
+
+    monkeypatch.setattr(kafka_lost_disk_records, "save_disk", save)
+    (tmp_path / "revivals").mkdir()
+    with RevivalJournal(tmp_path / "revivals" / "east.jsonl", CLUSTER_ID) as journal:
+        journal.begin({("t", 1): Begun("id", (1, 2), (3,)), ("t", 2): Begun("id", (4,), (3,))})
+        journal.end([("t", 1)])
+    module: Any = SimpleNamespace(params={"cluster": "east"}, workdir=tmp_path, check_mode=False)
+    lost_disk_records(module, SimpleNamespace(cluster_id=CLUSTER_ID))  # type: ignore[arg-type]  # what it uses of it
+    assert passed == [(("t", 1), "id", (1, 2)), (("t", 2), "id", (4,))]
 
 
 @pytest.mark.parametrize(

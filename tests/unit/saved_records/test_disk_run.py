@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits as CopyLimits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import copy_logs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
 
 KEY = ("t", 0)
@@ -66,7 +66,7 @@ def ending_at(end: int) -> LeaderLog:
     return LeaderLog(None, 0, end, epoch_ends={0: EpochEnd(0, end)})
 
 
-def run(tmp_path: Path, admin: Admin, *disks: Disk, **options: Any) -> dict[str, Any]:
+def run(tmp_path: Path, admin: Admin, *disks: Disk, revived: Collection[Revived] = (), **options: Any) -> dict[str, Any]:
     limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second"))
     params = {
         **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None,
@@ -75,7 +75,7 @@ def run(tmp_path: Path, admin: Admin, *disks: Disk, **options: Any) -> dict[str,
     }  # fmt: skip
     warnings: list[str] = []
     module = SimpleNamespace(params=params, workdir=tmp_path / "work", check_mode=False, ansible=SimpleNamespace(warn=warnings.append))
-    return {**save_disk(module, admin), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
+    return {**save_disk(module, admin, revived), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
 
 
 def disk_with(tmp_path: Path, *segments: bytes, name: str = "disk") -> Disk:
@@ -200,6 +200,35 @@ def test_a_replica_of_the_broker_without_a_log_on_the_disk_keeps_it_from_being_s
     assert found["safe_to_start"] is False and "t-1" in found["reasons"][0] and "t-2" not in found["reasons"][0]
     assert run(tmp_path, admin, disk, give_up_partitions=[{"topic": "t", "partition": 1}])["safe_to_start"] is True
     assert not run(tmp_path, admin, Disk(tmp_path / "empty").write())["safe_to_start"]
+
+
+def test_a_partition_that_was_revived_without_the_broker_still_needs_its_log(tmp_path: Path) -> None:
+    admin, disk = Admin(ending_at(6)), disk_with(tmp_path, log(2, 2, 2))
+    admin.other_states = {("t", 1): replace(STATE, partition=1, replicas=(2, 3))}
+    for revived, safe in (
+        (Revived(("t", 1), TOPIC_ID, (1,)), False),
+        (Revived(("t", 0), TOPIC_ID, (1,)), True),
+        (Revived(("t", 1), TOPIC_ID, (4,)), True),
+        (Revived(("t", 1), OTHER_DIRECTORY_ID, (1,)), True),
+        (Revived(("t", 2), TOPIC_ID, (1,)), True),
+    ):
+        found = run(tmp_path, admin, disk, revived=[revived])
+        assert found["safe_to_start"] is safe and (safe or "t-1" in found["reasons"][0])
+    lost = Revived(("t", 1), TOPIC_ID, (1,))
+    assert run(tmp_path, admin, disk, revived=[lost], give_up_partitions=[{"topic": "t", "partition": 1}])["safe_to_start"]
+
+
+def test_other_names_do_not_hide_links_to_logs(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2, 2, 2))
+    for number in range(10):
+        (disk.path / f"a{number}").touch()
+        (disk.path / "t-0" / f"!{number}").touch()
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"]
+    (disk.path / "t-1").symlink_to(disk.path / "t-0")
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"] is False
+    (disk.path / "t-1").unlink()
+    (disk.path / "t-0" / f"{6:020d}.log").symlink_to(disk.path / "t-0" / f"{0:020d}.log")
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"] is False
 
 
 def test_some_partitions_do_not_make_a_broker_safe(tmp_path: Path) -> None:
