@@ -44,5 +44,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             folder = Path(arguments["dest"]).expanduser().absolute()
             copied = copy_logs(folder, arguments["logs"], limits, host, bool(self._task.check_mode))
         except RecoveryError as error:
-            raise AnsibleActionFail(str(error)) from error
+            # An exception would fail the task whatever its failed_when says.
+            return result | {"changed": False, "failed": True, "msg": str(error)}
         return result | {"changed": False, **copied}

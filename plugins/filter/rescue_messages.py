@@ -14,9 +14,8 @@ description:
   - Has a line for each host with the disk of a lost broker.
 options:
   _input:
-    description: The hosts with disks.
-    type: list
-    elements: str
+    description: The ids of brokers, by the hosts that have their disks.
+    type: dict
     required: true
   hostvars:
     description: The variable C(hostvars).
@@ -38,7 +37,7 @@ positional: hostvars, brokers, judged
 EXAMPLES = r"""
 - name: Show which brokers are safe to start
   ansible.builtin.debug:
-    msg: "{{ (hosts | streamops.kafka_recovery.rescue_messages(hostvars, disks.brokers, judged.results)).lines }}"
+    msg: "{{ (broker_ids | streamops.kafka_recovery.rescue_messages(hostvars, disks.brokers, judged.results)).lines }}"
 """
 
 RETURN = r"""
@@ -54,10 +53,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 
 def rescue_messages(
-    hosts: Iterable[str], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
+    broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
 ) -> dict[str, list[str]]:
     """Return `lines` and `unsafe`, as RETURN documents them."""
-    return rescued_disks.rescue_lines(hosts, hostvars, brokers, judged)
+    return rescued_disks.rescue_lines(broker_ids, hostvars, brokers, judged)
 
 
 class FilterModule:

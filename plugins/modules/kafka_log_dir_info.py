@@ -201,7 +201,8 @@ partitions:
         - What follows the last valid batch, V(null) if nothing does. C(bytes) counts to the end of the log, later segments included.
         - C(why) is V(cut) (the end of a batch is missing), V(zeroed) (blocks that were never written), V(format), V(length) or V(header) (impossible values),
           V(order) (offsets or leader epochs go backwards) or V(crc). C(reason) is the same as a sentence.
-        - C(goes_on) is whether records may follow behind it. Zeros, and the first part of one batch, do not count.
+        - C(goes_on) is whether records may follow behind it. Zeros, and what seems to be the first part of one batch and has no valid batch behind it, do not
+          count.
       type: dict
     gaps:
       description:

@@ -23,7 +23,8 @@ description:
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
   - Writes whether the broker is safe to start to C(<workdir>/rescue/<cluster>/broker-<id>.json), too.
-    M(streamops.kafka_recovery.kafka_lost_disk_info) warns if a broker comes back that was not.
+    M(streamops.kafka_recovery.kafka_lost_disk_info) warns if a broker comes back that was not. With O(broker_id), a disk that cannot be read or compared is
+    not safe to start, either.
   - A second run with the same O(run_id) reads only what is not saved yet.
   - In check mode it only compares.
 options:
@@ -53,7 +54,8 @@ options:
   give_up_partitions:
     description:
       - Partitions whose records on this disk you do without, as far as they cannot be saved. They are saved as all others, and do not appear in RV(reasons).
-      - Name damaged logs after you have copied their folders, and replicas that were assigned to the broker after it was lost.
+      - Name damaged logs, and logs that the broker was deleting, after you have copied their folders. Name replicas that were assigned to the broker after it
+        was lost.
     type: list
     elements: dict
     suboptions:
@@ -82,8 +84,8 @@ requirements:
 notes:
   - RV(safe_to_start) is about records that the disk has now. It does not judge the disk or the configuration of the broker.
   - RV(safe_to_start) is true at the time of the run. Run the module again directly before the start of the broker, because leaders change.
-  - A partition that the cluster assigns to the broker, and that has no log in O(log_dirs), keeps the broker from being safe. Topics that this login may not
-    describe are not seen.
+  - A partition that the cluster assigns to the broker, and that has no log in O(log_dirs), keeps the broker from being safe. So does one that was assigned to
+    it before M(streamops.kafka_recovery.kafka_partition_revival) revived it with the same O(workdir). Topics that this login may not describe are not seen.
   - To find where a log ends, CRCs of its last 64 KiB are checked. What is saved is checked whole. Damage in what the leader has, too, is not looked for.
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
@@ -226,26 +228,49 @@ unreachable_brokers:
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
     workdir_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import FOLDER, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
 
 UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 
 
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
-    result = save_disk(module, admin)
+    try:
+        result = save_disk(module, admin, _revived(module, admin))
+    except RecoveryError as error:
+        _withdraw(module, admin, str(error))
+        raise
     # A subset of the partitions does not say that the broker is safe, so it replaces no verdict on all of them.
     if not module.check_mode and result["safe_to_start"] is not None:
         path = disk_verdict.path_of(module.workdir, module.params["cluster"], result["broker_id"])
         disk_verdict.write(path, admin.cluster_id, module.params["run_id"], result)
     unsaved = [{name: row[name] for name in UNSAVED} for row in result["partitions"] if row["saved"] is False]
     return {"changed": False, **result, "unsaved": unsaved}
+
+
+def _revived(module: KafkaModule, admin: ConsumerAdmin) -> list[Revived]:
+    """Return the partitions of the cluster that were revived with this workdir."""
+    path = work_file(module.workdir, FOLDER, module.params["cluster"], suffix=".jsonl", make=False)
+    with RevivalJournal(path, admin.cluster_id, read_only=True) as journal:
+        return [Revived(key, begun.topic_id, begun.original) for key, begun in journal.all]
+
+
+def _withdraw(module: KafkaModule, admin: ConsumerAdmin, reason: str) -> None:
+    """Replace an earlier verdict on a disk that cannot be judged now: the broker of this disk is not known to be safe to start any more."""
+    broker_id = module.params["broker_id"]
+    if broker_id is None or module.check_mode or broker_id in admin.unfenced():
+        return
+    path = disk_verdict.path_of(module.workdir, module.params["cluster"], broker_id)
+    disk_verdict.write(path, admin.cluster_id, module.params["run_id"], disk_verdict.not_judged(broker_id, reason))
 
 
 def main() -> None:

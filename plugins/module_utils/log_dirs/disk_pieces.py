@@ -44,26 +44,34 @@ def _ranges(folders: Sequence[Folder], log: Mapping[str, Any]) -> Iterator[dict[
             for base in segments:
                 if first <= base < log["end_offset"]:
                     with folder.file(segment_file(base)) as file:
-                        begin, end = _range(file, log["start_offset"], log["end_offset"])
+                        begin, end, is_whole = _range(file, log["start_offset"], log["end_offset"])
                     if begin < end:
                         row = {"topic": log["topic"], "partition": log["partition"]}
                         yield {**row, "segment": base, "position": begin, "bytes": end - begin}
+                    if not is_whole:
+                        return
     except DiskError:
         return  # then these records are not copied, and count as not saved
 
 
-def _range(file: DiskFile, start: int, end: int) -> tuple[int, int]:
-    """Return the positions between which a segment has whole batches with these offsets."""
+def _range(file: DiskFile, start: int, end: int) -> tuple[int, int, bool]:
+    """Return the positions between which a segment has whole batches with these offsets, and whether later segments may be copied, too.
+
+    The header of a batch that is not whole, or too large, ends the range: so those who read the copy see what is missing. If not even a header is left, what
+    follows is not copied, because nothing would show the hole.
+    """
     begin = position = 0
     while len(header := file.read(position, HEADER.size)) == HEADER.size:
         base, length, delta = _PLACE.unpack_from(header)
         size = LENGTH_ENDS + length
-        if base >= end or not HEADER.size <= size <= min(FRAME_BYTES, file.size - position):
-            break
+        if base >= end:
+            return begin, position, True
+        if not HEADER.size <= size <= min(FRAME_BYTES, file.size - position):
+            return begin, position + HEADER.size, True
         position += size
         if base + delta < start:
             begin = position
-    return begin, position
+    return begin, position, position == file.size
 
 
 def _contents(folders: Sequence[Folder], pieces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ def judged(base_offset: int, file: DiskFile, indexed: bool, walk: Walk) -> Segme
     """Return a segment with what Kafka does about what is wrong in it. `file`: it, open."""
     cut = kafka_cuts(file, walk.fault.position) if walk.fault else None
     start_fails = bool(walk.header_fault and kafka_start_fails(file, walk.header_fault))
-    return Segment(base_offset, file.name, indexed, walk, cut, start_fails, bool(walk.fault and goes_on(file, walk.fault)))
+    return Segment(base_offset, file.name, indexed, walk, cut, start_fails, bool(walk.fault and goes_on(file, walk.fault, walk.end_offset)))
 
 
 class Kept(NamedTuple):

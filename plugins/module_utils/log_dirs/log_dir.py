@@ -20,10 +20,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import (
     DELETE,
     FUTURE,
-    MOST_FOREIGN,
     REPLICA,
     STRAY,
     LogName,
+    first_foreign,
     log_name,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.partition_log import Checkpoints, Depth, parsed, read_log
@@ -113,7 +113,7 @@ def read_log_dir(folder: Folder, metadata: Metadata) -> LogDir:
         except DiskError as error:
             offsets[name] = {}
             doubts.append(f"{error}; its offsets are taken as missing")
-    return LogDir(metadata, clean, offsets, sorted(logs), sorted(foreign)[:MOST_FOREIGN], doubts)
+    return LogDir(metadata, clean, offsets, sorted(logs), first_foreign(foreign), doubts)
 
 
 def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition] | None, depth: Depth) -> list[dict[str, Any]]:

@@ -47,6 +47,11 @@ def log_name(folder: str) -> LogName | None:
     return LogName(folder, found["topic"], number, found["kind"] or REPLICA)
 
 
+def first_foreign(names: Iterable[str]) -> list[str]:
+    """Return the first of the names that Kafka does not write. Links in the place of logs and segments come before all others."""
+    return sorted(names, key=lambda name: (log_name(name) is None and not name.endswith(".log"), name))[:MOST_FOREIGN]
+
+
 @dataclass
 class LogFiles:
     """The files of a log by what Kafka does with them when it starts.
@@ -76,7 +81,7 @@ def log_files(entries: Iterable[Entry]) -> LogFiles:
         if not is_file or found is None or offset is None:
             if not is_file or name not in (EPOCHS, IDS):
                 files.foreign_count += 1
-                files.foreign = sorted([*files.foreign, name])[:MOST_FOREIGN]
+                files.foreign = first_foreign([*files.foreign, name])
         elif found["state"] == "swap":
             swapped.append((offset, name))
         elif found["state"]:

@@ -32,7 +32,11 @@ MOST_SEGMENT_BYTES = 2**31 - 1
 # Bytes that are read at once. Headers of large batches are read one by one.
 PIECE, HEADER_PIECE = 1 << 18, 1 << 12
 # Kafka reads the start of a header before the rest, and refuses a shorter length there.
+# The last byte of the start is the format.
 _START, _START_BYTES, _SHORTEST_LENGTH = struct.Struct(">qiIb"), 17, 14
+_FORMAT = b"\x02"
+# Bytes of supposed batches behind a cut one whose crcs are checked.
+_MOST_CHECKED = 16 << 20
 
 
 class Fault(NamedTuple):
@@ -144,10 +148,10 @@ def crc_is_right(file: DiskFile, position: int, size: int) -> bool:
     return value == CRC.unpack_from(data)[0]
 
 
-def goes_on(file: DiskFile, fault: Fault) -> bool:
-    """Return whether there may be records behind a fault: more than zeros, and more than the first part of one batch."""
+def goes_on(file: DiskFile, fault: Fault, end_offset: int) -> bool:
+    """Return whether there may be records behind a fault: more than zeros, and more than the first part of one batch. `end_offset`: of what is before it."""
     if fault.why == CUT:
-        return file.size - fault.position > PIECE
+        return file.size - fault.position > PIECE or _has_batch(file.read(fault.position, PIECE), end_offset)
     if fault.why != ZEROED:
         return True
     position = file.next_data(fault.position)
@@ -157,6 +161,33 @@ def goes_on(file: DiskFile, fault: Fault) -> bool:
             return True
         position = file.next_data(position + len(data))
     return False
+
+
+def _has_batch(data: bytes, end_offset: int) -> bool:
+    """Return whether what seems to be the first part of one batch is a whole one with a wrong length, or has a later one behind it."""
+    view, checked = memoryview(data), 0
+    if len(data) > HEADER.size and crc32c(view[CRC_ENDS:]) == CRC.unpack_from(data)[0]:
+        return True
+    at = data.find(_FORMAT, 2 * _START_BYTES - 1)
+    while at >= 0 and (begin := at - _START_BYTES + 1) + HEADER.size <= len(data):
+        size = _plausible_size(data, begin, end_offset)
+        if size is not None:
+            checked += size
+            is_cut = begin + size > len(data)
+            if is_cut or checked > _MOST_CHECKED or crc32c(view[begin + CRC_ENDS : begin + size]) == CRC.unpack_from(data, begin)[0]:
+                return True
+        at = data.find(_FORMAT, at + 1)
+    return False
+
+
+def _plausible_size(data: bytes, begin: int, end_offset: int) -> int | None:
+    """Return the size of a batch whose header may begin here, None if none does."""
+    try:
+        batch = batch_header(data, begin)
+    except BatchError:
+        return None
+    is_near = end_offset <= batch.base_offset <= end_offset + MOST_SEGMENT_BYTES
+    return batch.size if is_near and batch.epoch >= 0 and batch.size <= FRAME_BYTES else None
 
 
 def kafka_cuts(file: DiskFile, position: int) -> bool | None:

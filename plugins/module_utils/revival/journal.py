@@ -32,7 +32,7 @@ _SHAPES = {
 
 
 class Begun(NamedTuple):
-    """A revival that has begun and not ended: the replicas before, and the new ones."""
+    """A revival that has begun: the replicas before, and the new ones."""
 
     topic_id: str
     original: tuple[int, ...]
@@ -40,13 +40,17 @@ class Begun(NamedTuple):
 
 
 class RevivalJournal(JournalFile):
-    """The journal of one cluster, opened and locked as a context manager. `read_only`: for check mode."""
+    """The journal of one cluster, opened and locked as a context manager. `read_only`: for check mode.
+
+    `open`: revivals that have begun and not ended. `all`: every one that has begun.
+    """
 
     def __init__(self, path: Path, cluster_id: str, read_only: bool = False) -> None:
         super().__init__(path, 0.0, self._is_busy, read_only)
         self._cluster_id = cluster_id
         self.open: dict[TopicPartition, Begun] = {}
         self.offsets: dict[TopicPartition, dict[str, int]] = {}  # of groups that were reset, before that
+        self.all: list[tuple[TopicPartition, Begun]] = []
 
     def _is_busy(self) -> RecoveryError:
         return RecoveryError(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
@@ -84,6 +88,7 @@ class RevivalJournal(JournalFile):
                 if key in self.open and self.open[key].topic_id != row["topic_id"]:
                     self.offsets.pop(key, None)
                 self.open[key] = Begun(row["topic_id"], tuple(row["original"]), tuple(row["target"]))
+                self.all.append((key, self.open[key]))
 
     def begin(self, revivals: Mapping[TopicPartition, Begun]) -> None:
         """Record revivals before they change the cluster. They are on disk when this returns. Raises FileError if they cannot be written."""

@@ -12,20 +12,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 
 
 def rescue_lines(
-    hosts: Iterable[str], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
+    broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
 ) -> dict[str, list[str]]:
     """Return `lines` about all brokers, and `unsafe`, those about brokers that must not be started, or must not have been.
 
-    hosts     the hosts with disks, in their order
-    brokers   of the result of `kafka_lost_disk_info`
-    judged    results of `kafka_lost_disk_records`, whose `item` is the host
+    broker_ids  of the hosts with disks, in their order
+    brokers     of the result of `kafka_lost_disk_info`
+    judged      results of `kafka_lost_disk_records`, whose `item` is the host
     """
     states = {row["broker_id"]: row for row in brokers}
     results = {row["item"]: row for row in judged}
     lines, unsafe = [], []
-    for host in hosts:
+    for host, broker_id in broker_ids.items():
         variables = hostvars[host]
-        broker_id = int(variables["kafka_broker_id"])
         name = f"broker {broker_id} ({host})"
         result = results.get(host, {})
         if states[broker_id]["alive"]:
@@ -48,14 +47,15 @@ def _saved(result: Mapping[str, Any]) -> str:
 
 def _reasons(result: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[str]:
     """Yield why a broker is not safe to start."""
+    disk = variables.get("kafka_recovery_disk") or {}
     if "reasons" in result:
         yield from result["reasons"]
         for row in result["partitions"][:3]:
             if row["saved"] is False and row["reason"]:
                 yield f"{row['topic']}-{row['partition']}: {row['reason']}"
-    elif message := result.get("msg"):
-        yield message
+    elif "partitions" not in disk:
+        yield f"its disk was not read: {disk.get('msg') or 'the host did not answer'}"
     else:
-        yield f"its disk was not read: {(variables.get('kafka_recovery_disk') or {}).get('msg') or 'the host did not answer'}"
+        yield result.get("msg") or "its disk was not judged"
     if message := (variables.get("kafka_recovery_copied") or {}).get("msg"):
         yield f"its records were not copied: {message}"

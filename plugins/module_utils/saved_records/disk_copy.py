@@ -13,7 +13,7 @@ import base64
 import binascii
 import hashlib
 import os
-import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,12 +35,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_name, segment_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import MOST_SEGMENT_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import locked
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import (
+    locked,
+    room,
+    room_for_files,
+)
 
 # Of one answer. Pieces of many short logs go together.
 PIECES_PER_ANSWER = 200
-_SIZE = IntRange(0, MOST_SEGMENT_BYTES)
-_RANGE = {"topic": str, "partition": BROKER, "segment": OFFSET, "position": _SIZE, "bytes": _SIZE}
+# Of one answer, of which each becomes a file: of one log, and of all. A range has at least the header of a batch.
+MOST_LOG_RANGES, MOST_RANGES = 20_000, 100_000
+_POSITION, _SIZE = IntRange(0, MOST_SEGMENT_BYTES), IntRange(HEADER.size, MOST_SEGMENT_BYTES)
+_RANGE = {"topic": str, "partition": BROKER, "segment": OFFSET, "position": _POSITION, "bytes": _SIZE}
 _CONTENT = {"sha256": str, "content": Optional(str)}
 # Calls the module on the host with these options, and returns its result.
 Host = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -105,6 +112,8 @@ def _checked(parse: Callable[[Any, Any], Any], wanted: Any, answer: Any) -> Any:
 
 def _ranges(logs: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> list[_Range]:
     rows = answer.get("ranges")
+    if isinstance(rows, list) and len(rows) > MOST_RANGES:
+        raise ContentError(f"{len(rows)} ranges, more than {MOST_RANGES}")
     strict_json.check(rows, [_RANGE])
     keys = {(log["topic"], log["partition"]) for log in logs}
     ranges = [_Range((row["topic"], row["partition"]), row["segment"], row["position"], row["bytes"]) for row in rows or ()]
@@ -113,6 +122,8 @@ def _ranges(logs: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> lis
             raise ContentError(f"a range of {one.key!r:.300}, which is not one of logs")
     if len({one.file for one in ranges}) != len(ranges):
         raise ContentError("two ranges of one segment")
+    if any(number > MOST_LOG_RANGES for number in Counter(one.key for one in ranges).values()):
+        raise ContentError(f"more than {MOST_LOG_RANGES} ranges of one log")
     return ranges
 
 
@@ -131,13 +142,16 @@ def _within(sizes: Mapping[TopicPartition, int], limits: Limits) -> set[TopicPar
 
 def _check_room(folder: Path, ranges: Sequence[_Range]) -> None:
     """Raise FileError unless there is room for what is not copied yet, and for all records once more, which are saved from the copy."""
-    there = sum(min(one.size, path.stat().st_size) for one in ranges if (path := folder / one.file).exists())
-    needed, free = 2 * sum(one.size for one in ranges) - there, shutil.disk_usage(folder).free
-    if needed > free:
-        raise FileError(
-            f"{folder} has {free} bytes free, and {needed} are needed to copy and save the records: make room, choose another workdir "
-            "(kafka_recovery_workdir), or set kafka_recovery_max_saved_bytes"
-        )
+    there = [min(one.size, path.stat().st_size) for one in ranges if (path := folder / one.file).exists()]
+    needed, free = 2 * sum(one.size for one in ranges) - sum(there), room(folder)
+    # A folder for each log, too.
+    files, free_files = len(ranges) - len(there) + len({one.key for one in ranges}), room_for_files(folder)
+    for kind, wanted, possible in (("bytes", needed, free), ("files", files, free_files)):
+        if possible is not None and wanted > possible:
+            raise FileError(
+                f"{max(0, possible)} {kind} may still be written in {folder}, the rest stays free, and {wanted} are needed to copy and save the records: "
+                "make room, choose another workdir (kafka_recovery_workdir), or set kafka_recovery_max_saved_bytes"
+            )
 
 
 def _remove_others(folder: Path, files: set[Path]) -> None:

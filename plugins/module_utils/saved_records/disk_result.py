@@ -23,7 +23,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 
 _LOG_DIR = {"path": str, "cluster_id": str, "node_id": BROKER, "foreign_files": [str]}
-_LOG = {"topic": Name(), "partition": BROKER, "log_dir": str, "error": Optional({"path": str, "reason": str}), "doubts": [str]}
+_NAMED = {"topic": Name(), "partition": BROKER}
+_LOG = {**_NAMED, "log_dir": str, "error": Optional({"path": str, "reason": str}), "doubts": [str]}
+_OTHER_LOG = {**_NAMED, "kind": str}
 _READABLE = {
     "topic_id": Optional(Name()),
     "log_start_offset": OFFSET,
@@ -33,20 +35,24 @@ _READABLE = {
     "torn": Optional({"segment": str, "position": OFFSET, "reason": str, "goes_on": bool}),
     "foreign_files": [str],
 }
-_RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "other_logs": [{"kind": str}], "absent": [dict]}
+_RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "other_logs": [_OTHER_LOG], "absent": [dict]}
 
 
 def checked_result(result: Mapping[str, Any], cluster_id: str, broker_id: int | None) -> Mapping[str, Any]:
     """Return a result of `kafka_log_dir_info`. Raises RecoveryError if it is not one, or is of another cluster or broker."""
-    if result.get("failed") or result.get("skipped"):
+    if result.get("failed") or result.get("skipped") or result.get("unreachable") or ("msg" in result and "partitions" not in result):
         raise RecoveryError(f"disk: the disk was not read: {quoted(str(result.get('msg', 'the task was skipped')), 2000)}")
     try:
         strict_json.check(result, _RESULT)
         readable = [row for row in result["partitions"] if row["error"] is None]
         strict_json.check(readable, [_READABLE])
-        for row in result["partitions"]:
+        identified = [row for row in result["other_logs"] if "topic_id" in row]
+        strict_json.check(identified, [{"topic_id": Optional(Name())}])
+        for row in [*result["partitions"], *result["other_logs"]]:
             if not can_be_partition(row["topic"], row["partition"]):
                 raise ContentError(f"{row['topic']!r} cannot be the name of a topic")
+        for row in [*readable, *identified]:
+            _check_topic_id(row)
         for row in readable:
             _check_offsets(row)
     except ContentError as error:
@@ -71,5 +77,8 @@ def _check_offsets(row: Mapping[str, Any]) -> None:
     for before, after in pairwise(epochs):
         if before["epoch"] >= after["epoch"] or before["start_offset"] > after["start_offset"]:
             raise ContentError(f"the leader epochs of {name} go backwards")
+
+
+def _check_topic_id(row: Mapping[str, Any]) -> None:
     if row["topic_id"] is not None and not is_uuid(row["topic_id"]):
         raise ContentError(f"{row['topic_id']!r} is not a topic id")

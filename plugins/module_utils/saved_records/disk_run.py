@@ -62,33 +62,52 @@ class DiskTask(Protocol):
     def ansible(self) -> AnsibleModule: ...
 
 
+class Revived(NamedTuple):
+    """A partition that got empty replicas on other brokers, and its replicas before that."""
+
+    key: TopicPartition
+    topic_id: str
+    original: tuple[int, ...]
+
+
 class _Disk(NamedTuple):
-    """A lost broker's id, its logs, their folders, and requested partitions without a log. `obstacles`: why it may have logs that were not read."""
+    """A lost broker's id, its logs, their folders, and requested partitions without a log.
+
+    `deleted`: partitions and topic ids of logs that the broker was deleting. `obstacles`: why it may have logs that were not read.
+    """
 
     broker_id: int
     logs: list[DiskLog]
     folders: dict[TopicPartition, Path]
     absent: list[TopicPartition]
+    deleted: list[tuple[TopicPartition, str | None]]
     obstacles: list[str]
 
 
 class _View(NamedTuple):
-    """A disk, compared with the cluster. `absent`: requested partitions, and those of which the broker is a replica, without a log on the disk."""
+    """A disk, compared with the cluster.
+
+    `absent`: partitions without a log on the disk: requested ones, and those of which the broker is a replica, or was until they were revived.
+    `deleted`: partitions that the cluster may still have, and whose logs the broker was deleting.
+    """
 
     disk: _Disk
     compared: list[Compared]
     tails: dict[TopicPartition, Tail]
     absent: list[TopicPartition]
+    deleted: list[TopicPartition]
 
 
-def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
+def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revived] = ()) -> dict[str, Any]:
     """Compare a disk with the cluster, save what only the disk has, and return the result of `kafka_lost_disk_records` without `changed`.
+
+    revived: partitions of the cluster that were revived. The broker is no replica of them any more, and its disk may have their last records.
 
     Raises RecoveryError for a disk of another cluster or of a running broker, SavedRecordsError for damaged files of an earlier run, FileError if nothing
     more can be written, ClusterError if the cluster does not answer.
     """
     params = module.params
-    view = _view(params, admin)
+    view = _view(params, admin, revived)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     saved, salvaged = Saved(), dict[TopicPartition, Salvaged]()
     if not module.check_mode and (view.tails or any(one.log.damage for one in view.compared)):
@@ -116,7 +135,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
         for tail, gap in saved.gaps.items():
             module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
         # A leader or the disk may have changed while records were saved.
-        view = _view(params, admin)
+        view = _view(params, admin, revived)
     given_up = {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
     reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up)]
     selected = params["partitions"] is not None or params["partitions_file"] is not None
@@ -132,7 +151,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin) -> dict[str, Any]:
     }
 
 
-def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
+def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[Revived]) -> _View:
     """Read the disk, and compare it with the cluster. Raises RecoveryError for the disk of a broker that is alive."""
     disk = _read(params, admin.cluster_id)
     unfenced = admin.unfenced()
@@ -142,7 +161,8 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
         )
     on_disk = {log.key for log in disk.logs}
     selected = params["partitions"] is not None or params["partitions_file"] is not None
-    states = admin.partitions(on_disk if selected else None) if on_disk or not selected else {}
+    concerned = on_disk | {key for key, _topic_id in disk.deleted}
+    states = admin.partitions(concerned if selected else None) if concerned or not selected else {}
     comparable = {log.key: log for log in disk.logs if log.doubt is None and log.end > log.start}
     leaders = {key: states[key].leader for key in comparable if key in states and has_live_leader(states[key], unfenced)}
     leader_logs = admin.logs(leaders, {key: comparable[key].asked_epochs for key in leaders})
@@ -152,9 +172,17 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin) -> _View:
         key: replace(log, log_start_offset=starts.get(key)) for key, log in leader_logs.items() if log.error is not None or key in starts
     }
     compared = [compare(log, disk.broker_id, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
-    assigned = {key for key, state in states.items() if disk.broker_id in state.replicas} if not selected else set()
-    absent = sorted({*disk.absent, *assigned} - on_disk, key=in_recovery_order)
-    return _View(disk, compared, _tails(compared, disk.broker_id), absent)
+    # A topic keeps its name and its partitions, so a topic id that the partition does not have any more is of a topic that is gone.
+    deleted = sorted(
+        {key for key, topic_id in disk.deleted if topic_id is None or (key in states and states[key].topic_id == topic_id)},
+        key=in_recovery_order,
+    )
+    assigned = {key for key, state in states.items() if disk.broker_id in state.replicas}
+    assigned |= {
+        one.key for one in revived if disk.broker_id in one.original and one.key in states and states[one.key].topic_id == one.topic_id
+    }
+    absent = sorted({*disk.absent, *(() if selected else assigned)} - on_disk - {*deleted}, key=in_recovery_order)
+    return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted)
 
 
 def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
@@ -171,7 +199,8 @@ def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
         places = dict.fromkeys(logs, Path(params["copy_dir"])) if params["copy_dir"] else {}
     folders = {key: place / f"{key[0]}-{key[1]}" for key, place in places.items()}
     absent = [(row["topic"], row["partition"]) for row in found["absent"]]
-    return _Disk(found["broker_id"], [*logs.values()], folders, absent, list(_disk_obstacles(found)))
+    deleted = [((row["topic"], row["partition"]), row.get("topic_id")) for row in found["other_logs"] if row["kind"] == DELETE]
+    return _Disk(found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found)))
 
 
 def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
@@ -181,7 +210,6 @@ def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
     for log_dir in found["log_dirs"]:
         if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
             yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
-    # The broker had been told to delete the logs of the kind `delete`. It would have done so a minute later.
     if others := [row["kind"] for row in found["other_logs"] if row["kind"] != DELETE]:
         kinds = ", ".join(sorted({*others}))
         yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
@@ -246,6 +274,12 @@ def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) 
         yield (
             f"{count(len(keys), 'partition')} ({named(keys)}): the log may have records that were not read (damage): copy the folders of these logs, and then "
             + _GIVE_UP
+        )
+    # A broker that was only cut off deletes its log, maybe the last one, if the partition was revived or reassigned meanwhile.
+    if keys := [key for key in view.deleted if key not in given_up]:
+        yield (
+            f"{count(len(keys), 'partition')} ({named(keys)}): the broker was deleting a log of it (-delete), and deletes it when it starts: copy the folder "
+            f"first, and then {_GIVE_UP}"
         )
     if keys := [key for key in view.absent if key not in given_up]:
         yield (

@@ -49,7 +49,8 @@ LOCK = ".lock"
 QUEUED_PIECES = 32
 # So many bytes go to the disk at a time, so that little is left when a part ends.
 SYNCED_BYTES = 16 << 20
-# What stays free of the file system of the workdir: so many bytes, or this share of a small one. Journals of elections need room, too.
+# What stays free of the file system of the workdir: so many bytes, or this share of a small one, and this share of its files.
+# Journals of elections need room, too.
 FREE_BYTES, FREE_SHARE = 1 << 30, 0.05
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
@@ -185,11 +186,21 @@ def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
 
 def room(folder: Path) -> int:
     """Return how many bytes may still be saved in a folder, 0 or less if none. Raises FileError if its file system cannot be read."""
+    found = _file_system(folder)
+    return found.f_bavail * found.f_frsize - min(FREE_BYTES, int(FREE_SHARE * found.f_blocks * found.f_frsize))
+
+
+def room_for_files(folder: Path) -> int | None:
+    """Return how many files may still be created in a folder, 0 or less if none, None if its file system has no limit. Raises FileError as `room`."""
+    found = _file_system(folder)
+    return found.f_favail - int(FREE_SHARE * found.f_files) if found.f_files else None
+
+
+def _file_system(folder: Path) -> os.statvfs_result:
     try:
-        found = os.statvfs(folder)
+        return os.statvfs(folder)
     except OSError as error:
         raise FileError(f"how much is free in {folder} cannot be read: {error.strerror}") from error
-    return found.f_bavail * found.f_frsize - min(FREE_BYTES, int(FREE_SHARE * found.f_blocks * found.f_frsize))
 
 
 class PartWriter:

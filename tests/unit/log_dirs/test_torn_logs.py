@@ -202,6 +202,38 @@ def test_whether_records_may_follow_behind_the_damage(folder: Path, segments: tu
     assert segments_of(folder, *segments)["torn"]["goes_on"] is goes_on
 
 
+def with_length(content: bytes, length: int) -> bytes:
+    """Batches, the first one with another value in its length field."""
+    return content[:8] + struct.pack(">i", length) + content[12:]
+
+
+TWO = log(2, 2, start=18)
+
+
+@pytest.mark.parametrize(
+    ("last", "goes_on"),
+    [
+        (with_length(TWO, 5000), True),
+        (with_length(TWO[:-1], 5000), True),
+        (with_length(THIRD, 5000), True),
+        (with_length(THIRD[:-1], 5000), False),
+        (THIRD + with_length(log(200, 2, start=20), 100_000), True),
+        (with_length(THIRD[:-1] + log(2, start=3), 5000), False),
+        (with_length(THIRD[:-1] + TWO[len(THIRD) : -1] + b"?", 200), False),
+        (log(2000, start=18)[:-1], False),
+    ],
+    ids=["batch", "cut_batch", "own_records", "cut", "behind_others", "old_offsets", "wrong_crc", "long"],
+)
+def test_records_may_follow_behind_a_batch_whose_length_is_wrong(folder: Path, last: bytes, goes_on: bool) -> None:
+    row = segments_of(folder, FIRST, SECOND, last)
+    assert (row["torn"]["why"], row["torn"]["goes_on"]) == ("cut", goes_on)
+
+
+def test_a_search_behind_a_cut_batch_is_bounded(folder: Path) -> None:
+    header = with_length(log(1, start=18), 100_000)[:61]
+    assert segments_of(folder, FIRST, SECOND, with_length(header * 4000, 1 << 20))["torn"]["goes_on"]
+
+
 def test_holes_of_a_file_are_not_read(tmp_path: Path) -> None:
     segment = Disk(tmp_path / "data").write().log("orders-0", {0: FIRST}) / f"{0:020d}.log"
     with segment.open("r+b") as file:

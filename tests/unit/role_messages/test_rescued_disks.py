@@ -9,7 +9,6 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
 
-HOST = {"kafka_broker_id": "1"}
 COUNTS = {"partitions": 3, "saved": 1, "offsets": 50}
 
 
@@ -18,9 +17,7 @@ def lines(
 ) -> tuple[str, bool]:
     """All lines of one broker, and whether it is unsafe."""
     results = [{"item": "disk-1", **judged}] if judged else []
-    found = rescue_lines(
-        ["disk-1"], {"disk-1": {**HOST, **(variables or {})}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results
-    )
+    found = rescue_lines({"disk-1": 1}, {"disk-1": variables or {}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results)
     return "\n".join(found["lines"]), bool(found["unsafe"])
 
 
@@ -31,12 +28,16 @@ def test_a_broker_is_safe_only_if_its_disk_was_judged_so() -> None:
         "broker 1 (disk-1) is not safe to start: one partition",
         True,
     )
-    assert lines({"msg": "no answer"}) == ("broker 1 (disk-1) is not safe to start: no answer", True)
+    assert lines({"msg": "no answer"}, {"kafka_recovery_disk": {"partitions": []}}) == (
+        "broker 1 (disk-1) is not safe to start: no answer",
+        True,
+    )
 
 
 def test_a_disk_that_was_not_read_or_copied_is_named_with_the_reason() -> None:
     assert lines(None)[1] and "did not answer" in lines(None)[0]
     assert "no such folder" in lines(None, {"kafka_recovery_disk": {"msg": "no such folder"}})[0]
+    assert "read: no such folder" in lines({"msg": "disk: it failed"}, {"kafka_recovery_disk": {"msg": "no such folder"}})[0]
     judged = {"safe_to_start": False, "reasons": ["x"], "partitions": [{"topic": "t", "partition": 0, "saved": False, "reason": "why"}]}
     text = lines(judged, {"kafka_recovery_copied": {"msg": "no room"}})[0]
     assert "t-0: why" in text and "no room" in text

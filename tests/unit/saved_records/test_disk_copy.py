@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections import namedtuple
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 NO_LIMIT = Limits(None, None)
 LOGS = [{"topic": "orders", "partition": 0, "start_offset": 7, "end_offset": 25}]
-Usage = namedtuple("Usage", "total used free")
+MANY = 1 << 40
 
 
 class Host:
@@ -95,6 +95,7 @@ def test_a_copy_that_was_cut_off_or_changed_is_mended(disk: Disk, tmp_path: Path
         {"ranges": {"segment": -1}},
         {"ranges": {"segment": 0}},
         {"ranges": {"bytes": 2**40}},
+        {"ranges": {"bytes": 60}},
         {"ranges": {"position": "0"}},
         {"contents": {"content": "AAAA"}},
         {"contents": {"content": "no base64!"}},
@@ -124,10 +125,34 @@ def test_no_more_is_copied_than_limits_and_room_allow(disk: Disk, tmp_path: Path
     for limits in (Limits(size - 1, None), Limits(None, size - 1)):
         result = copy_logs(tmp_path / "copy", LOGS, limits, Host(disk), False)
         assert result == {"bytes": 0, "copied_bytes": 0, "skipped": [{"topic": "orders", "partition": 0}]}
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(0, 0, 2 * size - 1))
-    with pytest.raises(RecoveryError, match="bytes free"):
+    # Two segments, in one folder, of a file system of which 5 percent or 1 GiB stays free.
+    reserve = 1 << 30
+    for free, files, free_files, problem in (
+        (reserve + 2 * size - 1, 0, 0, "bytes may still"),
+        (reserve + 2 * size, 1000, 52, "files may still"),
+        (reserve + 2 * size, 1000, 53, None),
+        (reserve + 2 * size, 0, 0, None),
+    ):
+        found = SimpleNamespace(f_bavail=free, f_frsize=1, f_blocks=MANY, f_files=files, f_favail=free_files)
+        monkeypatch.setattr(os, "statvfs", lambda _path, found=found: found)
+        if problem is None:
+            copy_logs(tmp_path / f"copy {files}", LOGS, NO_LIMIT, Host(disk), False)
+            assert copied(tmp_path / f"copy {files}") == wanted(disk)
+        else:
+            with pytest.raises(RecoveryError, match=problem):
+                copy_logs(tmp_path / "copy", LOGS, NO_LIMIT, Host(disk), False)
+            assert not copied(tmp_path / "copy")
+
+
+@pytest.mark.parametrize(("most_of_log", "most"), [(1, 100), (100, 1)])
+def test_an_answer_with_too_many_ranges_is_refused(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_of_log: int, most: int
+) -> None:
+    monkeypatch.setattr(disk_copy, "MOST_LOG_RANGES", most_of_log)
+    monkeypatch.setattr(disk_copy, "MOST_RANGES", most)
+    with pytest.raises(RecoveryError, match="the host answers with something else"):
         copy_logs(tmp_path / "copy", LOGS, NO_LIMIT, Host(disk), False)
-    assert not copied(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_check_mode_writes_nothing(disk: Disk, tmp_path: Path) -> None:

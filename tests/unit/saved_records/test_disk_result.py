@@ -41,10 +41,23 @@ def test_impossible_logs_are_refused(result: dict[str, Any], field: str, value: 
         checked_result(result, CLUSTER_ID, 1)
 
 
+@pytest.mark.parametrize(("field", "value"), [("topic", "../x"), ("partition", -1), ("kind", None), ("topic_id", 5), ("topic_id", "../x")])
+def test_impossible_logs_that_are_no_replicas_are_refused(result: dict[str, Any], field: str, value: Any) -> None:
+    result["other_logs"] = [{**result["partitions"][0], "kind": "delete", field: value}]
+    with pytest.raises(RecoveryError, match=r"^disk: "):
+        checked_result(result, CLUSTER_ID, 1)
+
+
 @pytest.mark.parametrize("changed", [{"log_dirs": []}, {"broker_id": 2}, {"failed": True, "msg": "no"}, {"partitions": None}], ids=str)
 def test_impossible_disks_are_refused(result: dict[str, Any], changed: dict[str, Any]) -> None:
     with pytest.raises(RecoveryError, match=r"^disk: "):
         checked_result({**result, **changed}, CLUSTER_ID, 1)
+
+
+@pytest.mark.parametrize("answer", [{"failed": True}, {"failed": False}, {"unreachable": True}, {"changed": False, "rc": 1}], ids=str)
+def test_why_a_disk_was_not_read_is_passed_on(answer: dict[str, Any]) -> None:
+    with pytest.raises(RecoveryError, match=r"^disk: the disk was not read: no folder"):
+        checked_result({**answer, "msg": "no folder"}, CLUSTER_ID, 1)
 
 
 @pytest.mark.parametrize(("cluster_id", "broker_id"), [("other", 1), (CLUSTER_ID, 2)])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,12 @@ from lost_disks import CLUSTER_ID, OTHER_DIRECTORY_ID, TOPIC_ID, Disk
 from record_batches import log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import read_pieces as read_pieces_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import save_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits as CopyLimits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import copy_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
 
 KEY = ("t", 0)
@@ -62,7 +66,7 @@ def ending_at(end: int) -> LeaderLog:
     return LeaderLog(None, 0, end, epoch_ends={0: EpochEnd(0, end)})
 
 
-def run(tmp_path: Path, admin: Admin, *disks: Disk, **options: Any) -> dict[str, Any]:
+def run(tmp_path: Path, admin: Admin, *disks: Disk, revived: Collection[Revived] = (), **options: Any) -> dict[str, Any]:
     limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second"))
     params = {
         **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None,
@@ -71,7 +75,7 @@ def run(tmp_path: Path, admin: Admin, *disks: Disk, **options: Any) -> dict[str,
     }  # fmt: skip
     warnings: list[str] = []
     module = SimpleNamespace(params=params, workdir=tmp_path / "work", check_mode=False, ansible=SimpleNamespace(warn=warnings.append))
-    return {**save_disk(module, admin), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
+    return {**save_disk(module, admin, revived), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
 
 
 def disk_with(tmp_path: Path, *segments: bytes, name: str = "disk") -> Disk:
@@ -156,10 +160,21 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
 
 
-def test_a_log_that_the_broker_was_told_to_delete_does_not_keep_it_from_being_safe(tmp_path: Path) -> None:
+def test_a_log_that_was_being_deleted_counts_unless_its_topic_is_gone(tmp_path: Path) -> None:
     disk = disk_with(tmp_path, log(2, 2, 2))
-    disk.log("u-0.0123456789abcdef0123456789abcdef-delete", {0: log(2)})
-    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"]
+    folder = disk.log("u-0.0123456789abcdef0123456789abcdef-delete", {0: log(2)})
+    admin = Admin(ending_at(6))
+    assert run(tmp_path, admin, disk)["safe_to_start"]
+    admin.other_states = {("u", 0): replace(STATE, topic="u", replicas=(2, 3))}
+    (reason,) = run(tmp_path, admin, disk)["reasons"]
+    assert "u-0" in reason
+    assert run(tmp_path, admin, disk, partitions=[{"topic": "t", "partition": 0}, {"topic": "u", "partition": 0}])["safe_to_start"] is False
+    assert run(tmp_path, admin, disk, give_up_partitions=[{"topic": "u", "partition": 0}])["safe_to_start"]
+    admin.other_states = {("u", 0): replace(STATE, topic="u", topic_id=OTHER_DIRECTORY_ID, replicas=(2, 3))}
+    assert run(tmp_path, admin, disk)["safe_to_start"], "the topic was created again"
+    (folder / "partition.metadata").unlink()
+    admin.other_states = {}
+    assert not run(tmp_path, admin, disk)["safe_to_start"], "its topic is not known"
 
 
 def test_two_log_dirs_with_a_log_of_one_partition_keep_it_from_being_safe(tmp_path: Path) -> None:
@@ -185,6 +200,35 @@ def test_a_replica_of_the_broker_without_a_log_on_the_disk_keeps_it_from_being_s
     assert found["safe_to_start"] is False and "t-1" in found["reasons"][0] and "t-2" not in found["reasons"][0]
     assert run(tmp_path, admin, disk, give_up_partitions=[{"topic": "t", "partition": 1}])["safe_to_start"] is True
     assert not run(tmp_path, admin, Disk(tmp_path / "empty").write())["safe_to_start"]
+
+
+def test_a_partition_that_was_revived_without_the_broker_still_needs_its_log(tmp_path: Path) -> None:
+    admin, disk = Admin(ending_at(6)), disk_with(tmp_path, log(2, 2, 2))
+    admin.other_states = {("t", 1): replace(STATE, partition=1, replicas=(2, 3))}
+    for revived, safe in (
+        (Revived(("t", 1), TOPIC_ID, (1,)), False),
+        (Revived(("t", 0), TOPIC_ID, (1,)), True),
+        (Revived(("t", 1), TOPIC_ID, (4,)), True),
+        (Revived(("t", 1), OTHER_DIRECTORY_ID, (1,)), True),
+        (Revived(("t", 2), TOPIC_ID, (1,)), True),
+    ):
+        found = run(tmp_path, admin, disk, revived=[revived])
+        assert found["safe_to_start"] is safe and (safe or "t-1" in found["reasons"][0])
+    lost = Revived(("t", 1), TOPIC_ID, (1,))
+    assert run(tmp_path, admin, disk, revived=[lost], give_up_partitions=[{"topic": "t", "partition": 1}])["safe_to_start"]
+
+
+def test_other_names_do_not_hide_links_to_logs(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2, 2, 2))
+    for number in range(10):
+        (disk.path / f"a{number}").touch()
+        (disk.path / "t-0" / f"!{number}").touch()
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"]
+    (disk.path / "t-1").symlink_to(disk.path / "t-0")
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"] is False
+    (disk.path / "t-1").unlink()
+    (disk.path / "t-0" / f"{6:020d}.log").symlink_to(disk.path / "t-0" / f"{0:020d}.log")
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"] is False
 
 
 def test_some_partitions_do_not_make_a_broker_safe(tmp_path: Path) -> None:
@@ -262,6 +306,21 @@ def test_gaps_of_a_topic_that_was_compacted_before_are_saved_with_a_warning(tmp_
     assert found["safe_to_start"] and saved_offsets(tmp_path) == [(0, 8)]
     assert len(found["warnings"]) == 1 and "t-0" in found["warnings"][0]
     assert not run(tmp_path, Admin(ending_at(0), compacted=["t"]), disk, run_id="2")["warnings"]
+
+
+def test_a_copy_without_a_batch_that_is_too_large_is_not_complete(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2), log(2, 2, start=10))
+    large = struct.pack(">qi", 2, 65 << 20) + log(8)[12:61]
+    with (disk.path / "t-0" / f"{0:020d}.log").open("ab") as segment:
+        segment.write(large)
+        segment.truncate(SIZE + 12 + (65 << 20))
+    logs = [{"topic": "t", "partition": 0, "start_offset": 0, "end_offset": 14}]
+    broker = {"log_dirs": [str(disk.path)], "cluster_id": CLUSTER_ID, "broker_id": 1, "logs": [], "pieces": []}
+    copy_logs(tmp_path / "copy", logs, CopyLimits(None, None), lambda options: read_pieces_of({**broker, **options}), False)
+    found = run(tmp_path, Admin(ending_at(0)), disk=disk.read(whole_logs=True), copy_dir=str(tmp_path / "copy"))
+    (row,) = found["partitions"]
+    assert (row["end_offset"], row["saved"], row["damage"], found["safe_to_start"]) == (14, False, None, False)
+    assert row["unreadable"] == [{"start_offset": 2, "end_offset": 10}] and joined(saved_offsets(tmp_path)) == [(0, 2), (10, 14)]
 
 
 @pytest.mark.parametrize(("isr", "elr"), [((1,), ()), ((), (1, 3))])

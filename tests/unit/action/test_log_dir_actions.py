@@ -1,0 +1,48 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host with a disk does not change variables: they say whose disk it has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from role_plays import role_play
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [("kafka_log_dir_info", {}), ("kafka_log_dir_copy", {"broker_id": 1, "logs": []})],
+)
+@pytest.mark.parametrize("failed", [True, False])
+def test_facts_in_the_answer_of_a_host_are_dropped(tmp_path: Path, module: str, options: dict[str, Any], failed: bool) -> None:
+    answer = {
+        "ansible_facts": {"kafka_broker_id": 2, "kafka_cluster": "west"},
+        "failed": failed,
+        "msg": "said",
+        "ranges": [],
+        "contents": [],
+    }
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+    interpreter.chmod(0o700)
+    read = {
+        f"streamops.kafka_recovery.{module}": {
+            "log_dirs": [str(tmp_path)], "cluster_id": "c", **options, **({"dest": str(tmp_path / "copy")} if options else {})
+        },
+        "failed_when": False,
+        "vars": {"ansible_python_interpreter": str(interpreter)},
+        "register": "answer",
+    }  # fmt: skip
+    show = {
+        "ansible.builtin.debug": {
+            "msg": "{{ kafka_broker_id | default('none') }}, {{ kafka_cluster | default('none') }}, {{ answer.msg | default('') }}."
+        }
+    }
+    done = role_play(tmp_path, [], {}, [read, show])
+    assert "none, none, " in done.stdout and (not failed or "said." in done.stdout), done.stdout + done.stderr
