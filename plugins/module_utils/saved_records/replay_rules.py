@@ -14,8 +14,15 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, Record
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, TargetLog, sent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
+    OWN_NAMES,
+    Numbered,
+    Origin,
+    Sent,
+    numbered_of,
+    origin_of,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 ALREADY_THERE = "already_there"
@@ -33,8 +40,13 @@ class Chosen(NamedTuple):
 
     record: Record
     origin: Origin
-    has_origin: bool
+    numbered: Numbered | None
     reason: str | None
+
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """Return the headers with which it is written: its own, and those that say where it was before."""
+        kept = [(name.decode(), value) for name, value in self.record.headers if name not in OWN_NAMES]
+        return [*kept, *self.origin.headers(), *(self.numbered.headers() if self.numbered else [])]
 
 
 @dataclass
@@ -58,7 +70,8 @@ class Rules:
 
         replicas  the selected records of each replica, in the order of their offsets
         """
-        first_places: dict[Sent, tuple[int, int]] = {}
+        # What an earlier run has replayed of a batch that is saved twice decides for its other records, too.
+        first_places = dict(self.log.places)
         for _key, copies in groupby(heapq.merge(*replicas, key=_place), key=_place):
             yield self._choose(list(copies), first_places)
 
@@ -71,11 +84,13 @@ class Rules:
         again = before is not None and before[:3] == own[:3]
         origin = before if again and before is not None else own
         reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies})
-        if reason is None and (numbers := sent(one.batch)):
-            place = (one.batch.epoch, one.batch.base_offset)
-            if first_places.setdefault(numbers, place) != place:
+        numbers = sent(one.batch)
+        numbered = numbered_of(record.headers) if again else numbers and Numbered(numbers, one.batch.base_offset)
+        if reason is None and numbered:
+            place = (origin.leader_epoch, numbered.base_offset)
+            if first_places.setdefault(numbered.sent, place) != place:
                 reason = SAVED_TWICE
-        return Chosen(record, origin, again, reason)
+        return Chosen(record, origin, numbered, reason)
 
     def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
         if is_held(self.epoch_ends, batch.epoch, record.offset):

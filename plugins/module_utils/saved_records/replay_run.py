@@ -285,5 +285,4 @@ def _groups(records: Iterable[Chosen]) -> Iterator[list[Chosen]]:
 
 def _written(chosen: Chosen) -> Written:
     record = chosen.record
-    headers: list[tuple[str, str | bytes | None]] = [(name.decode(), value) for name, value in record.headers]
-    return Written(record.key, record.value, record.timestamp, headers + ([] if chosen.has_origin else [*chosen.origin.headers()]))
+    return Written(record.key, record.value, record.timestamp, [*chosen.headers()])

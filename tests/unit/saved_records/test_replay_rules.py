@@ -18,7 +18,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Rules, transaction_ends
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
+    Chosen,
+    Rules,
+    transaction_ends,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
@@ -95,12 +99,39 @@ def test_a_batch_that_two_saved_leaders_got_is_replayed_once() -> None:
     assert found == [(10, None), (11, None), (10, "saved_twice"), (11, "saved_twice")]
 
 
+def written(base: int, *chosen: Chosen) -> bytes:
+    """What a replay of these records writes."""
+    return batch_of(base, [(0, None, b"x", one.headers()) for one in chosen], producer_id=7, transactional=True) + marker(base + 9, 7, True)
+
+
+@pytest.mark.parametrize("first", [slice(None), slice(1, 2), slice(2, 3)])
+def test_a_batch_that_two_saved_leaders_got_is_replayed_once_also_by_the_next_run(first: slice) -> None:
+    both = selected(batch(10, 2, epoch=1, producer_id=4)), selected(batch(10, 2, epoch=2, producer_id=4), broker=2)
+    log = TargetLog(0, 0, ())
+    some = [*both[0], *both[1]][first]
+    log.add(written(50, *(chosen for chosen in Rules(CLUSTER, log).chosen([iter(some)]) if chosen.reason is None)))
+    rules = Rules(CLUSTER, log)
+    log.add(written(60, *(chosen for chosen in rules.chosen(map(iter, both)) if chosen.reason is None)))
+    assert len(log.replayed) == 2 and None not in {reason for _offset, reason in reasons(rules, *both)}
+
+
+def test_headers_that_a_record_got_from_the_replay_of_another_cluster_are_replaced() -> None:
+    foreign = Origin("elsewhere", TOPIC_ID, 0, 3, 1, 5)
+    headers = [("h", b"1"), *foreign.headers(), ("kafka_recovery_producer", b"1 2 3 4 5"), ("kafka_recovery_note", b"2")]
+    rows = selected(batch_of(10, [(0, None, b"x", headers)]))
+    log = TargetLog(0, 0, ())
+    (chosen,) = Rules(CLUSTER, log).chosen([iter(rows)])
+    assert chosen.headers() == [("h", b"1"), ("kafka_recovery_note", b"2"), *chosen.origin.headers()]
+    log.add(written(60, chosen))
+    assert reasons(Rules(CLUSTER, log), rows) == [(10, "already_there")]
+
+
 def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
     origin = Origin(CLUSTER, TOPIC_ID, 0, 3, 1, 5)
     log = TargetLog(0, 0, ())
     lost = selected(replayed(40, [origin], None), transaction="committed")
     (chosen,) = Rules(CLUSTER, log).chosen([iter(lost)])
-    assert (chosen.origin, chosen.has_origin, chosen.reason) == (origin, True, None)
+    assert (chosen.origin, chosen.reason, chosen.headers()) == (origin, None, origin.headers())
     log.add(replayed(60, [origin]))
     assert reasons(Rules(CLUSTER, log), lost) == [(40, "already_there")]
 
