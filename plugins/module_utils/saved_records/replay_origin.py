@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 
 PREFIX = "kafka_recovery_"
 PRODUCER = PREFIX + "producer"
@@ -65,7 +65,7 @@ def origin_of(headers: Sequence[tuple[bytes, bytes | None]]) -> Origin | None:
             return None
         values[place] = value.decode()
     cluster_id, topic_id, *numbers = values
-    parsed = [whole_number(text or "") for text in numbers]
+    parsed = [whole_number(text or "", MOST_INT64) for text in numbers]
     if not cluster_id or not topic_id or None in parsed:
         return None
     partition, offset, leader_epoch, broker_id = (number or 0 for number in parsed)
@@ -77,5 +77,5 @@ def numbered_of(headers: Sequence[tuple[bytes, bytes | None]]) -> Numbered | Non
     values = [value for name, value in headers if name == PRODUCER.encode()]
     if len(values) != 1 or values[0] is None or not values[0].isascii():
         return None
-    numbers = [number for text in values[0].decode().split(" ") if (number := whole_number(text)) is not None]
+    numbers = [number for text in values[0].decode().split(" ") if (number := whole_number(text, MOST_INT64)) is not None]
     return Numbered(Sent(*numbers[:4]), numbers[4]) if len(numbers) == len(Sent._fields) + 1 else None

@@ -17,7 +17,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
+    Numbered,
+    Origin,
+    Sent,
+    numbered_of,
+    origin_of,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
     Chosen,
     Rules,
@@ -49,9 +55,16 @@ def replayed(base: int, origins: Sequence[Origin], end: bool | None = True, prod
     return data if end is None else data + marker(base + len(origins), producer, end)
 
 
-@given(st.builds(Origin, *[st.text("abcAZ09_-", min_size=1)] * 2, *[st.integers(0, 2**31 - 1)] * 4))
-def test_an_origin_is_read_as_it_was_written(origin: Origin) -> None:
+INT32, INT64 = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
+
+
+@given(
+    st.builds(Origin, *[st.text("abcAZ09_-", min_size=1)] * 2, INT32, INT64, INT32, INT32),
+    st.builds(Numbered, st.builds(Sent, INT64, *[INT32] * 3), INT64),
+)
+def test_an_origin_is_read_as_it_was_written(origin: Origin, numbered: Numbered) -> None:
     headers: list[tuple[bytes, bytes | None]] = [(name.encode(), value) for name, value in origin.headers()]
+    assert numbered_of([(name.encode(), value) for name, value in numbered.headers()]) == numbered
     assert origin_of([(b"h", None), *headers]) == origin
     assert origin_of([*headers, headers[0]]) is None and origin_of(headers[1:]) is None
 
