@@ -114,6 +114,14 @@ class Rules:
         return decided.pop() if len(decided) == 1 else OPEN
 
 
+def known_ends(epoch_ends: Mapping[int, EpochEnd], log_start: int) -> dict[int, EpochEnd]:
+    """Return the ends of the epochs without those at or below the start of a log.
+
+    A leader that has deleted all of an epoch answers the same as one that never had it: that it ends where the first one begins that it knows.
+    """
+    return {epoch: end for epoch, end in epoch_ends.items() if not end.end_offset <= log_start > 0}
+
+
 def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool:
     """Return whether a log has the record of a leader epoch at an offset. An epoch has one leader, so it is the same record."""
     end = epoch_ends.get(epoch)

@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Chosen, Rules, is_held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Chosen, Rules, is_held, known_ends
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
     Outcome,
     Source,
@@ -194,20 +194,23 @@ class _Replay:
         found = self._log(key, {*source.epochs, before} if same else set())
         if not same:
             if found.log_start_offset:
-                raise ClusterError(_deleted(key, found))
+                raise ClusterError(_deleted(key, found.log_start_offset))
             log = TargetLog(0, 0, ())
             self._read(key, log)
             return self._with_options(Rules(self._admin.cluster_id, log)), 0
         ends = found.epoch_ends
         if missing := {*source.epochs, before} - ends.keys():
             raise ClusterError(f"the leader does not say where epoch {min(missing)} ends: run again")
+        # Its leader may have deleted records since it answered.
+        log_start = max(found.log_start_offset or 0, self._admin.leader_starts({key: self._targets[key].leader}).get(key, 0))
+        ends = known_ends(ends, log_start)
         new = {offset for epoch, offset in source.batches if not is_held(ends, epoch, offset)}
         new |= {marker.offset for rows in source.markers.values() for epoch, marker in rows if not is_held(ends, epoch, marker.offset)}
         # All of a replay comes behind the election that its records were saved for.
         fork = min(new, default=found.log_end_offset or 0)
-        start = min(fork, max(0, ends[before].end_offset))
-        if (found.log_start_offset or 0) > start:
-            raise ClusterError(_deleted(key, found))
+        start = min(fork, max(0, ends[before].end_offset)) if before in ends else 0
+        if log_start > start:
+            raise ClusterError(_deleted(key, log_start))
         log = TargetLog(start, fork, source.sent)
         self._read(key, log)
         active = self._admin.active_transactions({key: self._targets[key].leader})
@@ -257,9 +260,9 @@ class _Replay:
             )
 
 
-def _deleted(key: TopicPartition, found: LeaderLog) -> str:
+def _deleted(key: TopicPartition, log_start: int) -> str:
     return (
-        f"the log of {key[0]}-{key[1]} begins at {found.log_start_offset}: it is not known whether deleted records were replayed ones; "
+        f"the log of {key[0]}-{key[1]} begins at {log_start}: it is not known whether deleted records were replayed ones; "
         "name a new, empty target_topic without a time limit"
     )
 

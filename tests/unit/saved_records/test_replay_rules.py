@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
     Chosen,
     Rules,
+    known_ends,
     transaction_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Replica
@@ -94,6 +95,12 @@ def test_what_the_new_leader_has_is_skipped_and_the_order_is_that_of_the_log(
         offset += records
     rules = Rules(CLUSTER, TargetLog(0, 0, ()), {end_epoch: EpochEnd(end_epoch, end_offset)})
     assert reasons(rules, selected(data), selected(data, broker=2)) == expected
+
+
+@pytest.mark.parametrize(("end", "start", "known"), [(100, 100, False), (99, 100, False), (100, 99, True), (0, 0, True), (-1, 0, True)])
+def test_it_is_not_known_whether_a_leader_had_an_epoch_below_the_start_of_its_log(end: int, start: int, known: bool) -> None:
+    """Kafka answers for an epoch below its first one with that epoch and with the start of the first one."""
+    assert bool(known_ends({3: EpochEnd(3, end)}, start)) == known
 
 
 def test_what_its_producer_has_sent_again_is_skipped() -> None:
