@@ -99,7 +99,7 @@ def _targets(sources: Iterable[Source], target: str | None, admin: ConsumerAdmin
         )
     for source in sources:
         state = states.get(source.key)
-        if target is None and state is not None and state.topic_id != source.topic_id:
+        if target is None and state is not None and not source.is_of(state):
             raise RecoveryError(
                 f"{source.key[0]} has been created again (topic id {state.topic_id}, saved {source.topic_id}): name a target_topic, or other topics"
             )
@@ -155,7 +155,7 @@ class _Replay:
         rules, fork = self._rules(source, key)
         outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
         outcome.timestamps_kept = not rules.log.append_time
-        if key == source.key:
+        if source.is_of(self._targets[key]):
             self._write_markers(source, fork, rules.log, outcome)
         if not outcome.left or self._module.check_mode:
             return
@@ -189,7 +189,7 @@ class _Replay:
 
     def _rules(self, source: Source, key: TopicPartition) -> tuple[Rules, int]:
         """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
-        same = key == source.key
+        same = source.is_of(self._targets[key])
         before = max(0, source.first_leader_epoch - 1)
         found = self._log(key, {*source.epochs, before} if same else set())
         if not same:

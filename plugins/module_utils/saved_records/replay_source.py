@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE
@@ -71,6 +71,10 @@ class Source:
     def selected(self, selection: Selection, most: int) -> list[Iterator[SelectedRecord]]:
         """Return the selected records of each replica."""
         return [selected_records(self.contents[replica], pieces, selection, most) for replica, pieces in self.pieces.items()]
+
+    def is_of(self, target: PartitionState) -> bool:
+        """Return whether the records were saved of this partition: a topic that was created again has another id."""
+        return (target.key, target.topic_id) == (self.key, self.topic_id)
 
     @property
     def unreadable(self) -> int:

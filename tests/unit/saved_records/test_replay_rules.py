@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from record_batches import batch, batch_of, marker
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
@@ -30,6 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     known_ends,
     transaction_ends,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Source
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
@@ -191,6 +193,13 @@ def test_logs_that_disagree_leave_a_transaction_undecided() -> None:
     assert reasons(Rules(CLUSTER, TargetLog(0, 0, ())), *rows) == [(10, "undecided")]
     (one,) = stored_batches(data)
     assert transaction_ends(one, (), None) == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "same"), [(("t", 0, "id"), True), (("t", 0, "new"), False), (("t", 1, "id"), False), (("u", 0, "id"), False)]
+)
+def test_a_topic_that_was_created_again_is_another_one(target: tuple[str, int, str], same: bool) -> None:
+    assert Source(("t", 0), "id", {}).is_of(PartitionState(*target, 1, 3, (1,), (1,), (), (), ())) == same
 
 
 def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:
