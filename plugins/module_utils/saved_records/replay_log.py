@@ -36,7 +36,7 @@ class TargetLog:
     replayed     records that committed transactions of replays have written
     places       by the numbers of their batches: leader epochs and base offsets of these batches
     sent_again   those of `saved` that stand at the offset `fork` or behind it
-    markers      by producer id: ends of its transactions from `fork` on
+    markers      by producer id: the end of the transaction that was open at `fork`: before it, its producer has written nothing from `fork` on
     writers      ids of the producers that have transactional records from `fork` on
     append_time  whether the last batch has the time of the broker (LogAppendTime)
     """
@@ -46,7 +46,7 @@ class TargetLog:
         self.replayed: set[Origin] = set()
         self.places: dict[Sent, tuple[int, int]] = {}
         self.sent_again: set[Sent] = set()
-        self.markers: dict[int, list[Marker]] = {}
+        self.markers: dict[int, Marker] = {}
         self.writers: set[int] = set()
         self.append_time = False
         self._open: dict[int, list[tuple[Origin, Numbered | None]]] = {}
@@ -79,8 +79,8 @@ class TargetLog:
                 self._open.setdefault(batch.producer_id, []).append((origin._replace(broker_id=-1), numbered_of(record.headers)))
 
     def _end(self, marker: Marker, is_new: bool) -> None:
-        if is_new:
-            self.markers.setdefault(marker.producer_id, []).append(marker)
+        if is_new and marker.producer_id not in self.writers:
+            self.markers.setdefault(marker.producer_id, marker)
         rows = self._open.pop(marker.producer_id, [])
         if marker.kind != "commit":
             return

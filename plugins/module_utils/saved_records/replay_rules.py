@@ -55,7 +55,7 @@ class Rules:
 
     epoch_ends    where leader epochs of saved batches end in the elected log, empty to compare with no log
     log           the log to which records are replayed
-    transactions  by producer id, as coordinators describe them
+    transactions  by producer id, as coordinators describe them; see `transaction_ends`
     """
 
     cluster_id: str
@@ -110,7 +110,7 @@ class Rules:
         """Return how the transaction of a batch has ended. `saved`: what the logs say that the batch was saved from."""
         decided = {end for end in saved if end in (COMMITTED, ABORTED)}
         if not decided:
-            decided = transaction_ends(batch, self.log.markers.get(batch.producer_id, ()), self.transactions.get(batch.producer_id))
+            decided = transaction_ends(batch, self.log.markers.get(batch.producer_id), self.transactions.get(batch.producer_id))
         return decided.pop() if len(decided) == 1 else OPEN
 
 
@@ -128,18 +128,15 @@ def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool
     return end is not None and end.leader_epoch == epoch and offset < end.end_offset
 
 
-def transaction_ends(batch: StoredBatch, markers: Iterable[Marker], described: Transaction | None) -> set[str]:
-    """Return how a transaction may have ended whose marker was not saved, from the markers in the elected log behind the fork and the coordinator.
+def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Transaction | None) -> set[str]:
+    """Return how a transaction has ended whose marker was not saved, empty if that is not known.
 
-    A marker has the epoch of the producer, or the next one (KIP-890, and after a time-out). The coordinator knows only the last transaction of a
-    producer, so a completed one counts only if its epoch is the next one.
+    marker     as `TargetLog.markers` has it. Its epoch is that of the producer, or the next one (KIP-890, and after a time-out)
+    described  only of a cluster in which each transaction has an epoch of its own (`transaction.version` 2): the coordinator knows the last one
     """
-    epochs = (batch.producer_epoch, batch.producer_epoch + 1)
-    ends = {_MARKER_STATES[marker.kind] for marker in markers if marker.producer_epoch in epochs and marker.kind in _MARKER_STATES}
-    if ends or described is None:
-        return ends
-    is_completed = described.state.startswith("Complete")
-    if described.producer_epoch in (epochs[1:] if is_completed else epochs) and described.state in _COORDINATOR_STATES:
+    if marker is not None and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1):
+        return {_MARKER_STATES[marker.kind]} if marker.kind in _MARKER_STATES else set()
+    if described is not None and described.producer_epoch == batch.producer_epoch + 1 and described.state in _COORDINATOR_STATES:
         return {_COORDINATOR_STATES[described.state]}
     return set()
 

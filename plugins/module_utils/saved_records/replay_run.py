@@ -40,6 +40,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Of one transaction, and of one answer.
 TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
+# The level of `transaction.version` from which on each transaction has an epoch of its own (KIP-890).
+EPOCHS_OF_TRANSACTIONS = 2
 INTERNAL = {*INTERNAL_TOPICS, "__cluster_metadata", "__share_group_state"}
 
 
@@ -213,8 +215,9 @@ class _Replay:
             raise ClusterError(_deleted(key, log_start))
         log = TargetLog(start, fork, source.sent)
         self._read(key, log)
-        active = self._admin.active_transactions({key: self._targets[key].leader})
-        transactions = {one.producer_id: one for one in active.transactions}
+        transactions = {}
+        if (self._admin.feature_level("transaction.version") or 0) >= EPOCHS_OF_TRANSACTIONS:
+            transactions = {one.producer_id: one for one in self._admin.active_transactions({key: self._targets[key].leader}).transactions}
         return self._with_options(Rules(self._admin.cluster_id, log, ends, transactions)), fork
 
     def _with_options(self, rules: Rules) -> Rules:

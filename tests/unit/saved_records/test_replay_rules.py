@@ -166,10 +166,13 @@ def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
         ("open", [], None, "undecided"),
         ("open", [marker(90, 4, True)], None, None),
         ("open", [marker(90, 4, False)], None, "aborted"),
-        ("open", [marker(90, 4, True), marker(91, 4, False)], None, "undecided"),
+        ("open", [marker(90, 4, True), marker(91, 4, False)], None, None),
+        ("open", [marker(90, 4, False), marker(91, 4, True)], None, "aborted"),
+        ("open", [batch(90, 1, producer_id=4, transactional=True), marker(91, 4, True)], None, "undecided"),
         ("open", [marker(90, 5, True)], None, "undecided"),
         ("open", [], ("Ongoing", 0), "undecided"),
-        ("open", [], ("PrepareCommit", 0), None),
+        ("open", [], ("PrepareCommit", 0), "undecided"),
+        ("open", [], ("PrepareCommit", 1), None),
         ("open", [], ("CompleteCommit", 0), "undecided"),
         ("open", [], ("CompleteCommit", 1), None),
         ("open", [], ("CompleteAbort", 1), "aborted"),
@@ -192,7 +195,7 @@ def test_logs_that_disagree_leave_a_transaction_undecided() -> None:
     rows = selected(data, transaction="committed"), selected(data, broker=2, transaction="aborted")
     assert reasons(Rules(CLUSTER, TargetLog(0, 0, ())), *rows) == [(10, "undecided")]
     (one,) = stored_batches(data)
-    assert transaction_ends(one, (), None) == set()
+    assert transaction_ends(one, None, None) == set()
 
 
 @pytest.mark.parametrize(
