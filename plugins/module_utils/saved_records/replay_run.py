@@ -243,8 +243,8 @@ class _Replay:
     def _write_markers(self, source: Source, fork: int, log: TargetLog, outcome: Outcome) -> None:
         """Commit the transactions below the fork whose COMMIT only saved records have."""
         key, leader = source.key, self._targets[source.key].leader
-        saved = {producer: [marker for _epoch, marker in rows if marker.offset >= fork] for producer, rows in source.markers.items()}
-        if not any(saved.values()):
+        saved = [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
+        if not saved:
             return
         active = self._admin.active_transactions({key: leader})
         for found in open_commits(saved, active.producers.get(key, ()), fork, log.writers):

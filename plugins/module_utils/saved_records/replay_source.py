@@ -33,7 +33,7 @@ class Source:
     """What is saved of one partition, from the headers of its batches.
 
     batches  leader epoch and base offset of each batch; markers are not among them
-    markers  by producer id, with the leader epoch of each
+    markers  of each replica, with their leader epochs
     """
 
     key: TopicPartition
@@ -42,7 +42,7 @@ class Source:
     contents: dict[Replica, Contents] = field(default_factory=dict)
     batches: set[tuple[int, int]] = field(default_factory=set)
     sent: set[Sent] = field(default_factory=set)
-    markers: dict[int, list[tuple[int, Marker]]] = field(default_factory=dict)
+    markers: dict[Replica, list[tuple[int, Marker]]] = field(default_factory=dict)
 
     def read(self) -> None:
         """Read the headers and markers. Raises SavedRecordsError."""
@@ -52,7 +52,7 @@ class Source:
                 batch = saved.header
                 if batch.control:
                     if batch.base_offset not in {offset for offset, _reason in self.contents[replica].unreadable}:
-                        self.markers.setdefault(batch.producer_id, []).append((batch.epoch, marker_of(saved.data)))
+                        self.markers.setdefault(replica, []).append((batch.epoch, marker_of(saved.data)))
                     continue
                 self.batches.add((batch.epoch, max(batch.base_offset, saved.start)))
                 if numbers := sent(batch):

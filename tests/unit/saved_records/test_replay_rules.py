@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     transaction_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Source
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 TOPIC_ID, CLUSTER = "topic-id", "cluster"
@@ -212,18 +212,31 @@ def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:
 @pytest.mark.parametrize(
     ("saved", "start", "writers", "found"),
     [
-        ([commit(20)], 5, (), [False]),
-        ([commit(20, epoch=1)], 5, (), [False]),
-        ([commit(20, epoch=2)], 5, (), []),
-        ([commit(20)], 12, (), []),  # it began behind the fork
-        ([commit(20)], -1, (), []),  # it is not open
-        ([commit(20, committed=False), commit(30)], 5, (), []),  # the commit is that of another transaction
-        ([commit(20), commit(20, committed=False)], 5, (), [True]),
-        ([commit(20)], 5, (4,), [True]),
+        ([[commit(20)]], 5, (), [False]),
+        ([[commit(20, epoch=1)]], 5, (), [False]),
+        ([[commit(20, epoch=2)]], 5, (), []),
+        ([[commit(20)]], 12, (), []),  # it began behind the fork
+        ([[commit(20)]], -1, (), []),  # it is not open
+        ([[commit(20, committed=False), commit(30)]], 5, (), []),  # the commit is that of another transaction
+        ([[commit(8, committed=False), commit(20)]], 5, (), [False]),
+        ([[commit(20)], [commit(20, committed=False)]], 5, (), [True]),
+        ([[commit(20)], [commit(15, committed=False)]], 5, (), [True]),
+        ([[commit(20)], [commit(25)]], 5, (), [False]),
+        ([[commit(20)]], 5, (4,), [True]),
+        ([[commit(60)]], 5, (), [True]),  # behind a gap
+        ([[commit(20)], [commit(60, committed=False)]], 5, (), [False]),
     ],
 )
 def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
-    saved: list[Marker], start: int, writers: tuple[int, ...], found: list[bool]
+    saved: list[list[Marker]], start: int, writers: tuple[int, ...], found: list[bool]
 ) -> None:
-    commits = open_commits({4: saved}, [Producer(4, 0, 0, start)], 10, writers)
+    logs = [(Contents(Replica("t", 0, TOPIC_ID, broker, 9), 0, 90, [(40, 50)]), rows) for broker, rows in enumerate(saved)]
+    commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers)
     assert [one.doubt is not None for one in commits] == found
+
+
+@pytest.mark.parametrize(("gaps", "end"), [([], "committed"), ([(12, 20)], "open"), ([(5, 10)], "committed"), ([(31, 40)], "committed")])
+def test_the_end_of_a_transaction_behind_a_gap_may_be_that_of_another(gaps: list[tuple[int, int]], end: str) -> None:
+    contents = Contents(Replica("t", 0, TOPIC_ID, 1, 9), 0, 90, gaps, ends={4: [(30, "committed")]})
+    (one,) = stored_batches(batch(10, 2, producer_id=4, transactional=True))
+    assert contents.transaction_of(one) == end
