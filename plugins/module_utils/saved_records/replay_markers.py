@@ -9,7 +9,7 @@ Without its marker such a transaction stays open forever: consumers with read_co
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
@@ -27,9 +27,20 @@ class OpenCommit(NamedTuple):
     start_offset: int
     doubt: str | None
 
+    def row(self, written: bool, reason: str | None) -> dict[str, Any]:
+        """Return what the module returns of it."""
+        return {
+            "producer_id": self.marker.producer_id, "producer_epoch": self.marker.producer_epoch,
+            "coordinator_epoch": self.marker.coordinator_epoch, "start_offset": self.start_offset, "written": written, "reason": reason,
+        }  # fmt: skip
+
 
 def open_commits(
-    saved: Iterable[tuple[Contents, Collection[Marker]]], producers: Iterable[Producer], fork: int, writers: Collection[int]
+    saved: Iterable[tuple[Contents, Collection[Marker]]],
+    producers: Iterable[Producer],
+    fork: int,
+    writers: Collection[int],
+    under_way: Collection[int],
 ) -> list[OpenCommit]:
     """Return the open transactions of a partition that a saved marker commits.
 
@@ -37,6 +48,7 @@ def open_commits(
     producers  as the leader describes them
     fork       the offset at which the saved logs leave the elected log
     writers    ids of the producers that have written to the elected log behind the fork
+    under_way  ids of the producers that have a transaction on the partition that is not ended, as coordinators describe them
     """
     logs, found = [*saved], []
     for producer in producers:
@@ -57,6 +69,10 @@ def open_commits(
             doubt = "saved logs disagree whether it was committed"
         elif producer.producer_id in writers:
             doubt = WRITTEN_SINCE
+        elif producer.producer_id in under_way:
+            doubt = (
+                "its coordinator has a transaction of its producer under way on the partition, whose records the marker would commit, too"
+            )
         found.append(OpenCommit(commits[0], producer.start_offset, doubt))
     return found
 

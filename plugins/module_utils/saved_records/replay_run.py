@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TOPIC_NAME,
@@ -27,7 +27,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
+    WRITTEN_SINCE,
+    OpenCommit,
+    open_commits,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Chosen, Rules, is_held, known_ends
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
     Outcome,
@@ -157,9 +161,9 @@ class _Replay:
         rules, fork = self._rules(source, key)
         outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
         outcome.timestamps_kept = not rules.log.append_time
-        if source.is_of(self._targets[key]):
-            self._write_markers(source, fork, rules.log, outcome)
-        if not outcome.left or self._module.check_mode:
+        commits = self._commits(source, fork, rules.log)
+        if self._module.check_mode or (not outcome.left and all(found.doubt for found in commits)):
+            outcome.markers = [found.row(False, found.doubt) for found in commits]
             return
         transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
         producer = ReplayProducer(self._module.connection, transactional_id)
@@ -167,6 +171,7 @@ class _Replay:
         # A replay that was killed may have committed more meanwhile: from here on no other one can.
         self._read(key, rules.log)
         outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
+        self._write_markers(key, self._commits(source, fork, rules.log), rules.log, outcome)
         before = len(rules.log.replayed)
         try:
             for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
@@ -240,27 +245,24 @@ class _Replay:
                 error = "no answer" if answer is None else answer.error or "no records"
                 raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read from offset {log.next_offset} on: {error}; run again")
 
-    def _write_markers(self, source: Source, fork: int, log: TargetLog, outcome: Outcome) -> None:
-        """Commit the transactions below the fork whose COMMIT only saved records have."""
-        key, leader = source.key, self._targets[source.key].leader
+    def _commits(self, source: Source, fork: int, log: TargetLog) -> list[OpenCommit]:
+        """Return the transactions below the fork whose COMMIT only saved records have."""
+        key = source.key
+        if not source.markers or not source.is_of(self._targets.get(key)):
+            return []
+        active = self._admin.active_transactions({key: self._targets[key].leader})
         saved = [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
-        if not saved:
-            return
-        active = self._admin.active_transactions({key: leader})
-        for found in open_commits(saved, active.producers.get(key, ()), fork, log.writers):
-            reason = found.doubt
-            written = reason is None and not self._module.check_mode
-            if written:
-                reason = self._admin.write_commit(key, leader, found.marker)
-            marker = found.marker._asdict()
-            outcome.markers.append(
-                {
-                    **{name: marker[name] for name in ("producer_id", "producer_epoch", "coordinator_epoch")},
-                    "start_offset": found.start_offset,
-                    "written": written and reason is None,
-                    "reason": reason,
-                }
-            )
+        under_way = {one.producer_id for one in active.transactions if one.state in UNENDED and key in one.partitions}
+        return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way)
+
+    def _write_markers(self, key: TopicPartition, commits: Iterable[OpenCommit], log: TargetLog, outcome: Outcome) -> None:
+        for found in commits:
+            # What its producer has written until now would be committed, too.
+            self._read(key, log)
+            reason = found.doubt or (WRITTEN_SINCE if found.marker.producer_id in log.writers else None)
+            if reason is None:
+                reason = self._admin.write_commit(key, self._targets[key].leader, found.marker)
+            outcome.markers.append(found.row(reason is None, reason))
 
 
 def _deleted(key: TopicPartition, log_start: int) -> str:

@@ -72,9 +72,9 @@ class Source:
         """Return the selected records of each replica."""
         return [selected_records(self.contents[replica], pieces, selection, most) for replica, pieces in self.pieces.items()]
 
-    def is_of(self, target: PartitionState) -> bool:
+    def is_of(self, target: PartitionState | None) -> bool:
         """Return whether the records were saved of this partition: a topic that was created again has another id."""
-        return (target.key, target.topic_id) == (self.key, self.topic_id)
+        return target is not None and (target.key, target.topic_id) == (self.key, self.topic_id)
 
     @property
     def unreadable(self) -> int:

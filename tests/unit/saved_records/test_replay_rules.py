@@ -231,8 +231,9 @@ def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
     saved: list[list[Marker]], start: int, writers: tuple[int, ...], found: list[bool]
 ) -> None:
     logs = [(Contents(Replica("t", 0, TOPIC_ID, broker, 9), 0, 90, [(40, 50)]), rows) for broker, rows in enumerate(saved)]
-    commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers)
+    commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, ())
     assert [one.doubt is not None for one in commits] == found
+    assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, (4,)))
 
 
 @pytest.mark.parametrize(("gaps", "end"), [([], "committed"), ([(12, 20)], "open"), ([(5, 10)], "committed"), ([(31, 40)], "committed")])
