@@ -54,7 +54,8 @@ def open_commits(
     for producer in producers:
         if not 0 <= producer.start_offset < fork:
             continue
-        ends, doubtful = [], []
+        ends: list[Marker] = []
+        doubtful: list[Marker] = []
         for contents, markers in logs:
             first = _first_end(markers, producer, fork)
             if first is not None:

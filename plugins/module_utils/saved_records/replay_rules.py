@@ -79,7 +79,7 @@ class Rules:
         one = copies[0]
         replica, record = one.replica, one.record
         own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
-        before = origin_of(record.headers)
+        before = origin_of(record.headers) if one.batch.transactional else None
         # A record that an earlier replay has written, and that was lost again, stays the same record.
         again = before is not None and before[:3] == own[:3]
         origin = before if again and before is not None else own

@@ -158,6 +158,15 @@ def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
     assert reasons(Rules(CLUSTER, log), lost) == [(40, "already_there")]
 
 
+def test_headers_that_an_application_has_copied_to_a_new_record_do_not_hide_it() -> None:
+    """Replayed records stand in transactional batches."""
+    origin = Origin(CLUSTER, TOPIC_ID, 0, 3, 1, 5)
+    log = TargetLog(0, 0, ())
+    log.add(replayed(60, [origin]))
+    again = selected(batch_of(40, [(0, None, b"x", [*origin.headers()])], epoch=2))
+    assert reasons(Rules(CLUSTER, log), again) == [(40, None)]
+
+
 @pytest.mark.parametrize(
     ("saved", "markers", "state", "reason"),
     [
