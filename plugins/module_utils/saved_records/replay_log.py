@@ -38,6 +38,7 @@ class TargetLog:
     sent_again   those of `saved` that stand at the offset `fork` or behind it
     markers      by producer id: the end of the transaction that was open at `fork`: before it, its producer has written nothing from `fork` on
     writers      ids of the producers that have transactional records from `fork` on
+    has_holes    whether offsets or records are missing, as the cleaner of a compacted topic leaves a log
     append_time  whether the last batch has the time of the broker (LogAppendTime)
     """
 
@@ -48,7 +49,7 @@ class TargetLog:
         self.sent_again: set[Sent] = set()
         self.markers: dict[int, Marker] = {}
         self.writers: set[int] = set()
-        self.append_time = False
+        self.append_time = self.has_holes = False
         self._open: dict[int, list[tuple[Origin, Numbered | None]]] = {}
 
     def add(self, data: bytes) -> bool:
@@ -56,6 +57,7 @@ class TargetLog:
         at, found = 0, False
         for batch in stored_batches(data):
             if batch.last_offset >= self.next_offset:
+                self.has_holes |= batch.base_offset > self.next_offset or batch.records <= batch.last_offset - batch.base_offset
                 self._add(batch, data[at : at + batch.size])
                 self.next_offset, found = batch.last_offset + 1, True
             at += batch.size

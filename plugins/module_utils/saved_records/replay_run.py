@@ -47,6 +47,7 @@ TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
 # The level of `transaction.version` from which on each transaction has an epoch of its own (KIP-890).
 EPOCHS_OF_TRANSACTIONS = 2
 INTERNAL = {*INTERNAL_TOPICS, "__cluster_metadata", "__share_group_state"}
+_UNKNOWN = "it is not known whether deleted records were replayed ones; name a new, empty target_topic without a time limit"
 
 
 def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
@@ -202,8 +203,7 @@ class _Replay:
         if not same:
             if found.log_start_offset:
                 raise ClusterError(_deleted(key, found.log_start_offset))
-            log = TargetLog(0, 0, ())
-            self._read(key, log)
+            log = self._whole(key, TargetLog(0, 0, ()))
             return self._with_options(Rules(self._admin.cluster_id, log)), 0
         ends = found.epoch_ends
         if missing := {*source.epochs, before} - ends.keys():
@@ -218,8 +218,7 @@ class _Replay:
         start = min(fork, max(0, ends[before].end_offset)) if before in ends else 0
         if log_start > start:
             raise ClusterError(_deleted(key, log_start))
-        log = TargetLog(start, fork, source.sent)
-        self._read(key, log)
+        log = self._whole(key, TargetLog(start, fork, source.sent))
         transactions = {}
         if (self._admin.feature_level("transaction.version") or 0) >= EPOCHS_OF_TRANSACTIONS:
             transactions = {one.producer_id: one for one in self._admin.active_transactions({key: self._targets[key].leader}).transactions}
@@ -234,6 +233,13 @@ class _Replay:
         if found.error is not None:
             raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read: {found.error}")
         return found
+
+    def _whole(self, key: TopicPartition, log: TargetLog) -> TargetLog:
+        """Read a log for the first time. Raises ClusterError if records are missing in it."""
+        self._read(key, log)
+        if log.has_holes:
+            raise ClusterError(f"the log of {key[0]}-{key[1]} was compacted: {_UNKNOWN}")
+        return log
 
     def _read(self, key: TopicPartition, log: TargetLog) -> None:
         """Read a log from where it was read before to its end. Raises ClusterError, BatchError."""
@@ -266,10 +272,7 @@ class _Replay:
 
 
 def _deleted(key: TopicPartition, log_start: int) -> str:
-    return (
-        f"the log of {key[0]}-{key[1]} begins at {log_start}: it is not known whether deleted records were replayed ones; "
-        "name a new, empty target_topic without a time limit"
-    )
+    return f"the log of {key[0]}-{key[1]} begins at {log_start}: {_UNKNOWN}"
 
 
 def _size(chosen: Chosen) -> int:

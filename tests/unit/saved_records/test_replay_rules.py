@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import batch, batch_of, marker
+from record_batches import COUNT_AT, batch, batch_of, marker, with_crc
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
@@ -45,6 +46,11 @@ def selected(data: bytes, broker: int = 1, transaction: str | None = None) -> li
         found += [SelectedRecord(replica, one, transaction, False, record) for record in records_of(own)]
         at += one.size
     return found
+
+
+def with_records(data: bytes, records: int) -> bytes:
+    """Return a batch whose header has another number of records."""
+    return with_crc(data[:COUNT_AT] + struct.pack(">i", records) + data[COUNT_AT + 4 :])
 
 
 def reasons(rules: Rules, *replicas: Sequence[SelectedRecord]) -> list[tuple[int, str | None]]:
@@ -113,6 +119,23 @@ def test_what_its_producer_has_sent_again_is_skipped() -> None:
     other_length = TargetLog(0, 10, log.sent_again)
     other_length.add(batch(20, 2, epoch=2, producer_id=4))
     assert not other_length.sent_again
+
+
+@pytest.mark.parametrize(
+    ("batches", "holes"),
+    [
+        ([batch(5, 3), batch(8, 2)], False),
+        ([batch(3, 4), batch(7, 2)], False),  # one that begins before the start
+        ([batch(6, 3)], True),
+        ([batch(5, 3), batch(9, 2)], True),
+        ([with_records(batch(5, 3), 2)], True),
+    ],
+)
+def test_records_that_the_cleaner_has_removed_are_noticed(batches: list[bytes], holes: bool) -> None:
+    log = TargetLog(5, 5, ())
+    for one in batches:
+        log.add(one)
+    assert log.has_holes == holes
 
 
 def test_a_batch_that_two_saved_leaders_got_is_replayed_once() -> None:
