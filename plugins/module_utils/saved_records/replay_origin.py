@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT32, MOST_INT64, whole_number
 
 PREFIX = "kafka_recovery_"
 PRODUCER = PREFIX + "producer"
@@ -65,7 +65,8 @@ def origin_of(headers: Sequence[tuple[bytes, bytes | None]]) -> Origin | None:
             return None
         values[place] = value.decode()
     cluster_id, topic_id, *numbers = values
-    parsed = [whole_number(text or "", MOST_INT64) for text in numbers]
+    limits = (MOST_INT32, MOST_INT64, MOST_INT32, MOST_INT32)
+    parsed = [whole_number(text or "", most) for text, most in zip(numbers, limits, strict=True)]
     if not cluster_id or not topic_id or None in parsed:
         return None
     partition, offset, leader_epoch, broker_id = (number or 0 for number in parsed)

@@ -79,13 +79,11 @@ class Rules:
         one = copies[0]
         replica, record = one.replica, one.record
         own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
-        before = origin_of(record.headers) if one.batch.transactional else None
-        # A record that an earlier replay has written, and that was lost again, stays the same record.
-        again = before is not None and before[:3] == own[:3]
-        origin = before if again and before is not None else own
+        before = _origin_before(one, self.cluster_id)
+        origin = before or own
         reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies})
         numbers = sent(one.batch)
-        numbered = numbered_of(record.headers) if again else numbers and Numbered(numbers, one.batch.base_offset)
+        numbered = numbered_of(record.headers) if before else numbers and Numbered(numbers, one.batch.base_offset)
         if reason is None and numbered:
             place = (origin.leader_epoch, numbered.base_offset)
             if first_places.setdefault(numbered.sent, place) != place:
@@ -93,7 +91,7 @@ class Rules:
         return Chosen(record, origin, numbered, reason)
 
     def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
-        if is_held(self.epoch_ends, batch.epoch, record.offset):
+        if is_held(self.epoch_ends, batch.epoch, record.offset) or is_held(self.epoch_ends, origin.leader_epoch, origin.offset):
             return IN_CLUSTER
         if origin._replace(broker_id=-1) in self.log.replayed:
             return ALREADY_THERE
@@ -139,6 +137,18 @@ def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Trans
     if described is not None and described.producer_epoch == batch.producer_epoch + 1 and described.state in _COORDINATOR_STATES:
         return {_COORDINATOR_STATES[described.state]}
     return set()
+
+
+def origin_epochs(cluster_id: str, records: Iterable[SelectedRecord]) -> set[int]:
+    """Return the leader epochs that records had before an earlier replay has written them."""
+    return {origin.leader_epoch for one in records if (origin := _origin_before(one, cluster_id))}
+
+
+def _origin_before(one: SelectedRecord, cluster_id: str) -> Origin | None:
+    """Return the origin of a record that an earlier replay has written, and that was lost again: it stays the same record. None for others."""
+    # Replays write in transactions. An application may copy the headers to a record of its own.
+    found = origin_of(one.record.headers) if one.batch.transactional else None
+    return found if found and found[:3] == (cluster_id, one.replica.topic_id, one.replica.partition) else None
 
 
 def _place(selected: SelectedRecord) -> tuple[int, int]:

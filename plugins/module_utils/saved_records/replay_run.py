@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
@@ -32,7 +33,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     OpenCommit,
     open_commits,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Chosen, Rules, is_held, known_ends
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
+    Chosen,
+    Rules,
+    is_held,
+    known_ends,
+    origin_epochs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
     Outcome,
     Source,
@@ -199,14 +206,16 @@ class _Replay:
         """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
         same = source.is_of(self._targets[key])
         before = max(0, source.first_leader_epoch - 1)
-        found = self._log(key, {*source.epochs, before} if same else set())
+        # Epochs that the fork depends on, or in which the leader may have the original of a replayed record.
+        origins = {before} | origin_epochs(self._admin.cluster_id, chain.from_iterable(self._records(source))) if same else set()
+        found = self._log(key, source.epochs | origins if same else set())
         if not same:
             if found.log_start_offset:
                 raise ClusterError(_deleted(key, found.log_start_offset))
             log = self._whole(key, TargetLog(0, 0, ()))
             return self._with_options(Rules(self._admin.cluster_id, log)), 0
         ends = found.epoch_ends
-        if missing := {*source.epochs, before} - ends.keys():
+        if missing := (source.epochs | origins) - ends.keys():
             raise ClusterError(f"the leader does not say where epoch {min(missing)} ends: run again")
         # Its leader may have deleted records since it answered.
         log_start = max(found.log_start_offset or 0, self._admin.leader_starts({key: self._targets[key].leader}).get(key, 0))
@@ -215,7 +224,7 @@ class _Replay:
         new |= {marker.offset for rows in source.markers.values() for epoch, marker in rows if not is_held(ends, epoch, marker.offset)}
         # All of a replay comes behind the election that its records were saved for.
         fork = min(new, default=found.log_end_offset or 0)
-        start = min(fork, max(0, ends[before].end_offset)) if before in ends else 0
+        start = min(fork, max(0, ends[before].end_offset)) if origins <= ends.keys() else 0
         if log_start > start:
             raise ClusterError(_deleted(key, log_start))
         log = self._whole(key, TargetLog(start, fork, source.sent))

@@ -30,6 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Chosen,
     Rules,
     known_ends,
+    origin_epochs,
     transaction_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Source
@@ -179,6 +180,18 @@ def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
     assert (chosen.origin, chosen.reason, chosen.headers()) == (origin, None, origin.headers())
     log.add(replayed(60, [origin]))
     assert reasons(Rules(CLUSTER, log), lost) == [(40, "already_there")]
+
+
+def test_a_replayed_copy_is_not_replayed_if_the_new_leader_has_its_original() -> None:
+    rows = selected(replayed(40, [Origin(CLUSTER, TOPIC_ID, 0, offset, 2, 5) for offset in (3, 4)], None), transaction="committed")
+    rules = Rules(CLUSTER, TargetLog(0, 0, ()), {2: EpochEnd(2, 4)})
+    assert reasons(rules, rows) == [(40, "in_cluster"), (41, None)]
+    assert origin_epochs(CLUSTER, rows) == {2} and origin_epochs("other", rows) == set()
+
+
+def test_numbers_that_kafka_does_not_have_are_no_origin() -> None:
+    headers = [(name.encode(), value) for name, value in Origin(CLUSTER, TOPIC_ID, 0, 3, 2**31, 5).headers()]
+    assert origin_of(headers) is None
 
 
 def test_headers_that_an_application_has_copied_to_a_new_record_do_not_hide_it() -> None:
