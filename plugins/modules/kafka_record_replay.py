@@ -118,7 +118,8 @@ EXAMPLES = r"""
     topics: [orders]
     allow_replay: true
   register: replay
-  failed_when: replay is failed or replay.counts.left > 0
+  failed_when: >-
+    replay is failed or replay.counts.left > 0 or replay.counts.unreadable > 0 or replay.counts.skipped.undecided | default(0) > 0
 """
 
 RETURN = r"""
@@ -178,7 +179,7 @@ partitions:
       type: list
       elements: dict
     reason:
-      description: Why the partition is not replayed, or not to its end. V(null) if there is nothing to say.
+      description: Why the partition is not replayed, or not to its end, or that batches cannot be decoded. V(null) if there is nothing to say.
       type: str
   sample:
     - topic: orders

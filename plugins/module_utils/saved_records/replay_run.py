@@ -85,20 +85,21 @@ def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
     if not all(outcome.timestamps_kept for outcome in outcomes):
         module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
     rows = [outcome.row() for outcome in outcomes]
-    lines = [line for row in rows for line in _lines(row, module.check_mode)]
+    lines = [line for outcome in outcomes for line in _lines(outcome, module.check_mode)]
     result: dict[str, Any] = {"changed": bool(lines), "path": str(folder), "cluster_id": admin.cluster_id, "counts": totals(outcomes)}
     if lines:
         result["diff"] = {"before": "", "after": "".join(f"{line}\n" for line in lines)}
     return {**result, "partitions": rows[:RETURNED_PARTITIONS], "unreachable_brokers": admin.unreachable_rows()}
 
 
-def _lines(row: Mapping[str, Any], check_mode: bool) -> Iterator[str]:
-    number = row["replayed"] or (row["left"] if check_mode and row["reason"] is None else 0)
+def _lines(outcome: Outcome, check_mode: bool) -> Iterator[str]:
+    number = outcome.replayed or (outcome.left if check_mode and outcome.reason is None else 0)
+    topic, partition = outcome.source.key
     if number:
-        yield f"{row['target_topic']}-{row['partition']}: {count(number, 'saved record')} of {row['topic']}-{row['partition']}"
-    for marker in row["markers"]:
+        yield f"{outcome.target_topic}-{partition}: {count(number, 'saved record')} of {topic}-{partition}"
+    for marker in outcome.markers:
         if marker["written"] or (check_mode and marker["reason"] is None):
-            yield f"{row['topic']}-{row['partition']}: COMMIT of producer {marker['producer_id']} from offset {marker['start_offset']} on"
+            yield f"{topic}-{partition}: COMMIT of producer {marker['producer_id']} from offset {marker['start_offset']} on"
 
 
 def _targets(sources: Iterable[Source], target: str | None, admin: ConsumerAdmin) -> dict[TopicPartition, PartitionState]:

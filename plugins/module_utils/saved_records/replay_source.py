@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, sent
@@ -118,12 +119,15 @@ class Outcome:
 
     def row(self) -> dict[str, Any]:
         """Return what the module returns of the partition."""
-        skipped = dict(sorted(self.skipped.items()))
+        skipped, unreadable, reason = dict(sorted(self.skipped.items())), self.source.unreadable, self.reason
+        if reason is None and unreadable:
+            batches = count(unreadable, "saved batch", "saved batches")
+            reason = f"{batches} cannot be decoded: look at them with kafka_records_info, or raise max_batch_bytes"
         return {
             "topic": self.source.key[0], "partition": self.source.key[1], "topic_id": self.source.topic_id, "target_topic": self.target_topic,
             "records": self.records, "replayed": self.replayed, "already_there": skipped.pop(ALREADY_THERE, 0), "skipped": skipped,
-            "left": self.left, "unreadable": self.source.unreadable, "timestamps_kept": self.timestamps_kept, "markers": self.markers,
-            "reason": self.reason,
+            "left": self.left, "unreadable": unreadable, "timestamps_kept": self.timestamps_kept, "markers": self.markers,
+            "reason": reason,
         }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     origin_epochs,
     transaction_ends,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Source
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
@@ -248,6 +248,16 @@ def test_logs_that_disagree_leave_a_transaction_undecided() -> None:
 )
 def test_a_topic_that_was_created_again_is_another_one(target: tuple[str, int, str], same: bool) -> None:
     assert Source(("t", 0), "id", {}).is_of(PartitionState(*target, 1, 3, (1,), (1,), (), (), ())) == same
+
+
+@pytest.mark.parametrize("unreadable", [0, 2])
+def test_batches_that_cannot_be_decoded_are_no_success(unreadable: int) -> None:
+    replica = Replica("t", 0, TOPIC_ID, 1, 9)
+    contents = Contents(replica, 0, 90, unreadable=[(offset, "damaged") for offset in range(unreadable)])
+    outcome = Outcome(Source(("t", 0), TOPIC_ID, {}, {replica: contents}), "t")
+    assert (outcome.row()["unreadable"], outcome.row()["reason"] is not None) == (unreadable, unreadable > 0)
+    outcome.reason = "other"
+    assert outcome.row()["reason"] == "other"
 
 
 def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:
