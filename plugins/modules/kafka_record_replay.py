@@ -17,7 +17,8 @@ description:
     partitions of which they were saved, or to O(target_topic) for inspection.
   - Consumers get the records after the newest ones. Read the guide C(docs/record-replay.md) first, which says what that means and when not to do it.
   - Key, value, headers and timestamp are kept. Headers are added that say where a record was before, C(kafka_recovery_cluster_id),
-    C(kafka_recovery_topic_id), C(kafka_recovery_partition), C(kafka_recovery_offset), C(kafka_recovery_leader_epoch) and C(kafka_recovery_broker_id).
+    C(kafka_recovery_topic_id), C(kafka_recovery_partition), C(kafka_recovery_offset), C(kafka_recovery_leader_epoch), C(kafka_recovery_broker_id) and, for
+    idempotent producers, C(kafka_recovery_producer). Headers of these names that a record has already are replaced.
   - No record is written twice. The module reads these headers from the log first, so a run that was killed at any moment, or whose workdir was lost, is
     run again. Records are written in transactions, and the module reads them back.
   - Records are not replayed if the new leader has them, if their producer has sent them again, or if their transaction was aborted or is not decided.
@@ -117,7 +118,8 @@ EXAMPLES = r"""
     topics: [orders]
     allow_replay: true
   register: replay
-  failed_when: replay is failed or replay.counts.left > 0
+  failed_when: >-
+    replay is failed or replay.counts.left > 0 or replay.counts.unreadable > 0 or replay.counts.skipped.undecided | default(0) > 0
 """
 
 RETURN = r"""
@@ -177,7 +179,7 @@ partitions:
       type: list
       elements: dict
     reason:
-      description: Why the partition is not replayed, or not to its end. V(null) if there is nothing to say.
+      description: Why the partition is not replayed, or not to its end, or that batches cannot be decoded. V(null) if there is nothing to say.
       type: str
   sample:
     - topic: orders

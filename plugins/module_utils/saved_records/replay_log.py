@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import (
@@ -15,16 +14,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
     marker_of,
     records_of,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
-
-
-class Sent(NamedTuple):
-    """How an idempotent producer numbers a batch: it sends it again with the same numbers."""
-
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    last_delta: int
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
+    Numbered,
+    Origin,
+    Sent,
+    numbered_of,
+    origin_of,
+)
 
 
 def sent(batch: StoredBatch) -> Sent | None:
@@ -38,26 +34,30 @@ class TargetLog:
     """Reads a log from its offset `next_offset` on.
 
     replayed     records that committed transactions of replays have written
+    places       by the numbers of their batches: leader epochs and base offsets of these batches
     sent_again   those of `saved` that stand at the offset `fork` or behind it
-    markers      by producer id: ends of its transactions from `fork` on
+    markers      by producer id: the end of the transaction that was open at `fork`: before it, its producer has written nothing from `fork` on
     writers      ids of the producers that have transactional records from `fork` on
+    has_holes    whether offsets or records are missing, as the cleaner of a compacted topic leaves a log
     append_time  whether the last batch has the time of the broker (LogAppendTime)
     """
 
     def __init__(self, start: int, fork: int, saved: Collection[Sent]) -> None:
         self.next_offset, self._fork, self._saved = start, fork, saved
         self.replayed: set[Origin] = set()
+        self.places: dict[Sent, tuple[int, int]] = {}
         self.sent_again: set[Sent] = set()
-        self.markers: dict[int, list[Marker]] = {}
+        self.markers: dict[int, Marker] = {}
         self.writers: set[int] = set()
-        self.append_time = False
-        self._open: dict[int, list[Origin]] = {}
+        self.append_time = self.has_holes = False
+        self._open: dict[int, list[tuple[Origin, Numbered | None]]] = {}
 
     def add(self, data: bytes) -> bool:
         """Read batches as Fetch returns them. Return whether one begins at or behind `next_offset`. Raises BatchError for damaged ones."""
         at, found = 0, False
         for batch in stored_batches(data):
             if batch.last_offset >= self.next_offset:
+                self.has_holes |= batch.base_offset > self.next_offset or batch.records <= batch.last_offset - batch.base_offset
                 self._add(batch, data[at : at + batch.size])
                 self.next_offset, found = batch.last_offset + 1, True
             at += batch.size
@@ -76,16 +76,20 @@ class TargetLog:
             return
         if is_new:
             self.writers.add(batch.producer_id)
-        origins = [origin for record in records_of(data) if (origin := origin_of(record.headers))]
-        if origins:
-            self._open.setdefault(batch.producer_id, []).extend(origin._replace(broker_id=-1) for origin in origins)
+        for record in records_of(data):
+            if origin := origin_of(record.headers):
+                self._open.setdefault(batch.producer_id, []).append((origin._replace(broker_id=-1), numbered_of(record.headers)))
 
     def _end(self, marker: Marker, is_new: bool) -> None:
-        if is_new:
-            self.markers.setdefault(marker.producer_id, []).append(marker)
-        origins = self._open.pop(marker.producer_id, [])
-        if marker.kind == "commit":
-            self.replayed.update(origins)
+        if is_new and marker.producer_id not in self.writers:
+            self.markers.setdefault(marker.producer_id, marker)
+        rows = self._open.pop(marker.producer_id, [])
+        if marker.kind != "commit":
+            return
+        for origin, numbered in rows:
+            self.replayed.add(origin)
+            if numbered is not None:
+                self.places.setdefault(numbered.sent, (origin.leader_epoch, numbered.base_offset))
 
 
 __all__ = ("BatchError", "Sent", "TargetLog", "sent")

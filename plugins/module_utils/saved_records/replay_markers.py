@@ -8,13 +8,16 @@ Without its marker such a transaction stays open forever: consumers with read_co
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents
 
 COMMIT = "commit"
+ENDS = (COMMIT, "abort")
+WRITTEN_SINCE = "its producer has written more since the election, which the marker would commit, too"
 
 
 class OpenCommit(NamedTuple):
@@ -24,37 +27,63 @@ class OpenCommit(NamedTuple):
     start_offset: int
     doubt: str | None
 
+    def row(self, written: bool, reason: str | None) -> dict[str, Any]:
+        """Return what the module returns of it."""
+        return {
+            "producer_id": self.marker.producer_id, "producer_epoch": self.marker.producer_epoch,
+            "coordinator_epoch": self.marker.coordinator_epoch, "start_offset": self.start_offset, "written": written, "reason": reason,
+        }  # fmt: skip
+
 
 def open_commits(
-    saved: Mapping[int, Collection[Marker]], producers: Iterable[Producer], fork: int, writers: Collection[int]
+    saved: Iterable[tuple[Contents, Collection[Marker]]],
+    producers: Iterable[Producer],
+    fork: int,
+    writers: Collection[int],
+    under_way: Collection[int],
 ) -> list[OpenCommit]:
     """Return the open transactions of a partition that a saved marker commits.
 
-    saved      by producer id: markers behind the fork, of all saved logs of the partition
+    saved      what is saved of each replica, and all of its markers
     producers  as the leader describes them
     fork       the offset at which the saved logs leave the elected log
     writers    ids of the producers that have written to the elected log behind the fork
+    under_way  ids of the producers that have a transaction on the partition that is not ended, as coordinators describe them
     """
-    found = []
+    logs, found = [*saved], []
     for producer in producers:
         if not 0 <= producer.start_offset < fork:
             continue
-        markers = [
-            marker
-            for marker in saved.get(producer.producer_id, ())
-            if marker.producer_epoch in (producer.producer_epoch, producer.producer_epoch + 1) and marker.kind in (COMMIT, "abort")
-        ]
-        if not markers:
-            continue
-        # The first marker behind the fork ends the transaction that began below it.
-        first = min(marker.offset for marker in markers)
-        ends = {marker.kind: marker for marker in markers if marker.offset == first}
-        if COMMIT not in ends:
+        ends: list[Marker] = []
+        doubtful: list[Marker] = []
+        for contents, markers in logs:
+            first = _first_end(markers, producer, fork)
+            if first is not None:
+                (doubtful if contents.has_gap(fork, first.offset) else ends).append(first)
+        commits = [marker for marker in ends or doubtful if marker.kind == COMMIT]
+        if not commits:
             continue
         doubt = None
-        if len(ends) > 1:
+        if not ends:
+            doubt = "saved records are missing before its COMMIT, which may be that of a later transaction"
+        elif len(commits) < len(ends):
             doubt = "saved logs disagree whether it was committed"
         elif producer.producer_id in writers:
-            doubt = "its producer has written more since the election, which the marker would commit, too"
-        found.append(OpenCommit(ends[COMMIT], producer.start_offset, doubt))
+            doubt = WRITTEN_SINCE
+        elif producer.producer_id in under_way:
+            doubt = (
+                "its coordinator has a transaction of its producer under way on the partition, whose records the marker would commit, too"
+            )
+        found.append(OpenCommit(commits[0], producer.start_offset, doubt))
     return found
+
+
+def _first_end(markers: Iterable[Marker], producer: Producer, fork: int) -> Marker | None:
+    """Return the first marker of a producer behind the fork: it ends the transaction that began below it."""
+    epochs = (producer.producer_epoch, producer.producer_epoch + 1)
+    own = (
+        marker
+        for marker in markers
+        if marker.offset >= fork and marker.producer_id == producer.producer_id and marker.producer_epoch in epochs and marker.kind in ENDS
+    )
+    return min(own, key=lambda marker: marker.offset, default=None)

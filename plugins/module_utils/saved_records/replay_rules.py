@@ -14,8 +14,15 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, Record
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, TargetLog, sent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
+    OWN_NAMES,
+    Numbered,
+    Origin,
+    Sent,
+    numbered_of,
+    origin_of,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 ALREADY_THERE = "already_there"
@@ -33,8 +40,13 @@ class Chosen(NamedTuple):
 
     record: Record
     origin: Origin
-    has_origin: bool
+    numbered: Numbered | None
     reason: str | None
+
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """Return the headers with which it is written: its own, and those that say where it was before."""
+        kept = [(name.decode(), value) for name, value in self.record.headers if name not in OWN_NAMES]
+        return [*kept, *self.origin.headers(), *(self.numbered.headers() if self.numbered else [])]
 
 
 @dataclass
@@ -43,7 +55,7 @@ class Rules:
 
     epoch_ends    where leader epochs of saved batches end in the elected log, empty to compare with no log
     log           the log to which records are replayed
-    transactions  by producer id, as coordinators describe them
+    transactions  by producer id, as coordinators describe them; see `transaction_ends`
     """
 
     cluster_id: str
@@ -58,7 +70,8 @@ class Rules:
 
         replicas  the selected records of each replica, in the order of their offsets
         """
-        first_places: dict[Sent, tuple[int, int]] = {}
+        # What an earlier run has replayed of a batch that is saved twice decides for its other records, too.
+        first_places = dict(self.log.places)
         for _key, copies in groupby(heapq.merge(*replicas, key=_place), key=_place):
             yield self._choose(list(copies), first_places)
 
@@ -66,19 +79,19 @@ class Rules:
         one = copies[0]
         replica, record = one.replica, one.record
         own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
-        before = origin_of(record.headers)
-        # A record that an earlier replay has written, and that was lost again, stays the same record.
-        again = before is not None and before[:3] == own[:3]
-        origin = before if again and before is not None else own
+        before = _origin_before(one, self.cluster_id)
+        origin = before or own
         reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies})
-        if reason is None and (numbers := sent(one.batch)):
-            place = (one.batch.epoch, one.batch.base_offset)
-            if first_places.setdefault(numbers, place) != place:
+        numbers = sent(one.batch)
+        numbered = numbered_of(record.headers) if before else numbers and Numbered(numbers, one.batch.base_offset)
+        if reason is None and numbered:
+            place = (origin.leader_epoch, numbered.base_offset)
+            if first_places.setdefault(numbered.sent, place) != place:
                 reason = SAVED_TWICE
-        return Chosen(record, origin, again, reason)
+        return Chosen(record, origin, numbered, reason)
 
     def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
-        if is_held(self.epoch_ends, batch.epoch, record.offset):
+        if is_held(self.epoch_ends, batch.epoch, record.offset) or is_held(self.epoch_ends, origin.leader_epoch, origin.offset):
             return IN_CLUSTER
         if origin._replace(broker_id=-1) in self.log.replayed:
             return ALREADY_THERE
@@ -95,8 +108,16 @@ class Rules:
         """Return how the transaction of a batch has ended. `saved`: what the logs say that the batch was saved from."""
         decided = {end for end in saved if end in (COMMITTED, ABORTED)}
         if not decided:
-            decided = transaction_ends(batch, self.log.markers.get(batch.producer_id, ()), self.transactions.get(batch.producer_id))
+            decided = transaction_ends(batch, self.log.markers.get(batch.producer_id), self.transactions.get(batch.producer_id))
         return decided.pop() if len(decided) == 1 else OPEN
+
+
+def known_ends(epoch_ends: Mapping[int, EpochEnd], log_start: int) -> dict[int, EpochEnd]:
+    """Return the ends of the epochs without those at or below the start of a log.
+
+    A leader that has deleted all of an epoch answers the same as one that never had it: that it ends where the first one begins that it knows.
+    """
+    return {epoch: end for epoch, end in epoch_ends.items() if not end.end_offset <= log_start > 0}
 
 
 def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool:
@@ -105,20 +126,29 @@ def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool
     return end is not None and end.leader_epoch == epoch and offset < end.end_offset
 
 
-def transaction_ends(batch: StoredBatch, markers: Iterable[Marker], described: Transaction | None) -> set[str]:
-    """Return how a transaction may have ended whose marker was not saved, from the markers in the elected log behind the fork and the coordinator.
+def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Transaction | None) -> set[str]:
+    """Return how a transaction has ended whose marker was not saved, empty if that is not known.
 
-    A marker has the epoch of the producer, or the next one (KIP-890, and after a time-out). The coordinator knows only the last transaction of a
-    producer, so a completed one counts only if its epoch is the next one.
+    marker     as `TargetLog.markers` has it. Its epoch is that of the producer, or the next one (KIP-890, and after a time-out)
+    described  only of a cluster in which each transaction has an epoch of its own (`transaction.version` 2): the coordinator knows the last one
     """
-    epochs = (batch.producer_epoch, batch.producer_epoch + 1)
-    ends = {_MARKER_STATES[marker.kind] for marker in markers if marker.producer_epoch in epochs and marker.kind in _MARKER_STATES}
-    if ends or described is None:
-        return ends
-    is_completed = described.state.startswith("Complete")
-    if described.producer_epoch in (epochs[1:] if is_completed else epochs) and described.state in _COORDINATOR_STATES:
+    if marker is not None and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1):
+        return {_MARKER_STATES[marker.kind]} if marker.kind in _MARKER_STATES else set()
+    if described is not None and described.producer_epoch == batch.producer_epoch + 1 and described.state in _COORDINATOR_STATES:
         return {_COORDINATOR_STATES[described.state]}
     return set()
+
+
+def origin_epochs(cluster_id: str, records: Iterable[SelectedRecord]) -> set[int]:
+    """Return the leader epochs that records had before an earlier replay has written them."""
+    return {origin.leader_epoch for one in records if (origin := _origin_before(one, cluster_id))}
+
+
+def _origin_before(one: SelectedRecord, cluster_id: str) -> Origin | None:
+    """Return the origin of a record that an earlier replay has written, and that was lost again: it stays the same record. None for others."""
+    # Replays write in transactions. An application may copy the headers to a record of its own.
+    found = origin_of(one.record.headers) if one.batch.transactional else None
+    return found if found and found[:3] == (cluster_id, one.replica.topic_id, one.replica.partition) else None
 
 
 def _place(selected: SelectedRecord) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
@@ -16,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TOPIC_NAME,
@@ -27,8 +28,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Chosen, Rules, is_held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
+    WRITTEN_SINCE,
+    OpenCommit,
+    open_commits,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
+    Chosen,
+    Rules,
+    is_held,
+    known_ends,
+    origin_epochs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
     Outcome,
     Source,
@@ -40,7 +51,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Of one transaction, and of one answer.
 TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
+# The level of `transaction.version` from which on each transaction has an epoch of its own (KIP-890).
+EPOCHS_OF_TRANSACTIONS = 2
 INTERNAL = {*INTERNAL_TOPICS, "__cluster_metadata", "__share_group_state"}
+_UNKNOWN = "it is not known whether deleted records were replayed ones; name a new, empty target_topic without a time limit"
 
 
 def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
@@ -71,20 +85,21 @@ def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
     if not all(outcome.timestamps_kept for outcome in outcomes):
         module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
     rows = [outcome.row() for outcome in outcomes]
-    lines = [line for row in rows for line in _lines(row, module.check_mode)]
+    lines = [line for outcome in outcomes for line in _lines(outcome, module.check_mode)]
     result: dict[str, Any] = {"changed": bool(lines), "path": str(folder), "cluster_id": admin.cluster_id, "counts": totals(outcomes)}
     if lines:
         result["diff"] = {"before": "", "after": "".join(f"{line}\n" for line in lines)}
     return {**result, "partitions": rows[:RETURNED_PARTITIONS], "unreachable_brokers": admin.unreachable_rows()}
 
 
-def _lines(row: Mapping[str, Any], check_mode: bool) -> Iterator[str]:
-    number = row["replayed"] or (row["left"] if check_mode and row["reason"] is None else 0)
+def _lines(outcome: Outcome, check_mode: bool) -> Iterator[str]:
+    number = outcome.replayed or (outcome.left if check_mode and outcome.reason is None else 0)
+    topic, partition = outcome.source.key
     if number:
-        yield f"{row['target_topic']}-{row['partition']}: {count(number, 'saved record')} of {row['topic']}-{row['partition']}"
-    for marker in row["markers"]:
+        yield f"{outcome.target_topic}-{partition}: {count(number, 'saved record')} of {topic}-{partition}"
+    for marker in outcome.markers:
         if marker["written"] or (check_mode and marker["reason"] is None):
-            yield f"{row['topic']}-{row['partition']}: COMMIT of producer {marker['producer_id']} from offset {marker['start_offset']} on"
+            yield f"{topic}-{partition}: COMMIT of producer {marker['producer_id']} from offset {marker['start_offset']} on"
 
 
 def _targets(sources: Iterable[Source], target: str | None, admin: ConsumerAdmin) -> dict[TopicPartition, PartitionState]:
@@ -99,7 +114,7 @@ def _targets(sources: Iterable[Source], target: str | None, admin: ConsumerAdmin
         )
     for source in sources:
         state = states.get(source.key)
-        if target is None and state is not None and state.topic_id != source.topic_id:
+        if target is None and state is not None and not source.is_of(state):
             raise RecoveryError(
                 f"{source.key[0]} has been created again (topic id {state.topic_id}, saved {source.topic_id}): name a target_topic, or other topics"
             )
@@ -155,9 +170,9 @@ class _Replay:
         rules, fork = self._rules(source, key)
         outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
         outcome.timestamps_kept = not rules.log.append_time
-        if key == source.key:
-            self._write_markers(source, fork, rules.log, outcome)
-        if not outcome.left or self._module.check_mode:
+        commits = self._commits(source, fork, rules.log)
+        if self._module.check_mode or (not outcome.left and all(found.doubt for found in commits)):
+            outcome.markers = [found.row(False, found.doubt) for found in commits]
             return
         transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
         producer = ReplayProducer(self._module.connection, transactional_id)
@@ -165,6 +180,7 @@ class _Replay:
         # A replay that was killed may have committed more meanwhile: from here on no other one can.
         self._read(key, rules.log)
         outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
+        self._write_markers(key, self._commits(source, fork, rules.log), rules.log, outcome)
         before = len(rules.log.replayed)
         try:
             for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
@@ -189,29 +205,33 @@ class _Replay:
 
     def _rules(self, source: Source, key: TopicPartition) -> tuple[Rules, int]:
         """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
-        same = key == source.key
+        same = source.is_of(self._targets[key])
         before = max(0, source.first_leader_epoch - 1)
-        found = self._log(key, {*source.epochs, before} if same else set())
+        # Epochs that the fork depends on, or in which the leader may have the original of a replayed record.
+        origins = {before} | origin_epochs(self._admin.cluster_id, chain.from_iterable(self._records(source))) if same else set()
+        found = self._log(key, source.epochs | origins if same else set())
         if not same:
             if found.log_start_offset:
-                raise ClusterError(_deleted(key, found))
-            log = TargetLog(0, 0, ())
-            self._read(key, log)
+                raise ClusterError(_deleted(key, found.log_start_offset))
+            log = self._whole(key, TargetLog(0, 0, ()))
             return self._with_options(Rules(self._admin.cluster_id, log)), 0
         ends = found.epoch_ends
-        if missing := {*source.epochs, before} - ends.keys():
+        if missing := (source.epochs | origins) - ends.keys():
             raise ClusterError(f"the leader does not say where epoch {min(missing)} ends: run again")
+        # Its leader may have deleted records since it answered.
+        log_start = max(found.log_start_offset or 0, self._admin.leader_starts({key: self._targets[key].leader}).get(key, 0))
+        ends = known_ends(ends, log_start)
         new = {offset for epoch, offset in source.batches if not is_held(ends, epoch, offset)}
         new |= {marker.offset for rows in source.markers.values() for epoch, marker in rows if not is_held(ends, epoch, marker.offset)}
         # All of a replay comes behind the election that its records were saved for.
         fork = min(new, default=found.log_end_offset or 0)
-        start = min(fork, max(0, ends[before].end_offset))
-        if (found.log_start_offset or 0) > start:
-            raise ClusterError(_deleted(key, found))
-        log = TargetLog(start, fork, source.sent)
-        self._read(key, log)
-        active = self._admin.active_transactions({key: self._targets[key].leader})
-        transactions = {one.producer_id: one for one in active.transactions}
+        start = min(fork, max(0, ends[before].end_offset)) if origins <= ends.keys() else 0
+        if log_start > start:
+            raise ClusterError(_deleted(key, log_start))
+        log = self._whole(key, TargetLog(start, fork, source.sent))
+        transactions = {}
+        if (self._admin.feature_level("transaction.version") or 0) >= EPOCHS_OF_TRANSACTIONS:
+            transactions = {one.producer_id: one for one in self._admin.active_transactions({key: self._targets[key].leader}).transactions}
         return self._with_options(Rules(self._admin.cluster_id, log, ends, transactions)), fork
 
     def _with_options(self, rules: Rules) -> Rules:
@@ -224,6 +244,13 @@ class _Replay:
             raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read: {found.error}")
         return found
 
+    def _whole(self, key: TopicPartition, log: TargetLog) -> TargetLog:
+        """Read a log for the first time. Raises ClusterError if records are missing in it."""
+        self._read(key, log)
+        if log.has_holes:
+            raise ClusterError(f"the log of {key[0]}-{key[1]} was compacted: {_UNKNOWN}")
+        return log
+
     def _read(self, key: TopicPartition, log: TargetLog) -> None:
         """Read a log from where it was read before to its end. Raises ClusterError, BatchError."""
         leader = self._targets[key].leader
@@ -234,34 +261,28 @@ class _Replay:
                 error = "no answer" if answer is None else answer.error or "no records"
                 raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read from offset {log.next_offset} on: {error}; run again")
 
-    def _write_markers(self, source: Source, fork: int, log: TargetLog, outcome: Outcome) -> None:
-        """Commit the transactions below the fork whose COMMIT only saved records have."""
-        key, leader = source.key, self._targets[source.key].leader
-        saved = {producer: [marker for _epoch, marker in rows if marker.offset >= fork] for producer, rows in source.markers.items()}
-        if not any(saved.values()):
-            return
-        active = self._admin.active_transactions({key: leader})
-        for found in open_commits(saved, active.producers.get(key, ()), fork, log.writers):
-            reason = found.doubt
-            written = reason is None and not self._module.check_mode
-            if written:
-                reason = self._admin.write_commit(key, leader, found.marker)
-            marker = found.marker._asdict()
-            outcome.markers.append(
-                {
-                    **{name: marker[name] for name in ("producer_id", "producer_epoch", "coordinator_epoch")},
-                    "start_offset": found.start_offset,
-                    "written": written and reason is None,
-                    "reason": reason,
-                }
-            )
+    def _commits(self, source: Source, fork: int, log: TargetLog) -> list[OpenCommit]:
+        """Return the transactions below the fork whose COMMIT only saved records have."""
+        key = source.key
+        if not source.markers or not source.is_of(self._targets.get(key)):
+            return []
+        active = self._admin.active_transactions({key: self._targets[key].leader})
+        saved = [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
+        under_way = {one.producer_id for one in active.transactions if one.state in UNENDED and key in one.partitions}
+        return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way)
+
+    def _write_markers(self, key: TopicPartition, commits: Iterable[OpenCommit], log: TargetLog, outcome: Outcome) -> None:
+        for found in commits:
+            # What its producer has written until now would be committed, too.
+            self._read(key, log)
+            reason = found.doubt or (WRITTEN_SINCE if found.marker.producer_id in log.writers else None)
+            if reason is None:
+                reason = self._admin.write_commit(key, self._targets[key].leader, found.marker)
+            outcome.markers.append(found.row(reason is None, reason))
 
 
-def _deleted(key: TopicPartition, found: LeaderLog) -> str:
-    return (
-        f"the log of {key[0]}-{key[1]} begins at {found.log_start_offset}: it is not known whether deleted records were replayed ones; "
-        "name a new, empty target_topic without a time limit"
-    )
+def _deleted(key: TopicPartition, log_start: int) -> str:
+    return f"the log of {key[0]}-{key[1]} begins at {log_start}: {_UNKNOWN}"
 
 
 def _size(chosen: Chosen) -> int:
@@ -285,5 +306,4 @@ def _groups(records: Iterable[Chosen]) -> Iterator[list[Chosen]]:
 
 def _written(chosen: Chosen) -> Written:
     record = chosen.record
-    headers: list[tuple[str, str | bytes | None]] = [(name.decode(), value) for name, value in record.headers]
-    return Written(record.key, record.value, record.timestamp, headers + ([] if chosen.has_origin else [*chosen.origin.headers()]))
+    return Written(record.key, record.value, record.timestamp, [*chosen.headers()])

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE
@@ -33,7 +34,7 @@ class Source:
     """What is saved of one partition, from the headers of its batches.
 
     batches  leader epoch and base offset of each batch; markers are not among them
-    markers  by producer id, with the leader epoch of each
+    markers  of each replica, with their leader epochs
     """
 
     key: TopicPartition
@@ -42,7 +43,7 @@ class Source:
     contents: dict[Replica, Contents] = field(default_factory=dict)
     batches: set[tuple[int, int]] = field(default_factory=set)
     sent: set[Sent] = field(default_factory=set)
-    markers: dict[int, list[tuple[int, Marker]]] = field(default_factory=dict)
+    markers: dict[Replica, list[tuple[int, Marker]]] = field(default_factory=dict)
 
     def read(self) -> None:
         """Read the headers and markers. Raises SavedRecordsError."""
@@ -52,7 +53,7 @@ class Source:
                 batch = saved.header
                 if batch.control:
                     if batch.base_offset not in {offset for offset, _reason in self.contents[replica].unreadable}:
-                        self.markers.setdefault(batch.producer_id, []).append((batch.epoch, marker_of(saved.data)))
+                        self.markers.setdefault(replica, []).append((batch.epoch, marker_of(saved.data)))
                     continue
                 self.batches.add((batch.epoch, max(batch.base_offset, saved.start)))
                 if numbers := sent(batch):
@@ -71,6 +72,10 @@ class Source:
     def selected(self, selection: Selection, most: int) -> list[Iterator[SelectedRecord]]:
         """Return the selected records of each replica."""
         return [selected_records(self.contents[replica], pieces, selection, most) for replica, pieces in self.pieces.items()]
+
+    def is_of(self, target: PartitionState | None) -> bool:
+        """Return whether the records were saved of this partition: a topic that was created again has another id."""
+        return target is not None and (target.key, target.topic_id) == (self.key, self.topic_id)
 
     @property
     def unreadable(self) -> int:
@@ -114,12 +119,15 @@ class Outcome:
 
     def row(self) -> dict[str, Any]:
         """Return what the module returns of the partition."""
-        skipped = dict(sorted(self.skipped.items()))
+        skipped, unreadable, reason = dict(sorted(self.skipped.items())), self.source.unreadable, self.reason
+        if reason is None and unreadable:
+            batches = count(unreadable, "saved batch", "saved batches")
+            reason = f"{batches} cannot be decoded: look at them with kafka_records_info, or raise max_batch_bytes"
         return {
             "topic": self.source.key[0], "partition": self.source.key[1], "topic_id": self.source.topic_id, "target_topic": self.target_topic,
             "records": self.records, "replayed": self.replayed, "already_there": skipped.pop(ALREADY_THERE, 0), "skipped": skipped,
-            "left": self.left, "unreadable": self.source.unreadable, "timestamps_kept": self.timestamps_kept, "markers": self.markers,
-            "reason": self.reason,
+            "left": self.left, "unreadable": unreadable, "timestamps_kept": self.timestamps_kept, "markers": self.markers,
+            "reason": reason,
         }  # fmt: skip
 
 

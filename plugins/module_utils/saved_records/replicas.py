@@ -180,7 +180,12 @@ class Contents:
             return None
         ends = self.ends.get(batch.producer_id, [])
         place = bisect_right(ends, (batch.last_offset, "~"))
-        return ends[place][1] if place < len(ends) else "open"
+        # The end of this transaction may be what is missing, and the next one that of another.
+        return "open" if place == len(ends) or self.has_gap(batch.last_offset, ends[place][0]) else ends[place][1]
+
+    def has_gap(self, start: int, end: int) -> bool:
+        """Return whether not all offsets of a range are saved."""
+        return start < self.start or any(first < end and last > start for first, last in self.gaps)
 
     def row(self) -> dict[str, Any]:
         """Return what the module returns of the replica, without `selected`."""

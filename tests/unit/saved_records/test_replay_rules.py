@@ -5,21 +5,36 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import batch, batch_of, marker
+from record_batches import COUNT_AT, batch, batch_of, marker, with_crc
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin, origin_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import Rules, transaction_ends
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
+    Numbered,
+    Origin,
+    Sent,
+    numbered_of,
+    origin_of,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
+    Chosen,
+    Rules,
+    known_ends,
+    origin_epochs,
+    transaction_ends,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 TOPIC_ID, CLUSTER = "topic-id", "cluster"
@@ -34,6 +49,11 @@ def selected(data: bytes, broker: int = 1, transaction: str | None = None) -> li
     return found
 
 
+def with_records(data: bytes, records: int) -> bytes:
+    """Return a batch whose header has another number of records."""
+    return with_crc(data[:COUNT_AT] + struct.pack(">i", records) + data[COUNT_AT + 4 :])
+
+
 def reasons(rules: Rules, *replicas: Sequence[SelectedRecord]) -> list[tuple[int, str | None]]:
     return [(chosen.record.offset, chosen.reason) for chosen in rules.chosen(map(iter, replicas))]
 
@@ -45,9 +65,16 @@ def replayed(base: int, origins: Sequence[Origin], end: bool | None = True, prod
     return data if end is None else data + marker(base + len(origins), producer, end)
 
 
-@given(st.builds(Origin, *[st.text("abcAZ09_-", min_size=1)] * 2, *[st.integers(0, 2**31 - 1)] * 4))
-def test_an_origin_is_read_as_it_was_written(origin: Origin) -> None:
+INT32, INT64 = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
+
+
+@given(
+    st.builds(Origin, *[st.text("abcAZ09_-", min_size=1)] * 2, INT32, INT64, INT32, INT32),
+    st.builds(Numbered, st.builds(Sent, INT64, *[INT32] * 3), INT64),
+)
+def test_an_origin_is_read_as_it_was_written(origin: Origin, numbered: Numbered) -> None:
     headers: list[tuple[bytes, bytes | None]] = [(name.encode(), value) for name, value in origin.headers()]
+    assert numbered_of([(name.encode(), value) for name, value in numbered.headers()]) == numbered
     assert origin_of([(b"h", None), *headers]) == origin
     assert origin_of([*headers, headers[0]]) is None and origin_of(headers[1:]) is None
 
@@ -79,6 +106,12 @@ def test_what_the_new_leader_has_is_skipped_and_the_order_is_that_of_the_log(
     assert reasons(rules, selected(data), selected(data, broker=2)) == expected
 
 
+@pytest.mark.parametrize(("end", "start", "known"), [(100, 100, False), (99, 100, False), (100, 99, True), (0, 0, True), (-1, 0, True)])
+def test_it_is_not_known_whether_a_leader_had_an_epoch_below_the_start_of_its_log(end: int, start: int, known: bool) -> None:
+    """Kafka answers for an epoch below its first one with that epoch and with the start of the first one."""
+    assert bool(known_ends({3: EpochEnd(3, end)}, start)) == known
+
+
 def test_what_its_producer_has_sent_again_is_skipped() -> None:
     saved = batch(10, 3, epoch=1, producer_id=4)
     log = TargetLog(0, 10, {numbers for one in stored_batches(saved) if (numbers := sent(one))})
@@ -89,10 +122,54 @@ def test_what_its_producer_has_sent_again_is_skipped() -> None:
     assert not other_length.sent_again
 
 
+@pytest.mark.parametrize(
+    ("batches", "holes"),
+    [
+        ([batch(5, 3), batch(8, 2)], False),
+        ([batch(3, 4), batch(7, 2)], False),  # one that begins before the start
+        ([batch(6, 3)], True),
+        ([batch(5, 3), batch(9, 2)], True),
+        ([with_records(batch(5, 3), 2)], True),
+    ],
+)
+def test_records_that_the_cleaner_has_removed_are_noticed(batches: list[bytes], holes: bool) -> None:
+    log = TargetLog(5, 5, ())
+    for one in batches:
+        log.add(one)
+    assert log.has_holes == holes
+
+
 def test_a_batch_that_two_saved_leaders_got_is_replayed_once() -> None:
     one, other = batch(10, 2, epoch=1, producer_id=4), batch(10, 2, epoch=2, producer_id=4)
     found = reasons(Rules(CLUSTER, TargetLog(0, 0, ())), selected(one), selected(other, broker=2))
     assert found == [(10, None), (11, None), (10, "saved_twice"), (11, "saved_twice")]
+
+
+def written(base: int, *chosen: Chosen) -> bytes:
+    """What a replay of these records writes."""
+    return batch_of(base, [(0, None, b"x", one.headers()) for one in chosen], producer_id=7, transactional=True) + marker(base + 9, 7, True)
+
+
+@pytest.mark.parametrize("first", [slice(None), slice(1, 2), slice(2, 3)])
+def test_a_batch_that_two_saved_leaders_got_is_replayed_once_also_by_the_next_run(first: slice) -> None:
+    both = selected(batch(10, 2, epoch=1, producer_id=4)), selected(batch(10, 2, epoch=2, producer_id=4), broker=2)
+    log = TargetLog(0, 0, ())
+    some = [*both[0], *both[1]][first]
+    log.add(written(50, *(chosen for chosen in Rules(CLUSTER, log).chosen([iter(some)]) if chosen.reason is None)))
+    rules = Rules(CLUSTER, log)
+    log.add(written(60, *(chosen for chosen in rules.chosen(map(iter, both)) if chosen.reason is None)))
+    assert len(log.replayed) == 2 and None not in {reason for _offset, reason in reasons(rules, *both)}
+
+
+def test_headers_that_a_record_got_from_the_replay_of_another_cluster_are_replaced() -> None:
+    foreign = Origin("elsewhere", TOPIC_ID, 0, 3, 1, 5)
+    headers = [("h", b"1"), *foreign.headers(), ("kafka_recovery_producer", b"1 2 3 4 5"), ("kafka_recovery_note", b"2")]
+    rows = selected(batch_of(10, [(0, None, b"x", headers)]))
+    log = TargetLog(0, 0, ())
+    (chosen,) = Rules(CLUSTER, log).chosen([iter(rows)])
+    assert chosen.headers() == [("h", b"1"), ("kafka_recovery_note", b"2"), *chosen.origin.headers()]
+    log.add(written(60, chosen))
+    assert reasons(Rules(CLUSTER, log), rows) == [(10, "already_there")]
 
 
 def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
@@ -100,9 +177,30 @@ def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
     log = TargetLog(0, 0, ())
     lost = selected(replayed(40, [origin], None), transaction="committed")
     (chosen,) = Rules(CLUSTER, log).chosen([iter(lost)])
-    assert (chosen.origin, chosen.has_origin, chosen.reason) == (origin, True, None)
+    assert (chosen.origin, chosen.reason, chosen.headers()) == (origin, None, origin.headers())
     log.add(replayed(60, [origin]))
     assert reasons(Rules(CLUSTER, log), lost) == [(40, "already_there")]
+
+
+def test_a_replayed_copy_is_not_replayed_if_the_new_leader_has_its_original() -> None:
+    rows = selected(replayed(40, [Origin(CLUSTER, TOPIC_ID, 0, offset, 2, 5) for offset in (3, 4)], None), transaction="committed")
+    rules = Rules(CLUSTER, TargetLog(0, 0, ()), {2: EpochEnd(2, 4)})
+    assert reasons(rules, rows) == [(40, "in_cluster"), (41, None)]
+    assert origin_epochs(CLUSTER, rows) == {2} and origin_epochs("other", rows) == set()
+
+
+def test_numbers_that_kafka_does_not_have_are_no_origin() -> None:
+    headers = [(name.encode(), value) for name, value in Origin(CLUSTER, TOPIC_ID, 0, 3, 2**31, 5).headers()]
+    assert origin_of(headers) is None
+
+
+def test_headers_that_an_application_has_copied_to_a_new_record_do_not_hide_it() -> None:
+    """Replayed records stand in transactional batches."""
+    origin = Origin(CLUSTER, TOPIC_ID, 0, 3, 1, 5)
+    log = TargetLog(0, 0, ())
+    log.add(replayed(60, [origin]))
+    again = selected(batch_of(40, [(0, None, b"x", [*origin.headers()])], epoch=2))
+    assert reasons(Rules(CLUSTER, log), again) == [(40, None)]
 
 
 @pytest.mark.parametrize(
@@ -113,10 +211,13 @@ def test_a_replayed_record_that_was_lost_again_is_the_same_record() -> None:
         ("open", [], None, "undecided"),
         ("open", [marker(90, 4, True)], None, None),
         ("open", [marker(90, 4, False)], None, "aborted"),
-        ("open", [marker(90, 4, True), marker(91, 4, False)], None, "undecided"),
+        ("open", [marker(90, 4, True), marker(91, 4, False)], None, None),
+        ("open", [marker(90, 4, False), marker(91, 4, True)], None, "aborted"),
+        ("open", [batch(90, 1, producer_id=4, transactional=True), marker(91, 4, True)], None, "undecided"),
         ("open", [marker(90, 5, True)], None, "undecided"),
         ("open", [], ("Ongoing", 0), "undecided"),
-        ("open", [], ("PrepareCommit", 0), None),
+        ("open", [], ("PrepareCommit", 0), "undecided"),
+        ("open", [], ("PrepareCommit", 1), None),
         ("open", [], ("CompleteCommit", 0), "undecided"),
         ("open", [], ("CompleteCommit", 1), None),
         ("open", [], ("CompleteAbort", 1), "aborted"),
@@ -139,7 +240,24 @@ def test_logs_that_disagree_leave_a_transaction_undecided() -> None:
     rows = selected(data, transaction="committed"), selected(data, broker=2, transaction="aborted")
     assert reasons(Rules(CLUSTER, TargetLog(0, 0, ())), *rows) == [(10, "undecided")]
     (one,) = stored_batches(data)
-    assert transaction_ends(one, (), None) == set()
+    assert transaction_ends(one, None, None) == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "same"), [(("t", 0, "id"), True), (("t", 0, "new"), False), (("t", 1, "id"), False), (("u", 0, "id"), False)]
+)
+def test_a_topic_that_was_created_again_is_another_one(target: tuple[str, int, str], same: bool) -> None:
+    assert Source(("t", 0), "id", {}).is_of(PartitionState(*target, 1, 3, (1,), (1,), (), (), ())) == same
+
+
+@pytest.mark.parametrize("unreadable", [0, 2])
+def test_batches_that_cannot_be_decoded_are_no_success(unreadable: int) -> None:
+    replica = Replica("t", 0, TOPIC_ID, 1, 9)
+    contents = Contents(replica, 0, 90, unreadable=[(offset, "damaged") for offset in range(unreadable)])
+    outcome = Outcome(Source(("t", 0), TOPIC_ID, {}, {replica: contents}), "t")
+    assert (outcome.row()["unreadable"], outcome.row()["reason"] is not None) == (unreadable, unreadable > 0)
+    outcome.reason = "other"
+    assert outcome.row()["reason"] == "other"
 
 
 def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:
@@ -149,18 +267,32 @@ def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:
 @pytest.mark.parametrize(
     ("saved", "start", "writers", "found"),
     [
-        ([commit(20)], 5, (), [False]),
-        ([commit(20, epoch=1)], 5, (), [False]),
-        ([commit(20, epoch=2)], 5, (), []),
-        ([commit(20)], 12, (), []),  # it began behind the fork
-        ([commit(20)], -1, (), []),  # it is not open
-        ([commit(20, committed=False), commit(30)], 5, (), []),  # the commit is that of another transaction
-        ([commit(20), commit(20, committed=False)], 5, (), [True]),
-        ([commit(20)], 5, (4,), [True]),
+        ([[commit(20)]], 5, (), [False]),
+        ([[commit(20, epoch=1)]], 5, (), [False]),
+        ([[commit(20, epoch=2)]], 5, (), []),
+        ([[commit(20)]], 12, (), []),  # it began behind the fork
+        ([[commit(20)]], -1, (), []),  # it is not open
+        ([[commit(20, committed=False), commit(30)]], 5, (), []),  # the commit is that of another transaction
+        ([[commit(8, committed=False), commit(20)]], 5, (), [False]),
+        ([[commit(20)], [commit(20, committed=False)]], 5, (), [True]),
+        ([[commit(20)], [commit(15, committed=False)]], 5, (), [True]),
+        ([[commit(20)], [commit(25)]], 5, (), [False]),
+        ([[commit(20)]], 5, (4,), [True]),
+        ([[commit(60)]], 5, (), [True]),  # behind a gap
+        ([[commit(20)], [commit(60, committed=False)]], 5, (), [False]),
     ],
 )
 def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
-    saved: list[Marker], start: int, writers: tuple[int, ...], found: list[bool]
+    saved: list[list[Marker]], start: int, writers: tuple[int, ...], found: list[bool]
 ) -> None:
-    commits = open_commits({4: saved}, [Producer(4, 0, 0, start)], 10, writers)
+    logs = [(Contents(Replica("t", 0, TOPIC_ID, broker, 9), 0, 90, [(40, 50)]), rows) for broker, rows in enumerate(saved)]
+    commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, ())
     assert [one.doubt is not None for one in commits] == found
+    assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, (4,)))
+
+
+@pytest.mark.parametrize(("gaps", "end"), [([], "committed"), ([(12, 20)], "open"), ([(5, 10)], "committed"), ([(31, 40)], "committed")])
+def test_the_end_of_a_transaction_behind_a_gap_may_be_that_of_another(gaps: list[tuple[int, int]], end: str) -> None:
+    contents = Contents(Replica("t", 0, TOPIC_ID, 1, 9), 0, 90, gaps, ends={4: [(30, "committed")]})
+    (one,) = stored_batches(batch(10, 2, producer_id=4, transactional=True))
+    assert contents.transaction_of(one) == end
