@@ -18,7 +18,10 @@ description:
     brings the partition back without loss.
   - A partition is held, with the reason, if any broker that has or may have its log is not named in O(lost_brokers), if it is being reassigned by
     others, if its topic has tiered storage, if two brokers do not state the same replicas, or if its new replicas are not usable.
+  - The lost brokers are watched again before the election. If one of them starts, even while it is fenced, the partition is held and its reassignment is
+    cancelled.
   - The work on each partition is recorded in a journal before it begins. If the task is killed, run it again with the same replicas to continue.
+  - The last verdict of M(streamops.kafka_recovery.kafka_lost_disk_records) on the disks of these brokers becomes not safe to start.
   - A broker whose replica was given up deletes its log of the partition when it starts again. RV(save_disks_of) names these brokers.
   - An empty log gives offsets out again. A group with committed offsets on the partition skips as many new records, in silence. RV(groups) lists
     such groups, and O(reset_groups) resets those without members.
@@ -43,7 +46,9 @@ options:
     default: false
   reset_groups:
     description:
-      - Whether to commit offset 0 for groups without members, before the partition gets a leader. Groups with members are not changed.
+      - Whether to commit offset 0 for groups without members, before the partition gets a leader. Groups with members are not changed,
+        and a warning names them.
+      - The old offsets are in the journal, and are put back if the partition is held after the reset.
       - If not all groups can be read, or Kafka refuses a commit, the partition is held.
     type: bool
     default: false

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    SHOWN,
     PartitionState,
     TopicPartition,
     chunks,
@@ -34,6 +32,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import groups
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import (
+    OUTCOMES,
+    RevivalResult,
+    diff,
+    result,
+    skipping_groups,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import (
     REVIVED,
     Permitted,
@@ -47,27 +52,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 BATCH = 1000
 REVIVED_SINCE = "partitions that it had were revived since: read its disk again"
 TIERED_CONFIG = "remote.storage.enable"
-OUTCOMES = (Outcome.FAILED, Outcome.HELD, REVIVED, Outcome.ALREADY_ONLINE)  # worst first
 
 Targets = Mapping[TopicPartition, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class RevivalResult:
-    """The result of one partition. `lost_replicas`: brokers whose disks must be saved before they are started."""
-
-    topic: str
-    partition: int
-    outcome: str
-    leader: int | None
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    target_replicas: tuple[int, ...]
-    lost_replicas: tuple[int, ...]
-    log_start_offset: int | None = None
-    log_end_offset: int | None = None
-    reason_code: str | None = None
-    message: str | None = None
 
 
 class Revival:
@@ -322,7 +308,11 @@ class Revival:
     def report(self, preview: int, check_mode: bool, with_diff: bool) -> dict[str, Any]:
         """Return what RETURN of the module documents."""
         results = sorted(
-            map(self._result, self._targets), key=lambda row: (OUTCOMES.index(row.outcome), *in_recovery_order((row.topic, row.partition)))
+            (
+                result(key, verdict, self._states.get(key), self._targets[key], self._ends.get(key, (None, None)))
+                for key, verdict in self._verdicts.items()
+            ),
+            key=lambda row: (OUTCOMES.index(row.outcome), *in_recovery_order((row.topic, row.partition))),
         )
         rows = one_of_each_kind_first(results, lambda row: (row.outcome, row.reason_code))
         counts = Counter(row.outcome for row in results)
@@ -332,9 +322,7 @@ class Revival:
         found: dict[str, Any] = {
             "changed": any(True for key in self._to_revive()) if check_mode else self.changed,
             "summary": {outcome: counts[outcome] for outcome in OUTCOMES},
-            "results": [
-                {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(row).items()} for row in rows[:preview]
-            ],
+            "results": [row.as_dict() for row in rows[:preview]],
             "groups": self._groups.rows()[:preview],
             "hanging_transactions": self._hanging[:preview],
             "save_disks_of": save,
@@ -346,23 +334,8 @@ class Revival:
             msg = f"{len(bad)} of {len(rows)} partitions were not revived, first {first.topic}-{first.partition} ({first.reason_code}): {first.message}"
             found |= {"failed": True, "msg": msg}
         if with_diff:
-            found["diff"] = self._diff(revived)
+            found["diff"] = diff(revived)
         return found
-
-    def _result(self, key: TopicPartition) -> RevivalResult:
-        verdict, state = self._verdicts[key], self._states.get(key)
-        leader = state.leader if state is not None and state.leader >= 0 else None
-        row = RevivalResult(
-            *key,
-            verdict.outcome,
-            leader,
-            state.replicas if state else (),
-            state.isr if state else (),
-            self._targets[key],
-            verdict.original,
-            *self._ends.get(key, (None, None)),
-        )
-        return row if verdict.why is None else replace(row, reason_code=verdict.why.code, message=verdict.why.sentence)
 
     def _warn(self, revived: Collection[RevivalResult], save: Sequence[int], check_mode: bool) -> None:
         self.warnings += meanings({row.topic for row in revived})
@@ -371,14 +344,7 @@ class Revival:
                 f"save the disk of broker {', '.join(map(str, save))} before you start it (docs/lost-disks.md): it deletes these partitions' logs"
             )
         if skipping := self._skipping(check_mode):
-            remedy = (
-                "stop their members, then reset them (docs/revive.md)" if self._params["reset_groups"] else "see groups and reset_groups"
-            )
-            named = ", ".join(f"{printable(one.group)} on {one.topic}-{one.partition}" for one in skipping[:SHOWN])
-            self.warnings.append(
-                f"{len(skipping)} committed offsets are beyond the new logs ({named}{', …' if len(skipping) > SHOWN else ''}): "
-                f"their groups skip new records; {remedy}"
-            )
+            self.warnings.append(skipping_groups(skipping, self._params["reset_groups"]))
         self.warnings += [f"groups cannot be listed completely: {why}" for why in self._groups.blind]
 
     def _skipping(self, check_mode: bool) -> list[groups.CommittedOffset]:
@@ -387,11 +353,3 @@ class Revival:
         expected = groups.without_members(self._groups, changed) if check_mode and self._params["reset_groups"] else {}
         rows = [one for one in self._groups.offsets if (one.topic, one.partition) in changed and not one.reset]
         return [one for one in rows if one.group not in expected.get((one.topic, one.partition), ())]
-
-    def _diff(self, revived: Collection[RevivalResult]) -> dict[str, str]:
-        before = [f"{printable(row.topic)}-{row.partition}: no leader, replicas {list(row.lost_replicas)}\n" for row in revived]
-        after = [
-            f"{printable(row.topic)}-{row.partition}: empty leader {row.target_replicas[0]}, replicas {list(row.target_replicas)}\n"
-            for row in revived
-        ]
-        return {"before": "".join(before), "after": "".join(after)}
