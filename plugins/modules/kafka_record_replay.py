@@ -162,7 +162,8 @@ partitions:
     skipped:
       description:
         - Number of records that are not replayed, by reason. V(in_cluster) if the new leader has the record, or had it and has deleted it. V(sent_again) if
-          its idempotent producer has written it to the new leader. V(saved_twice) if its producer had written it to two leaders, which were both saved.
+          its idempotent producer has written it to the new leader. V(saved_twice) if its producer had written it to two leaders, which were both saved,
+          or if a copy of it that an earlier replay had written is saved, too.
         - V(aborted) and V(undecided) for the transaction of the record. V(header_name) if the name of a header is not UTF-8.
       type: dict
     left:

@@ -56,12 +56,14 @@ class Rules:
     epoch_ends    where leader epochs of saved batches end in the elected log, empty to compare with no log
     log           the log to which records are replayed
     transactions  by producer id, as coordinators describe them; see `transaction_ends`
+    lost_again    as the function of that name returns it
     """
 
     cluster_id: str
     log: TargetLog
     epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
     transactions: Mapping[int, Transaction] = field(default_factory=dict)
+    lost_again: Collection[Origin] = ()
     include_aborted: bool = False
     include_undecided: bool = False
 
@@ -72,10 +74,11 @@ class Rules:
         """
         # What an earlier run has replayed of a batch that is saved twice decides for its other records, too.
         first_places = dict(self.log.places)
+        chosen_again: set[Origin] = set()
         for _key, copies in groupby(heapq.merge(*replicas, key=_place), key=_place):
-            yield self._choose(list(copies), first_places)
+            yield self._choose(list(copies), first_places, chosen_again)
 
-    def _choose(self, copies: Sequence[SelectedRecord], first_places: dict[Sent, tuple[int, int]]) -> Chosen:
+    def _choose(self, copies: Sequence[SelectedRecord], first_places: dict[Sent, tuple[int, int]], chosen_again: set[Origin]) -> Chosen:
         one = copies[0]
         replica, record = one.replica, one.record
         own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
@@ -88,6 +91,9 @@ class Rules:
             place = (origin.leader_epoch, numbered.base_offset)
             if first_places.setdefault(numbered.sent, place) != place:
                 reason = SAVED_TWICE
+        if reason is None and (same := origin._replace(broker_id=-1)) in self.lost_again:
+            reason = SAVED_TWICE if same in chosen_again else None
+            chosen_again.add(same)
         return Chosen(record, origin, numbered, reason)
 
     def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
@@ -139,9 +145,9 @@ def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Trans
     return set()
 
 
-def origin_epochs(cluster_id: str, records: Iterable[SelectedRecord]) -> set[int]:
-    """Return the leader epochs that records had before an earlier replay has written them."""
-    return {origin.leader_epoch for one in records if (origin := _origin_before(one, cluster_id))}
+def lost_again(cluster_id: str, records: Iterable[SelectedRecord]) -> set[Origin]:
+    """Return the origins of records that an earlier replay has written, and that were lost again. Each without its broker."""
+    return {origin._replace(broker_id=-1) for one in records if (origin := _origin_before(one, cluster_id))}
 
 
 def _origin_before(one: SelectedRecord, cluster_id: str) -> Origin | None:

@@ -38,7 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Rules,
     is_held,
     known_ends,
-    origin_epochs,
+    lost_again,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
     Outcome,
@@ -207,14 +207,15 @@ class _Replay:
         """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
         same = source.is_of(self._targets[key])
         before = max(0, source.first_leader_epoch - 1)
+        again = lost_again(self._admin.cluster_id, chain.from_iterable(self._records(source)))
         # Epochs that the fork depends on, or in which the leader may have the original of a replayed record.
-        origins = {before} | origin_epochs(self._admin.cluster_id, chain.from_iterable(self._records(source))) if same else set()
+        origins = {before, *(origin.leader_epoch for origin in again)}
         found = self._log(key, source.epochs | origins if same else set())
         if not same:
             if found.log_start_offset:
                 raise ClusterError(_deleted(key, found.log_start_offset))
             log = self._whole(key, TargetLog(0, 0, ()))
-            return self._with_options(Rules(self._admin.cluster_id, log)), 0
+            return self._with_options(Rules(self._admin.cluster_id, log, lost_again=again)), 0
         ends = found.epoch_ends
         if missing := (source.epochs | origins) - ends.keys():
             raise ClusterError(f"the leader does not say where epoch {min(missing)} ends: run again")
@@ -232,7 +233,7 @@ class _Replay:
         transactions = {}
         if (self._admin.feature_level("transaction.version") or 0) >= EPOCHS_OF_TRANSACTIONS:
             transactions = {one.producer_id: one for one in self._admin.active_transactions({key: self._targets[key].leader}).transactions}
-        return self._with_options(Rules(self._admin.cluster_id, log, ends, transactions)), fork
+        return self._with_options(Rules(self._admin.cluster_id, log, ends, transactions, again)), fork
 
     def _with_options(self, rules: Rules) -> Rules:
         rules.include_aborted, rules.include_undecided = self._params["include_aborted"], self._params["include_undecided"]

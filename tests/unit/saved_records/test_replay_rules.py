@@ -30,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Chosen,
     Rules,
     known_ends,
-    origin_epochs,
+    lost_again,
     transaction_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source
@@ -186,7 +186,16 @@ def test_a_replayed_copy_is_not_replayed_if_the_new_leader_has_its_original() ->
     rows = selected(replayed(40, [Origin(CLUSTER, TOPIC_ID, 0, offset, 2, 5) for offset in (3, 4)], None), transaction="committed")
     rules = Rules(CLUSTER, TargetLog(0, 0, ()), {2: EpochEnd(2, 4)})
     assert reasons(rules, rows) == [(40, "in_cluster"), (41, None)]
-    assert origin_epochs(CLUSTER, rows) == {2} and origin_epochs("other", rows) == set()
+    assert {one.leader_epoch for one in lost_again(CLUSTER, rows)} == {2} and lost_again("other", rows) == set()
+
+
+def test_a_record_and_its_replayed_copy_that_are_both_saved_are_replayed_once() -> None:
+    original = selected(batch(3, 2, epoch=2))
+    copy = selected(replayed(40, [Origin(CLUSTER, TOPIC_ID, 0, 3, 2, 5)], None), broker=2, transaction="committed")
+    copy = [one._replace(batch=one.batch._replace(epoch=4)) for one in copy]
+    rules = Rules(CLUSTER, TargetLog(0, 0, ()), lost_again=lost_again(CLUSTER, [*original, *copy]))
+    assert reasons(rules, original, copy) == [(3, None), (4, None), (40, "saved_twice")]
+    assert reasons(rules, copy) == [(40, None)]
 
 
 def test_numbers_that_kafka_does_not_have_are_no_origin() -> None:
