@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, log_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, STRAY, log_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     TopicPartition,
     has_live_leader,
@@ -210,7 +210,8 @@ def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
     for log_dir in found["log_dirs"]:
         if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
             yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
-    if others := [row["kind"] for row in found["other_logs"] if row["kind"] != DELETE]:
+    # A start keeps logs of the kind `stray`. Those of the kind `delete` are judged with their topics.
+    if others := [row["kind"] for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)]:
         kinds = ", ".join(sorted({*others}))
         yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
 

@@ -154,8 +154,8 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     named = [{"topic": "t", "partition": 0}, {"topic": "ordres", "partition": 0}]
     (reason,) = run(tmp_path, Admin(ending_at(6)), disk, partitions=named)["reasons"]
     assert "ordres-0" in reason
-    disk.log("u-0.0123456789abcdef0123456789abcdef-stray", {0: log(2)})
-    assert "1 log of the kinds stray were not read" in run(tmp_path, Admin(ending_at(6)), disk)["reasons"][0]
+    disk.log("u-0.0123456789abcdef0123456789abcdef-future", {0: log(2)})
+    assert "1 log of the kinds future were not read" in run(tmp_path, Admin(ending_at(6)), disk)["reasons"][0]
     (empty.path / "t-1").symlink_to(disk.path / "t-0")
     assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
 
@@ -175,6 +175,12 @@ def test_a_log_that_was_being_deleted_counts_unless_its_topic_is_gone(tmp_path: 
     (folder / "partition.metadata").unlink()
     admin.other_states = {}
     assert not run(tmp_path, admin, disk)["safe_to_start"], "its topic is not known"
+
+
+def test_a_log_that_a_start_keeps_does_not_keep_it_from_being_safe(tmp_path: Path) -> None:
+    disk = disk_with(tmp_path, log(2, 2, 2))
+    disk.log("u-0.0123456789abcdef0123456789abcdef-stray", {0: log(2)})
+    assert run(tmp_path, Admin(ending_at(6)), disk)["safe_to_start"]
 
 
 def test_two_log_dirs_with_a_log_of_one_partition_keep_it_from_being_safe(tmp_path: Path) -> None:
