@@ -16,7 +16,7 @@ description:
     collection of evidence finds it, those of plans and of elections.
   - Such a replica cannot be elected, but its log is known. It is compared with the logs of survivors, bounds the loss, and plans say what only this disk has.
   - Keeps the logs of partitions that have no leader now. A log counts until its partition gets a leader, or its broker is started.
-  - A log is left out if its end is torn, doubtful or not checked, if it is empty, or if its topic was created anew. RV(not_used) has the reasons.
+  - A log is left out if its end is torn, doubtful or not checked, if it is empty, or if its topic was created again. RV(not_used) has the reasons.
   - Changes nothing in the cluster.
 options:
   cluster:

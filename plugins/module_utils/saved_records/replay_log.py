@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import (
     Marker,
     has_append_time,
@@ -90,6 +90,3 @@ class TargetLog:
             self.replayed.add(origin)
             if numbered is not None:
                 self.places.setdefault(numbered.sent, (origin.leader_epoch, numbered.base_offset))
-
-
-__all__ = ("BatchError", "Sent", "TargetLog", "sent")

@@ -23,15 +23,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     numbered_of,
     origin_of,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import ABORTED, COMMITTED, MARKER_STATES, OPEN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 ALREADY_THERE = "already_there"
-IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, ABORTED, UNDECIDED, HEADER_NAME = (
-    "in_cluster", "sent_again", "saved_twice", "aborted", "undecided", "header_name",
-)  # fmt: skip
+IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, UNDECIDED, HEADER_NAME = "in_cluster", "sent_again", "saved_twice", "undecided", "header_name"
 REASONS = (IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, ABORTED, UNDECIDED, HEADER_NAME)
-COMMITTED, OPEN = "committed", "open"
-_MARKER_STATES = {"commit": COMMITTED, "abort": ABORTED}
 _COORDINATOR_STATES = {"PrepareCommit": COMMITTED, "CompleteCommit": COMMITTED, "PrepareAbort": ABORTED, "CompleteAbort": ABORTED}
 
 
@@ -139,7 +136,7 @@ def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Trans
     described  only of a cluster in which each transaction has an epoch of its own (`transaction.version` 2): the coordinator knows the last one
     """
     if marker is not None and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1):
-        return {_MARKER_STATES[marker.kind]} if marker.kind in _MARKER_STATES else set()
+        return {MARKER_STATES[marker.kind]} if marker.kind in MARKER_STATES else set()
     if described is not None and described.producer_epoch == batch.producer_epoch + 1 and described.state in _COORDINATOR_STATES:
         return {_COORDINATOR_STATES[described.state]}
     return set()

@@ -13,7 +13,8 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import Sent, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import (
     Contents,

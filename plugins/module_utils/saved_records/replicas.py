@@ -21,7 +21,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 # Rows of one kind that are shown of a replica.
 SHOWN = 10
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STATES = {"commit": "committed", "abort": "aborted"}
+COMMITTED, ABORTED, OPEN = "committed", "aborted", "open"
+# How a transaction has ended, by the kind of its marker.
+MARKER_STATES = {"commit": COMMITTED, "abort": ABORTED}
 
 
 class Replica(NamedTuple):
@@ -161,9 +163,9 @@ class Contents:
         self.markers[marker.kind] += 1
         if len(self.first_markers) < SHOWN:
             self.first_markers.append(marker)
-        if marker.kind in _STATES:
+        if marker.kind in MARKER_STATES:
             self.open.pop(marker.producer_id, None)
-            self.ends.setdefault(marker.producer_id, []).append((marker.offset, _STATES[marker.kind]))
+            self.ends.setdefault(marker.producer_id, []).append((marker.offset, MARKER_STATES[marker.kind]))
 
     def _records(self, saved: SavedBatch) -> int:
         """Return how many records of a batch are saved: only some if an earlier batch, or the new leader, has the others."""
@@ -181,7 +183,7 @@ class Contents:
         ends = self.ends.get(batch.producer_id, [])
         place = bisect_right(ends, (batch.last_offset, "~"))
         # The end of this transaction may be what is missing, and the next one that of another.
-        return "open" if place == len(ends) or self.has_gap(batch.last_offset, ends[place][0]) else ends[place][1]
+        return OPEN if place == len(ends) or self.has_gap(batch.last_offset, ends[place][0]) else ends[place][1]
 
     def has_gap(self, start: int, end: int) -> bool:
         """Return whether not all offsets of a range are saved."""
