@@ -112,6 +112,19 @@ def partition_arguments() -> dict[str, Any]:
     }
 
 
+def record_selection_arguments() -> dict[str, Any]:
+    """Return the argument spec of the options that select saved records."""
+    return {
+        "topics": {"type": "list", "elements": "str"},
+        "brokers": {"type": "list", "elements": "int"},
+        "start_offset": {"type": "int"},
+        "end_offset": {"type": "int"},
+        "start_time": {"type": "str"},
+        "end_time": {"type": "str"},
+        "keys": {"type": "list", "elements": "str", "no_log": False},
+    }
+
+
 def workdir_arguments() -> dict[str, Any]:
     """Return the argument spec of the options `cluster`, `run_id` and `workdir`, which locate a cluster's files."""
     return {

@@ -35,32 +35,8 @@ options:
       - Topic to write to instead, with the same partition numbers, for inspection. It must exist, and nothing must have been deleted from it.
       - Saved records are not compared with the cluster then, so it gets those that the new leader has, too, and no marker is written.
     type: str
-  topics:
-    description: Topics to select. Mutually exclusive with O(partitions) and O(partitions_file).
-    type: list
-    elements: str
   partitions:
     description: Partitions to select. Default is all partitions of which records are saved. Mutually exclusive with O(partitions_file).
-  brokers:
-    description: Ids of the brokers whose saved replicas are selected. Default is all.
-    type: list
-    elements: int
-  start_offset:
-    description: First saved offset to select, in each partition.
-    type: int
-  end_offset:
-    description: Offset after the last one to select, in each partition.
-    type: int
-  start_time:
-    description: Select records whose timestamp is this time or later. ISO 8601 in UTC, as C(2026-11-21T18:05:00Z), with a fraction of the second if needed.
-    type: str
-  end_time:
-    description: Select records whose timestamp is before this time, in the format of O(start_time).
-    type: str
-  keys:
-    description: Select records that have one of these keys, as text in UTF-8. Default is all, also those without a key.
-    type: list
-    elements: str
   include_aborted:
     description: Whether records of aborted transactions are replayed, too. Consumers with C(isolation.level=read_committed) never saw them.
     type: bool
@@ -93,6 +69,7 @@ requirements:
   - pyarrow >= 18, which PySpark needs
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.record_selection
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.attributes
@@ -209,6 +186,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
+    record_selection_arguments,
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_run import replay
@@ -222,13 +200,7 @@ def main() -> None:
             **partition_arguments(),
             "allow_replay": {"type": "bool", "default": False},
             "target_topic": {"type": "str"},
-            "topics": {"type": "list", "elements": "str"},
-            "brokers": {"type": "list", "elements": "int"},
-            "start_offset": {"type": "int"},
-            "end_offset": {"type": "int"},
-            "start_time": {"type": "str"},
-            "end_time": {"type": "str"},
-            "keys": {"type": "list", "elements": "str", "no_log": False},
+            **record_selection_arguments(),
             "include_aborted": {"type": "bool", "default": False},
             "include_undecided": {"type": "bool", "default": False},
             "include_compacted": {"type": "bool", "default": False},

@@ -25,32 +25,8 @@ options:
   cluster_id:
     description: Kafka's id of the cluster. The task fails if the records are of another cluster. Default is not to check it.
     type: str
-  topics:
-    description: Topics to select. Mutually exclusive with O(partitions) and O(partitions_file).
-    type: list
-    elements: str
   partitions:
     description: Partitions to select. Default is all partitions of which records are saved. Mutually exclusive with O(partitions_file).
-  brokers:
-    description: Ids of the brokers whose replicas are selected. Default is all.
-    type: list
-    elements: int
-  start_offset:
-    description: First offset to select, in each partition.
-    type: int
-  end_offset:
-    description: Offset after the last one to select, in each partition.
-    type: int
-  start_time:
-    description: Select records whose timestamp is this time or later. ISO 8601 in UTC, as C(2026-11-21T18:05:00Z), with a fraction of the second if needed.
-    type: str
-  end_time:
-    description: Select records whose timestamp is before this time, in the format of O(start_time).
-    type: str
-  keys:
-    description: Select records that have one of these keys, as text in UTF-8. Default is all, also those without a key.
-    type: list
-    elements: str
   export:
     description:
       - File to which the selected records are written. It has the content of your topics, so it is private to the user of the task (mode 0600), and others
@@ -91,6 +67,7 @@ requirements:
   - orjson >= 3.10
   - pyarrow >= 18, which PySpark needs
 extends_documentation_fragment:
+  - streamops.kafka_recovery.record_selection
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.attributes
@@ -213,7 +190,11 @@ from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import partition_arguments, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
+    partition_arguments,
+    record_selection_arguments,
+    workdir_arguments,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.info import records_info
 
@@ -225,13 +206,7 @@ def main() -> None:
             **workdir_arguments(),
             **partition_arguments(),
             "cluster_id": {"type": "str"},
-            "topics": {"type": "list", "elements": "str"},
-            "brokers": {"type": "list", "elements": "int"},
-            "start_offset": {"type": "int"},
-            "end_offset": {"type": "int"},
-            "start_time": {"type": "str"},
-            "end_time": {"type": "str"},
-            "keys": {"type": "list", "elements": "str", "no_log": False},
+            **record_selection_arguments(),
             "export": {"type": "path"},
             "format": {"type": "str", "choices": ["jsonl", "parquet"], "default": "jsonl"},
             "overwrite": {"type": "bool", "default": False},
