@@ -104,12 +104,9 @@ def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
     wait_for_marker(cluster, OPEN)
 
 
-@pytest.fixture(scope="module")
-def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+def lose_and_save(cluster: KafkaCluster, workdir: Path) -> Operator:
     """Broker 1 had records that the elected leader 2 does not have. They are saved from its disk, and its disk truncated since then."""
-    cluster, operator = small, Operator(small, tmp_path_factory.mktemp("replay"), spark_remote)
-    cluster.heal()
-    delete_topics(cluster, {state.topic for state in cluster.describe()})
+    operator = Operator(cluster, workdir)
     config = {"min.insync.replicas": "1"}
     cluster.create_topics([
         NewTopic("__transaction_state", [[3]] * 4, {"cleanup.policy": "compact"}),
@@ -149,12 +146,23 @@ def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPa
     return operator
 
 
-@pytest.fixture
-def replay(lost: Operator) -> Callable[..., dict[str, Any]]:
+@pytest.fixture(scope="module")
+def lost(small: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    small.heal()
+    delete_topics(small, {state.topic for state in small.describe()})
+    return lose_and_save(small, tmp_path_factory.mktemp("replay"))
+
+
+def replay_of(operator: Operator) -> Callable[..., dict[str, Any]]:
     def run(check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
-        return lost.ask(MODULE, check=check, diff=diff, **{**lost.files("1"), "allow_replay": True, **params})
+        return operator.ask(MODULE, check=check, diff=diff, **{**operator.files("1"), "allow_replay": True, **params})
 
     return run
+
+
+@pytest.fixture
+def replay(lost: Operator) -> Callable[..., dict[str, Any]]:
+    return replay_of(lost)
 
 
 def test_what_was_lost_is_there_again_once_and_as_it_was(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:

@@ -78,7 +78,7 @@ def saved_offsets(chosen: Iterable[Chosen], groups: Collection[str] | None) -> S
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterOffsets:
     """What a cluster says of the partitions and groups of saved offsets.
 
     committed  offsets by group and partition

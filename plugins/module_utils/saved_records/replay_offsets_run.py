@@ -11,17 +11,21 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import SavedOffset
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets import GroupPartition, SavedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import Selection
+
+# Groups whose offsets are committed before it is looked whether a signal asks to stop.
+GROUPS_AT_ONCE = 50
 
 
 class OffsetReplay:
@@ -76,7 +80,7 @@ class OffsetReplay:
         groups = self._params["groups"]
         return replay_offsets.saved_offsets(rules.chosen(records), None if groups is None else frozenset(groups))
 
-    def _cluster(self, wanted: Mapping[GroupPartition, SavedOffset]) -> replay_offsets.Cluster:
+    def _cluster(self, wanted: Mapping[GroupPartition, SavedOffset]) -> replay_offsets.ClusterOffsets:
         keys = {key for _group, key in wanted}
         found = self._admin.stable_offsets(keys) if keys else CommittedOffsets([], {}, [])
         states, unfenced = (self._admin.partitions(keys), self._admin.unfenced()) if keys else ({}, set())
@@ -86,22 +90,25 @@ class OffsetReplay:
             if key in leaders and offset.leader_epoch >= 0:
                 epochs[key].add(offset.leader_epoch)
         logs = self._admin.logs(leaders, {key: sorted(own)[-EPOCHS:] for key, own in epochs.items()}) if leaders else {}
-        return replay_offsets.Cluster(
+        return replay_offsets.ClusterOffsets(
             states, unfenced, logs, found.groups, _committed(found), found.blind[0] if found.blind else None
         )  # fmt: skip
 
     def _commit(self, offsets: Mapping[GroupPartition, SavedOffset], written: set[GroupPartition]) -> dict[GroupPartition, str]:
         """Commit offsets, read them back into `written`, and return reasons for the others."""
-        if not offsets:
-            return {}
         by_group: dict[str, dict[TopicPartition, NewOffset]] = {}
         for (group, key), saved in offsets.items():
             by_group.setdefault(group, {})[key] = NewOffset(saved.offset, saved.leader_epoch, saved.metadata)
-        errors = self._admin.commit(by_group)
-        now = _committed(self._admin.stable_offsets({key for _group, key in offsets}))
-        written |= {place for place, saved in offsets.items() if now.get(place, -1) >= saved.offset and place not in errors}
-        unread = dict.fromkeys(offsets.keys() - written, "the committed offset cannot be read back: run again")
-        return unread | {place: _refusal(error) for place, error in errors.items()}
+        reasons = dict.fromkeys(offsets, "the committed offset cannot be read back: run again")
+        for groups in chunks(by_group, GROUPS_AT_ONCE):
+            if name := signals.pending_signal():
+                reasons |= {(group, key): f"{signals.INTERRUPTED} by {name}: run again" for group in groups for key in by_group[group]}
+                continue
+            errors = self._admin.commit({group: by_group[group] for group in groups})
+            reasons |= {place: _refusal(error) for place, error in errors.items()}
+        now = _committed(self._admin.stable_offsets({key for _group, key in offsets})) if offsets else {}
+        written |= {place for place, saved in offsets.items() if now.get(place, -1) >= saved.offset}
+        return {place: reason for place, reason in reasons.items() if place not in written}
 
 
 def _committed(found: CommittedOffsets) -> dict[GroupPartition, int]:

@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import SavedOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Record
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets import Cluster, saved_offsets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets import ClusterOffsets, saved_offsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE, Chosen
 
@@ -37,12 +37,12 @@ def cluster(
     error: str | None = None,
     topic_id: str = "id",
     start: int = 0,
-) -> Cluster:
+) -> ClusterOffsets:
     """A cluster in which the partition has a log of epoch 2 until `end`, and the group has committed an offset."""
     states = {KEY: PartitionState(*KEY, topic_id, leader, 3, (1,), (1,), (), (), ())}
     log = LeaderLog(error, log_start_offset=start, log_end_offset=end, epoch_ends={2: EpochEnd(2, end)} if ends is None else ends)
     offsets = {} if committed is None else {PLACE: committed}
-    return Cluster(states, {LEADER}, {KEY: log}, {"g": Group(state)}, offsets, blind)
+    return ClusterOffsets(states, {LEADER}, {KEY: log}, {"g": Group(state)}, offsets, blind)
 
 
 @given(st.integers(0, 200), st.none() | st.integers(0, 200), st.integers(-1, 4), st.integers(0, 200), st.booleans())
@@ -69,7 +69,7 @@ def test_any_doubt_holds_an_offset(wrong: dict[str, object]) -> None:
     saved = SavedOffset(50, 2, "", "id")
     assert cluster().obstacle(PLACE, saved) is None
     assert cluster(**wrong).obstacle(PLACE, saved) not in (None, ALREADY_THERE)  # type: ignore[arg-type]
-    assert Cluster({}, {LEADER}, {}, {}, {}, None).obstacle(PLACE, saved) is not None
+    assert ClusterOffsets({}, {LEADER}, {}, {}, {}, None).obstacle(PLACE, saved) is not None
 
 
 def test_the_last_record_of_a_group_and_partition_counts() -> None:
