@@ -23,7 +23,8 @@ description:
     run again. Records are written in transactions, and the module reads them back.
   - Records are not replayed if the new leader has them, if their producer has sent them again, or if their transaction was aborted or is not decided.
   - A transaction that is open in the new leader's log, and whose COMMIT marker only saved records have, is committed with that marker.
-  - Records of internal topics are never replayed.
+  - Records of internal topics are never written again. With O(include_group_offsets), the offsets that saved records of C(__consumer_offsets) have are
+    committed for their groups, forward only.
   - In check mode it reads and counts, and changes nothing.
 options:
   allow_replay:
@@ -42,7 +43,9 @@ options:
     type: bool
     default: false
   include_undecided:
-    description: Whether records of transactions are replayed of which neither the saved records nor the cluster say how they ended.
+    description:
+      - Whether records of transactions are replayed of which neither the saved records nor the cluster say how they ended, and records that have
+        the producer id, epoch and sequence of other records.
     type: bool
     default: false
   include_compacted:
@@ -51,6 +54,16 @@ options:
         looks like a key without a newer value, and the replay brings it back.
     type: bool
     default: false
+  include_group_offsets:
+    description:
+      - Whether the offsets in saved records of C(__consumer_offsets) are committed for their groups. Only for groups without members, only forward,
+        and only if the leader of the partition has the last record that the group has read.
+    type: bool
+    default: false
+  groups:
+    description: Groups whose saved offsets are committed. Default is all.
+    type: list
+    elements: str
   replayed_bytes_per_second:
     description: Most bytes of records that are written per second. Default is no limit.
     type: int
@@ -60,6 +73,7 @@ options:
     default: 134217728
 notes:
   - Writing needs WRITE on the topics and on transactional ids that begin with C(kafka-recovery-replay.). Writing a marker needs CLUSTER_ACTION on the cluster.
+    Offsets of groups need READ on the groups.
   - Records are written with librdkafka, which logs in at every address that brokers name. So a login that sends a secret unencrypted is refused without
     O(allow_plaintext_secrets).
 requirements:
@@ -141,7 +155,11 @@ partitions:
         - Number of records that are not replayed, by reason. V(in_cluster) if the new leader has the record, or had it and has deleted it. V(sent_again) if
           its idempotent producer has written it to the new leader. V(saved_twice) if its producer had written it to two leaders, which were both saved,
           or if a copy of it that an earlier replay had written is saved, too.
-        - V(aborted) and V(undecided) for the transaction of the record. V(header_name) if the name of a header is not UTF-8.
+        - V(aborted) and V(undecided) for the transaction of the record. V(undecided) also if another record has the producer id, epoch and sequence of
+          this one. V(header_name) if the name of a header is not UTF-8.
+        - For records of C(__consumer_offsets), V(superseded) if a later saved record has another offset of the same group and partition. V(deleted) if
+          the last saved record deletes the offset. V(other_group) if O(groups) does not name its group. V(no_offset) if the record is about
+          something else, such as the members of a group. V(unreadable) if its key or value is not what Kafka writes.
       type: dict
     left:
       description: Number of records that are not replayed yet. In check mode those that would be replayed. RV(partitions[].reason) says why.
@@ -156,8 +174,16 @@ partitions:
       description: Transactions that are open in the new leader's log, and that a saved marker commits. C(reason) says why the marker is not written.
       type: list
       elements: dict
+    group_offsets:
+      description:
+        - The saved offsets of groups that the group does not have yet, for C(__consumer_offsets) alone. At most 1,000, those that are held first.
+          C(committed_offset) is the one of before, V(null) for none. C(reason) says why an offset is not committed.
+      type: list
+      elements: dict
     reason:
-      description: Why the partition is not replayed, or not to its end, or that batches cannot be decoded. V(null) if there is nothing to say.
+      description:
+        - Why the partition is not replayed, or not to its end. Also that batches cannot be decoded, that a marker is not written, that offsets are
+          not committed, or that records have the producer numbers of others. V(null) if there is nothing to say.
       type: str
   sample:
     - topic: orders
@@ -172,6 +198,7 @@ partitions:
       unreadable: 0
       timestamps_kept: true
       markers: []
+      group_offsets: []
       reason: null
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
@@ -181,7 +208,7 @@ unreachable_brokers:
   sample: []
 """
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
@@ -204,13 +231,15 @@ def main() -> None:
             "include_aborted": {"type": "bool", "default": False},
             "include_undecided": {"type": "bool", "default": False},
             "include_compacted": {"type": "bool", "default": False},
+            "include_group_offsets": {"type": "bool", "default": False},
+            "groups": {"type": "list", "elements": "str"},
             "replayed_bytes_per_second": {"type": "int"},
             "max_batch_bytes": {"type": "int", "default": RECORDS_BYTES},
         },
         mutually_exclusive=[("topics", "partitions", "partitions_file")],
     )
     module.require("confluent_kafka", "crc32c", "orjson", "pyarrow")
-    module.run(replay, ConsumerAdmin)
+    module.run(replay, GroupOffsetAdmin)
 
 
 if __name__ == "__main__":

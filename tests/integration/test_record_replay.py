@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Assigned
 from integration.breaking import delete_topics
+from integration.group_commits import commit, committed, consumer, member
 from integration.stepping import Job, run_all, run_chains
 from integration.support import Operator, by_partition, failure
 
@@ -22,6 +23,7 @@ from rig import KafkaCluster, NewTopic
 MODULE = "kafka_record_replay"
 LOST, SURVIVOR = 1, 2
 PLAIN, TIMED, COMPACTED, OPEN, LOOK = "replay.plain", "replay.timed", "replay.compacted", "replay.open", "replay.look"
+GROUPS, GONE = "__consumer_offsets", "replay.gone"
 TIME = 1_700_000_000_000
 
 
@@ -67,6 +69,20 @@ def wait_for_marker(cluster: KafkaCluster, topic: str) -> None:
     cluster.wait_until(obstacle, "the marker of a transaction is not in the log", 60)
 
 
+def commit_alone(cluster: KafkaCluster) -> None:
+    """Offsets of groups that only the lost broker gets. The elected log has the first ten records of PLAIN."""
+    for group, offset, epoch in (("behind", 8, 0), ("overtaken", 5, 0), ("joined", 7, 0), ("ahead", 20, 0), ("too_far", 500, 0)):
+        commit(cluster, group, PLAIN, offset, epoch)
+    commit(cluster, "by_hand", PLAIN, 6)
+    commit(cluster, "of_nothing", GONE, 2, 0)
+    for group, end in (("in_transaction", "commit_transaction"), ("given_up", "abort_transaction")):
+        with transaction(cluster, group) as own:
+            reader = consumer(cluster, group)
+            own.send_offsets_to_transaction([Assigned(PLAIN, 0, 9, leader_epoch=0)], reader.consumer_group_metadata(), 60)
+        getattr(own, end)()
+        wait_for_marker(cluster, GROUPS)
+
+
 def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
     """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -88,15 +104,14 @@ def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
     wait_for_marker(cluster, OPEN)
 
 
-@pytest.fixture(scope="module")
-def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+def lose_and_save(cluster: KafkaCluster, workdir: Path) -> Operator:
     """Broker 1 had records that the elected leader 2 does not have. They are saved from its disk, and its disk truncated since then."""
-    cluster, operator = small, Operator(small, tmp_path_factory.mktemp("replay"), spark_remote)
-    cluster.heal()
-    delete_topics(cluster, {state.topic for state in cluster.describe()})
+    operator = Operator(cluster, workdir)
     config = {"min.insync.replicas": "1"}
     cluster.create_topics([
         NewTopic("__transaction_state", [[3]] * 4, {"cleanup.policy": "compact"}),
+        NewTopic(GROUPS, [[LOST, SURVIVOR]], {**config, "cleanup.policy": "compact"}),
+        NewTopic(GONE, [[3]]),
         NewTopic(PLAIN, [[LOST, SURVIVOR]], config),
         NewTopic(TIMED, [[LOST, SURVIVOR]], {**config, "message.timestamp.type": "LogAppendTime"}),
         NewTopic(COMPACTED, [[LOST, SURVIVOR]], {**config, "cleanup.policy": "compact"}),
@@ -105,13 +120,15 @@ def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPa
     ])  # fmt: skip
     for topic in (PLAIN, TIMED, OPEN):
         cluster.produce(topic, 0, [f"both {number}" for number in range(10)])
+    commit(cluster, "behind", PLAIN, 3, 0)
     with transaction(cluster, "open") as open_producer:
         open_producer.produce(OPEN, "before the fork", None, 0)
     cluster.kill(SURVIVOR)
     cluster.wait_fenced([SURVIVOR])
-    topics = [PLAIN, TIMED, COMPACTED, OPEN]
+    topics = [PLAIN, TIMED, COMPACTED, OPEN, GROUPS]
     cluster.wait_for_partitions(topics, lambda state: list(state.isr) == [LOST], "alone in the ISR")
     write_alone(cluster, open_producer)
+    commit_alone(cluster)
     cluster.kill(LOST)
     cluster.start_node(SURVIVOR)
     cluster.wait_unfenced([SURVIVOR])
@@ -129,12 +146,23 @@ def lost(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPa
     return operator
 
 
-@pytest.fixture
-def replay(lost: Operator) -> Callable[..., dict[str, Any]]:
+@pytest.fixture(scope="module")
+def lost(small: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    small.heal()
+    delete_topics(small, {state.topic for state in small.describe()})
+    return lose_and_save(small, tmp_path_factory.mktemp("replay"))
+
+
+def replay_of(operator: Operator) -> Callable[..., dict[str, Any]]:
     def run(check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
-        return lost.ask(MODULE, check=check, diff=diff, **{**lost.files("1"), "allow_replay": True, **params})
+        return operator.ask(MODULE, check=check, diff=diff, **{**operator.files("1"), "allow_replay": True, **params})
 
     return run
+
+
+@pytest.fixture
+def replay(lost: Operator) -> Callable[..., dict[str, Any]]:
+    return replay_of(lost)
 
 
 def test_what_was_lost_is_there_again_once_and_as_it_was(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
@@ -174,6 +202,42 @@ def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callabl
     assert [row["written"] for row in result["partitions"][0]["markers"]] == [True], result
     assert values(lost.cluster, OPEN)[10:] == ["before the fork", "after the fork"]
     assert not replay(topics=[OPEN])["changed"]
+
+
+def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    cluster = lost.cluster
+    options: dict[str, Any] = {"topics": [GROUPS]}
+    assert committed(cluster, "behind", PLAIN).offset == 3
+    without = replay(**options)
+    assert not without["changed"] and "include_group_offsets" in without["partitions"][0]["reason"]
+    options["include_group_offsets"] = True
+    commit(cluster, "overtaken", PLAIN, 9, 1)
+    delete_topics(cluster, {GONE})
+    joined = member(cluster, "joined", PLAIN)
+
+    dry_run = replay(check=True, diff=True, allow_replay=False, **options)
+    assert dry_run["changed"] and committed(cluster, "behind", PLAIN).offset == 3
+    first = replay(**options)
+    rows = {row["group"]: row for row in first["partitions"][0]["group_offsets"]}
+    assert {group for group, row in rows.items() if row["written"]} == {"behind", "in_transaction"}, first
+    held = {"ahead", "too_far", "by_hand", "of_nothing", "joined"}
+    assert {group for group, row in rows.items() if row["reason"]} == held
+    assert (rows["behind"]["committed_offset"], rows["behind"]["saved_offset"]) == (3, 8)
+    assert {row["group"]: row["reason"] for row in dry_run["partitions"][0]["group_offsets"]} == {
+        group: row["reason"] for group, row in rows.items()
+    }
+    counts = first["counts"]
+    assert (counts["replayed"], counts["already_there"], counts["left"], counts["skipped"]["aborted"]) == (2, 1, 5, 1)
+    assert counts["records"] == 8 + sum(counts["skipped"].values())
+    assert (committed(cluster, "behind", PLAIN).offset, committed(cluster, "behind", PLAIN).leader_epoch) == (8, 0)
+    found = {group: committed(cluster, group, PLAIN).offset for group in ("overtaken", "in_transaction", "ahead", "given_up")}
+    assert found == {"overtaken": 9, "in_transaction": 9, "ahead": -1001, "given_up": -1001}
+
+    joined.close()
+    again = replay(**options, groups=["joined", "behind"])
+    assert (again["counts"]["replayed"], again["counts"]["already_there"], committed(cluster, "joined", PLAIN).offset) == (1, 1, 7)
+    last = replay(**options)
+    assert (last["changed"], last["counts"]["replayed"], last["counts"]["left"]) == (False, 0, 4)
 
 
 @pytest.mark.long

@@ -233,11 +233,11 @@ class Cluster(PartitionClient, ReplicaLogClient):
         return committed.offsets
 
     def _group_offsets(
-        self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS
+        self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS, stable: bool = False
     ) -> consumer_groups.CommittedOffsets:
-        """Return groups and their committed offsets. `patience`: seconds for coordinators that load their groups."""
+        """Return groups and their committed offsets. `patience` and `stable`: as `Coordinators` has them."""
         blind = self._leaderless(consumer_groups.GROUP_TOPIC)
-        return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience)).read(nodes, blind)
+        return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience), stable).read(nodes, blind)
 
     def _ask_all(
         self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: KeptMemory

@@ -32,10 +32,11 @@ class Coordinators:
 
     seconds   for all requests to one broker in a round
     patience  seconds for which requests are repeated after errors that Kafka's clients retry, as of a coordinator that loads its groups
+    stable    whether offsets count as not read that a transaction may change which is not ended
     """
 
-    def __init__(self, ask_each: AskEach, keys: Collection[TopicPartition], seconds: float, patience: float) -> None:
-        self._ask_each, self._keys, self._seconds, self._patience = ask_each, keys, seconds, patience
+    def __init__(self, ask_each: AskEach, keys: Collection[TopicPartition], seconds: float, patience: float, stable: bool = False) -> None:
+        self._ask_each, self._keys, self._seconds, self._patience, self._stable = ask_each, keys, seconds, patience, stable
         self._listed: dict[int, dict[str, Group]] = {}
         self._listing_errors: dict[int, str] = {}
         self._requested: dict[int, set[str]] = {}
@@ -92,7 +93,7 @@ class Coordinators:
         for node in nodes:
             names = self._listed.get(node, {}).keys() - self._requested.setdefault(node, set()) | self._retriable_groups(node)
             if names:
-                requests[node] = consumer_groups.fetch_all(node, sorted(names), self._seconds, self._missed)
+                requests[node] = consumer_groups.fetch_all(node, sorted(names), self._seconds, self._missed, self._stable)
                 self._requested[node] |= names
                 self._refused[node] = {group: error for group, error in self._refused.get(node, {}).items() if group not in names}
         silent = set()

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
 
@@ -77,11 +78,11 @@ def put_back(cluster: RevivalCluster, groups: GroupsOfRevival, old: Offsets) -> 
     return errors
 
 
-def _by_group(offsets: Offsets) -> dict[str, dict[TopicPartition, int]]:
-    by_group: dict[str, dict[TopicPartition, int]] = {}
+def _by_group(offsets: Offsets) -> dict[str, dict[TopicPartition, NewOffset]]:
+    by_group: dict[str, dict[TopicPartition, NewOffset]] = {}
     for key, of_key in offsets.items():
         for group, offset in of_key.items():
-            by_group.setdefault(group, {})[key] = offset
+            by_group.setdefault(group, {})[key] = NewOffset(offset)
     return by_group
 
 

@@ -10,11 +10,13 @@ from collections.abc import Collection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import (
     Marker,
+    Record,
     has_append_time,
     marker_of,
     records_of,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
+    OWN_NAMES,
     Numbered,
     Origin,
     Sent,
@@ -30,12 +32,17 @@ def sent(batch: StoredBatch) -> Sent | None:
     return Sent(batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_offset - batch.base_offset)
 
 
+def content_of(record: Record) -> int:
+    """Return a hash of what the producer of a record has sent, in this process alone. Its time may be the broker's, and a replay adds headers."""
+    return hash((record.key, record.value, tuple(header for header in record.headers if header[0] not in OWN_NAMES)))
+
+
 class TargetLog:
     """Reads a log from its offset `next_offset` on.
 
     replayed     records that committed transactions of replays have written
     places       by the numbers of their batches: leader epochs and base offsets of these batches
-    sent_again   those of `saved` that stand at the offset `fork` or behind it
+    sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
     markers      by producer id: the end of the transaction that was open at `fork`: before it, its producer has written nothing from `fork` on
     writers      ids of the producers that have transactional records from `fork` on
     has_holes    whether offsets or records are missing, as the cleaner of a compacted topic leaves a log
@@ -46,7 +53,7 @@ class TargetLog:
         self.next_offset, self._fork, self._saved = start, fork, saved
         self.replayed: set[Origin] = set()
         self.places: dict[Sent, tuple[int, int]] = {}
-        self.sent_again: set[Sent] = set()
+        self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
         self.markers: dict[int, Marker] = {}
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
@@ -71,7 +78,8 @@ class TargetLog:
         self.append_time = has_append_time(data)
         numbers = sent(batch)
         if is_new and numbers in self._saved and numbers is not None:
-            self.sent_again.add(numbers)
+            contents = ((record.offset - batch.base_offset, content_of(record)) for record in records_of(data))
+            self.sent_again.setdefault(numbers, set()).update(contents)
         if not batch.transactional:
             return
         if is_new:

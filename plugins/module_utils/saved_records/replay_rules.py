@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, Record
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, content_of, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
     OWN_NAMES,
     Numbered,
@@ -54,6 +54,8 @@ class Rules:
     log           the log to which records are replayed
     transactions  by producer id, as coordinators describe them; see `transaction_ends`
     lost_again    as the function of that name returns it
+    conflicts     as `Source.conflicts`
+    has_conflicts whether records are undecided because others have their numbers: it is not known whether their producer has sent them again
     """
 
     cluster_id: str
@@ -61,8 +63,10 @@ class Rules:
     epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
     transactions: Mapping[int, Transaction] = field(default_factory=dict)
     lost_again: Collection[Origin] = ()
+    conflicts: Collection[Sent] = ()
     include_aborted: bool = False
     include_undecided: bool = False
+    has_conflicts: bool = False
 
     def chosen(self, replicas: Iterable[Iterable[SelectedRecord]]) -> Iterator[Chosen]:
         """Yield each saved record once, in the order in which it is replayed: by leader epoch and offset, which is the order of each log.
@@ -84,7 +88,7 @@ class Rules:
         reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies})
         numbers = sent(one.batch)
         numbered = numbered_of(record.headers) if before else numbers and Numbered(numbers, one.batch.base_offset)
-        if reason is None and numbered:
+        if reason is None and numbered and numbered.sent not in self.conflicts:
             place = (origin.leader_epoch, numbered.base_offset)
             if first_places.setdefault(numbered.sent, place) != place:
                 reason = SAVED_TWICE
@@ -98,8 +102,12 @@ class Rules:
             return IN_CLUSTER
         if origin._replace(broker_id=-1) in self.log.replayed:
             return ALREADY_THERE
-        if sent(batch) in self.log.sent_again:
+        numbers = sent(batch)
+        if numbers and (again := self.log.sent_again.get(numbers)) and (record.offset - batch.base_offset, content_of(record)) in again:
             return SENT_AGAIN
+        if (numbers in self.log.sent_again or numbers in self.conflicts) and not self.include_undecided:
+            self.has_conflicts = True
+            return UNDECIDED
         end = self._end(batch, ends) if batch.transactional else COMMITTED
         if end == ABORTED and not self.include_aborted:
             return ABORTED

@@ -7,18 +7,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    INTERNAL_TOPICS,
+    PartitionState,
+    TopicPartition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import CRC, BatchError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import content_of, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import (
     Contents,
     Replica,
+    SavedBatch,
     batches_of,
     contents_of,
 )
@@ -29,13 +38,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import Piece
 
+# Topics whose records are never written again.
+INTERNAL = {*INTERNAL_TOPICS, "__cluster_metadata", "__share_group_state"}
+# Offsets of groups that are returned of one partition, those that are held first.
+RETURNED_OFFSETS = 1_000
+
 
 @dataclass
 class Source:
     """What is saved of one partition, from the headers of its batches.
 
-    batches  leader epoch and base offset of each batch; markers are not among them
-    markers  of each replica, with their leader epochs
+    batches           leader epoch and base offset of each batch; markers are not among them
+    markers           of each replica, with their leader epochs
+    sent              numbers of the batches of idempotent producers, with the crc of the first one
+    conflicts         numbers that saved batches with different records have
+    is_transactional  whether it has records of transactions
     """
 
     key: TopicPartition
@@ -43,22 +60,39 @@ class Source:
     pieces: dict[Replica, list[Piece]]
     contents: dict[Replica, Contents] = field(default_factory=dict)
     batches: set[tuple[int, int]] = field(default_factory=set)
-    sent: set[Sent] = field(default_factory=set)
+    sent: dict[Sent, int] = field(default_factory=dict)
+    conflicts: set[Sent] = field(default_factory=set)
     markers: dict[Replica, list[tuple[int, Marker]]] = field(default_factory=dict)
+    is_transactional: bool = False
 
     def read(self) -> None:
         """Read the headers and markers. Raises SavedRecordsError."""
         for replica, pieces in self.pieces.items():
-            self.contents[replica] = contents_of(replica, pieces)
-            for saved in batches_of(pieces):
-                batch = saved.header
-                if batch.control:
-                    if batch.base_offset not in {offset for offset, _reason in self.contents[replica].unreadable}:
-                        self.markers.setdefault(replica, []).append((batch.epoch, marker_of(saved.data)))
-                    continue
-                self.batches.add((batch.epoch, max(batch.base_offset, saved.start)))
-                if numbers := sent(batch):
-                    self.sent.add(numbers)
+            self.contents[replica] = contents_of(replica, pieces, partial(self._add, replica))
+        if self.conflicts:
+            self._compare()
+
+    def _add(self, replica: Replica, saved: SavedBatch) -> None:
+        batch = saved.header
+        if batch.control:
+            with suppress(BatchError):  # the contents have it as unreadable
+                self.markers.setdefault(replica, []).append((batch.epoch, marker_of(saved.data)))
+            return
+        self.batches.add((batch.epoch, max(batch.base_offset, saved.start)))
+        self.is_transactional |= batch.transactional
+        if numbers := sent(batch):
+            (crc,) = CRC.unpack_from(saved.data)
+            if self.sent.setdefault(numbers, crc) != crc:
+                self.conflicts.add(numbers)
+
+    def _compare(self) -> None:
+        """Keep the conflicts of records: a broker may have compressed the same ones in another way, or given them its own time."""
+        found: dict[Sent, set[tuple[int, ...]]] = {}
+        for saved in chain.from_iterable(map(batches_of, self.pieces.values())):
+            if (numbers := sent(saved.header)) in self.conflicts and numbers:
+                with suppress(BatchError):
+                    found.setdefault(numbers, set()).add(tuple(map(content_of, records_of(saved.data))))
+        self.conflicts = {numbers for numbers, contents in found.items() if len(contents) > 1}
 
     @property
     def epochs(self) -> set[int]:
@@ -96,7 +130,7 @@ def sources_of(pieces: Mapping[Replica, list[Piece]], selection: Selection) -> l
 
 @dataclass
 class Outcome:
-    """What came of one partition. `reason`: why records or markers are left, or None."""
+    """What came of one partition. `reason`: why records are left, or None. `notes`: what else must be looked at."""
 
     source: Source
     target_topic: str
@@ -105,6 +139,8 @@ class Outcome:
     skipped: Counter[str] = field(default_factory=Counter)
     timestamps_kept: bool = True
     markers: list[dict[str, Any]] = field(default_factory=list)
+    offsets: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     reason: str | None = None
 
     def count(self, reasons: Iterable[str | None]) -> None:
@@ -120,16 +156,24 @@ class Outcome:
 
     def row(self) -> dict[str, Any]:
         """Return what the module returns of the partition."""
-        skipped, unreadable, reason = dict(sorted(self.skipped.items())), self.source.unreadable, self.reason
-        if reason is None and unreadable:
-            batches = count(unreadable, "saved batch", "saved batches")
-            reason = f"{batches} cannot be decoded: look at them with kafka_records_info, or raise max_batch_bytes"
+        skipped, unreadable = dict(sorted(self.skipped.items())), self.source.unreadable
         return {
             "topic": self.source.key[0], "partition": self.source.key[1], "topic_id": self.source.topic_id, "target_topic": self.target_topic,
             "records": self.records, "replayed": self.replayed, "already_there": skipped.pop(ALREADY_THERE, 0), "skipped": skipped,
             "left": self.left, "unreadable": unreadable, "timestamps_kept": self.timestamps_kept, "markers": self.markers,
-            "reason": reason,
+            "group_offsets": self.offsets[:RETURNED_OFFSETS], "reason": "; ".join(self._reasons()) or None,
         }  # fmt: skip
+
+    def _reasons(self) -> Iterator[str]:
+        if self.reason is not None:
+            yield self.reason
+        yield from self.notes
+        for marker in self.markers:
+            if marker["reason"] is not None:
+                yield f"the transaction of producer {marker['producer_id']} from offset {marker['start_offset']} on stays open: {marker['reason']}"
+        if unreadable := self.source.unreadable:
+            batches = count(unreadable, "saved batch", "saved batches")
+            yield f"{batches} cannot be decoded: look at them with kafka_records_info, or raise max_batch_bytes"
 
 
 def totals(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -213,8 +213,8 @@ class Contents:
         }
 
 
-def contents_of(replica: Replica, pieces: Sequence[Piece]) -> Contents:
-    """Return what is saved of a replica. Raises SavedRecordsError as `batches_of` does."""
+def contents_of(replica: Replica, pieces: Sequence[Piece], see: Callable[[SavedBatch], None] | None = None) -> Contents:
+    """Return what is saved of a replica. `see` gets each batch. Raises SavedRecordsError as `batches_of` does."""
     contents = Contents(replica, pieces[0].start, max(piece.end for piece in pieces))
     end = pieces[0].start
     for piece in pieces:
@@ -223,6 +223,8 @@ def contents_of(replica: Replica, pieces: Sequence[Piece]) -> Contents:
         end = max(end, piece.end)
     for saved in batches_of(pieces):
         contents.add(saved)
+        if see is not None:
+            see(saved)
     return contents
 
 

@@ -16,6 +16,7 @@ import pytest
 from fake_reassignment_controller import Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import CommittedOffsets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
@@ -119,9 +120,9 @@ class Lost(Moved):
     def unreachable_rows(self) -> list[dict[str, Any]]:
         return []
 
-    def commit(self, groups: Mapping[str, Mapping[TopicPartition, int]]) -> dict[tuple[str, TopicPartition], str]:
+    def commit(self, groups: Mapping[str, Mapping[TopicPartition, NewOffset]]) -> dict[tuple[str, TopicPartition], str]:
         refused = {group for group in groups if group in self.refuses_commits or self.group_states[group] != "Empty"}
-        self.committed |= {group: offset for group, offsets in groups.items() if group not in refused for offset in offsets.values()}
+        self.committed |= {group: new.offset for group, offsets in groups.items() if group not in refused for new in offsets.values()}
         self._then("commit")
         return {(group, key): "UNKNOWN_MEMBER_ID" for group in refused for key in groups[group]}
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import COUNT_AT, batch, batch_of, marker, with_crc
+from record_batches import COUNT_AT, Content, batch, batch_of, marker, with_crc
+from saved_folders import folder, save
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import open_commits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import OpenCommit, open_commits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
     Numbered,
     Origin,
@@ -33,9 +36,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     lost_again,
     transaction_ends,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents, Replica
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source, sources_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents, Replica, by_replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord, Selection
 
 TOPIC_ID, CLUSTER = "topic-id", "cluster"
 
@@ -122,6 +125,20 @@ def test_what_its_producer_has_sent_again_is_skipped() -> None:
     assert not other_length.sent_again
 
 
+def test_a_batch_with_the_same_numbers_and_other_records_is_not_sent_again() -> None:
+    """Producer ids can be given out twice, for example if the controllers have lost their log."""
+    rows: list[Content] = [(0, None, value, []) for value in (b"a", b"b")]
+    saved, other = batch_of(10, rows, epoch=1, producer_id=4), batch_of(20, [rows[0], (0, None, b"c", [])], epoch=2, producer_id=4)
+    log = TargetLog(0, 10, {numbers for one in stored_batches(saved) if (numbers := sent(one))})
+    log.add(other)
+    rules = Rules(CLUSTER, log)
+    assert reasons(rules, selected(saved)) == [(10, "sent_again"), (11, "undecided")] and rules.has_conflicts
+    rules.include_undecided = True
+    assert reasons(rules, selected(saved)) == [(10, "sent_again"), (11, None)]
+    log.add(batch_of(30, [(5, None, value, [("h", b"1")] if value == b"x" else []) for value in (b"a", b"b")], producer_id=4))
+    assert {reason for _offset, reason in reasons(rules, selected(saved))} == {"sent_again"}
+
+
 @pytest.mark.parametrize(
     ("batches", "holes"),
     [
@@ -145,9 +162,26 @@ def test_a_batch_that_two_saved_leaders_got_is_replayed_once() -> None:
     assert found == [(10, None), (11, None), (10, "saved_twice"), (11, "saved_twice")]
 
 
+@pytest.mark.parametrize(("value", "conflict"), [(b"x" * 10, False), (b"y", True)])
+def test_two_saved_batches_with_the_same_numbers_are_one_only_if_they_have_the_same_records(
+    value: bytes, conflict: bool, tmp_path: Path
+) -> None:
+    one, other = batch(10, 1, epoch=1, producer_id=4), batch_of(10, [(7, None, value, [])], epoch=2, producer_id=4)
+    save(tmp_path, {("t", 0, 1, 10): one, ("t", 0, 2, 10): other})
+    (source,) = sources_of(by_replica(store.read_pieces(folder(tmp_path), "id")), Selection())
+    source.read()
+    rules = Rules("id", TargetLog(0, 0, ()), conflicts=source.conflicts)
+    found = [chosen.reason for chosen in rules.chosen(source.selected(Selection(), 1 << 20))]
+    assert (found, rules.has_conflicts) == ((["undecided"] * 2 if conflict else [None, "saved_twice"]), conflict)
+    rules.include_undecided = True
+    assert [chosen.reason for chosen in rules.chosen(source.selected(Selection(), 1 << 20))] == [None, None if conflict else "saved_twice"]
+
+
 def written(base: int, *chosen: Chosen) -> bytes:
     """What a replay of these records writes."""
-    return batch_of(base, [(0, None, b"x", one.headers()) for one in chosen], producer_id=7, transactional=True) + marker(base + 9, 7, True)
+    return batch_of(base, [(0, None, one.record.value, one.headers()) for one in chosen], producer_id=7, transactional=True) + marker(
+        base + 9, 7, True
+    )
 
 
 @pytest.mark.parametrize("first", [slice(None), slice(1, 2), slice(2, 3)])
@@ -266,7 +300,16 @@ def test_batches_that_cannot_be_decoded_are_no_success(unreadable: int) -> None:
     outcome = Outcome(Source(("t", 0), TOPIC_ID, {}, {replica: contents}), "t")
     assert (outcome.row()["unreadable"], outcome.row()["reason"] is not None) == (unreadable, unreadable > 0)
     outcome.reason = "other"
-    assert outcome.row()["reason"] == "other"
+    assert "other" in outcome.row()["reason"]
+
+
+def test_why_a_marker_or_a_record_is_held_is_in_the_reason_of_the_partition() -> None:
+    outcome = Outcome(
+        Source(("t", 0), TOPIC_ID, {}), "t", markers=[OpenCommit(commit(20), 5, "saved logs disagree").row(False, "saved logs disagree")]
+    )
+    assert "saved logs disagree" in outcome.row()["reason"]
+    outcome.notes.append("other")
+    assert "saved logs disagree" in outcome.row()["reason"] and "other" in outcome.row()["reason"]
 
 
 def commit(offset: int, epoch: int = 0, committed: bool = True) -> Marker:

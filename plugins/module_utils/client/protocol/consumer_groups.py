@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 with suppress(ImportError):  # optional_imports.py says why
@@ -61,15 +62,15 @@ def read_refused_groups(answer: Any) -> dict[str, str]:
     return refused
 
 
-def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:
-    """Build a request for all committed offsets of these groups."""
+def fetch_offsets(groups: Iterable[str], stable: bool = False) -> OffsetFetchRequest:
+    """Build a request for all committed offsets of these groups. `stable`: those that a transaction may change are refused."""
     rows = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
-    return OffsetFetchRequest(groups=rows, require_stable=False, max_version=OFFSET_FETCH_VERSION)
+    return OffsetFetchRequest(groups=rows, require_stable=stable, max_version=OFFSET_FETCH_VERSION)
 
 
-def fetch_all(node: int, groups: Sequence[str], seconds: float, missed: list[str]) -> BoundedRequests:
+def fetch_all(node: int, groups: Sequence[str], seconds: float, missed: list[str], stable: bool) -> BoundedRequests:
     """Build the requests for the committed offsets of a broker's groups, in pages. `seconds` and `missed` as in BoundedRequests."""
-    return BoundedRequests(node, "groups", groups, GROUPS_PER_REQUEST, fetch_offsets, seconds, missed)
+    return BoundedRequests(node, "groups", groups, GROUPS_PER_REQUEST, partial(fetch_offsets, stable=stable), seconds, missed)
 
 
 class Reader:

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build and read FindCoordinator and OffsetCommit: set the committed offsets of a group without members, as kafka-consumer-groups.sh does.
 
-Pure: no I/O. `revival_cluster.py` chooses the brokers.
+Pure: no I/O. `group_offset_admin.py` chooses the brokers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.consumer import OffsetCommitRequest
@@ -26,6 +26,14 @@ FIND_COORDINATOR_VERSION, OFFSET_COMMIT_VERSION = 3, 9
 NO_MEMBER = -1
 
 
+class NewOffset(NamedTuple):
+    """An offset to commit. `leader_epoch`: of the last record that was read, -1 if it is not known. `metadata`: a text of the consumer's own."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
 def find_coordinator(group: str) -> FindCoordinatorRequest:
     """Build a request for the broker that coordinates a group."""
     return FindCoordinatorRequest(key=group, key_type=0, max_version=FIND_COORDINATOR_VERSION)
@@ -36,7 +44,7 @@ def read_coordinator(answer: Any) -> tuple[str | None, int]:
     return error_name(answer.error_code), answer.node_id
 
 
-def commit(group: str, offsets: Mapping[TopicPartition, int]) -> OffsetCommitRequest:
+def commit(group: str, offsets: Mapping[TopicPartition, NewOffset]) -> OffsetCommitRequest:
     """Build a request that commits these offsets for a group without members."""
     kind = OffsetCommitRequest.OffsetCommitRequestTopic
     topics = [
@@ -44,9 +52,13 @@ def commit(group: str, offsets: Mapping[TopicPartition, int]) -> OffsetCommitReq
             name=topic,
             partitions=[
                 kind.OffsetCommitRequestPartition(
-                    partition_index=number, committed_offset=offsets[topic, number], committed_leader_epoch=-1, committed_metadata=""
+                    partition_index=number,
+                    committed_offset=new.offset,
+                    committed_leader_epoch=new.leader_epoch,
+                    committed_metadata=new.metadata,
                 )
                 for number in numbers
+                for new in (offsets[topic, number],)
             ],
         )
         for topic, numbers in by_topic(offsets).items()

@@ -1,0 +1,245 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The saved records of one partition are written to it, each of them once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kafka_task import KafkaTask
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replay_client import ReplayProducer, Written
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
+    WRITTEN_SINCE,
+    OpenCommit,
+    open_commits,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
+    Chosen,
+    Rules,
+    is_held,
+    known_ends,
+    lost_again,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import INTERNAL, Outcome, Source
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord, Selection
+
+# Of one transaction, and of one answer.
+TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
+# The level of `transaction.version` from which on each transaction has an epoch of its own (KIP-890).
+EPOCHS_OF_TRANSACTIONS = 2
+_UNKNOWN = "it is not known whether deleted records were replayed ones; name a new, empty target_topic without a time limit"
+_CONFLICTS = (
+    "records have the producer id, epoch and sequence of other records, so it is not known whether their producer has sent them again: look at them with "
+    "kafka_records_info, and set include_undecided to replay them"
+)
+
+
+class PartitionReplay:
+    """Replays one partition after the other."""
+
+    def __init__(
+        self, module: KafkaTask, admin: ConsumerAdmin, selection: Selection, targets: Mapping[TopicPartition, PartitionState]
+    ) -> None:
+        self._module, self._params, self._admin, self._selection, self._targets = module, module.params, admin, selection, targets
+        topics = {topic for topic, _partition in targets}
+        configs = admin.topic_configs(topics) if topics else None
+        self._compacted = set() if configs is None else {*configs.compacted, *configs.refused}
+        self._unfenced = admin.unfenced()
+        self._rate, self._bytes, self._began = self._params["replayed_bytes_per_second"], 0, time.monotonic()
+
+    def partition(self, source: Source) -> Outcome:
+        """Replay a partition. What it cannot do is the reason of the outcome."""
+        outcome = Outcome(source, self._params["target_topic"] or source.key[0])
+        source.read()
+        key = (outcome.target_topic, source.key[1])
+        held = self._obstacle(source, key)
+        if held is None:
+            try:
+                self._replay(source, key, outcome)
+            except (ClusterError, BatchError) as error:
+                outcome.reason = str(error)
+        else:
+            outcome.reason = held
+        if outcome.records == 0 and outcome.reason is not None:
+            outcome.records = sum(1 for _ in Rules("", TargetLog(0, 0, ())).chosen(self._records(source)))
+        return outcome
+
+    def _obstacle(self, source: Source, key: TopicPartition) -> str | None:
+        if source.key[0] in INTERNAL:
+            return "records of internal topics are never replayed"
+        if key[0] in self._compacted and not self._params["include_compacted"]:
+            return (
+                "the topic is compacted, or its cleanup.policy cannot be read: an old value would replace a newer one, and a key whose tombstone has expired "
+                "looks like one without a newer value; set include_compacted if that is right"
+            )
+        if not has_live_leader(self._targets[key], self._unfenced):
+            return f"{key[0]}-{key[1]} has no live leader: elect one, and run again"
+        return None
+
+    def _records(self, source: Source) -> list[Iterator[SelectedRecord]]:
+        return source.selected(self._selection, self._params["max_batch_bytes"])
+
+    def _count(self, source: Source, rules: Rules, outcome: Outcome) -> None:
+        outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
+        outcome.notes = [_CONFLICTS] if rules.has_conflicts else []
+
+    def _replay(self, source: Source, key: TopicPartition, outcome: Outcome) -> None:
+        rules, fork = self._rules(source, key)
+        self._count(source, rules, outcome)
+        outcome.timestamps_kept = not rules.log.append_time
+        commits = self._commits(source, fork, rules.log)
+        if self._module.check_mode or (not outcome.left and all(found.doubt for found in commits)):
+            outcome.markers = [found.row(False, found.doubt) for found in commits]
+            return
+        transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
+        producer = ReplayProducer(self._module.connection, transactional_id)
+        producer.fence()
+        # A replay that was killed may have committed more meanwhile: from here on no other one can.
+        before = rules.log.next_offset
+        self._read(key, rules.log)
+        if rules.log.next_offset > before:
+            self._count(source, rules, outcome)
+        self._write_markers(key, self._commits(source, fork, rules.log), rules.log, outcome)
+        before = len(rules.log.replayed)
+        try:
+            for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
+                producer.write(*key, (_written(chosen) for chosen in group))
+                self._wait(sum(_size(chosen) for chosen in group))
+        finally:
+            # Kafka answers a commit before its marker is in the log. The next producer waits until it is.
+            ReplayProducer(self._module.connection, transactional_id).fence()
+            self._read(key, rules.log)
+            outcome.replayed = len(rules.log.replayed) - before
+            outcome.timestamps_kept = not rules.log.append_time
+        if outcome.left:
+            raise ClusterError("not all records that were written can be read back: run again")
+
+    def _wait(self, size: int) -> None:
+        """Keep the rate, and stop between two transactions if a signal asks for that."""
+        self._bytes += size
+        if self._rate:
+            time.sleep(max(0.0, self._began + self._bytes / self._rate - time.monotonic()))
+        if name := signals.pending_signal():
+            raise ClusterError(f"{signals.INTERRUPTED} by {name}: run again")
+
+    def _rules(self, source: Source, key: TopicPartition) -> tuple[Rules, int]:
+        """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
+        same = source.is_of(self._targets[key])
+        before = max(0, source.first_leader_epoch - 1)
+        records = self._records(source) if source.is_transactional else []
+        again = lost_again(self._admin.cluster_id, chain.from_iterable(records))
+        # Epochs that the fork depends on, or in which the leader may have the original of a replayed record.
+        origins = {before, *(origin.leader_epoch for origin in again)}
+        found = self._log(key, source.epochs | origins if same else set())
+        if not same:
+            if found.log_start_offset:
+                raise ClusterError(_deleted(key, found.log_start_offset))
+            log = self._whole(key, TargetLog(0, 0, ()))
+            return self._with_options(source, Rules(self._admin.cluster_id, log, lost_again=again)), 0
+        ends = found.epoch_ends
+        if missing := (source.epochs | origins) - ends.keys():
+            raise ClusterError(f"the leader does not say where epoch {min(missing)} ends: run again")
+        # Its leader may have deleted records since it answered.
+        log_start = max(found.log_start_offset or 0, self._admin.leader_starts({key: self._targets[key].leader}).get(key, 0))
+        ends = known_ends(ends, log_start)
+        new = {offset for epoch, offset in source.batches if not is_held(ends, epoch, offset)}
+        new |= {marker.offset for rows in source.markers.values() for epoch, marker in rows if not is_held(ends, epoch, marker.offset)}
+        # All of a replay comes behind the election that its records were saved for.
+        fork = min(new, default=found.log_end_offset or 0)
+        start = min(fork, max(0, ends[before].end_offset)) if origins <= ends.keys() else 0
+        if log_start > start:
+            raise ClusterError(_deleted(key, log_start))
+        log = self._whole(key, TargetLog(start, fork, source.sent))
+        transactions = {}
+        if (self._admin.feature_level("transaction.version") or 0) >= EPOCHS_OF_TRANSACTIONS:
+            transactions = {one.producer_id: one for one in self._admin.active_transactions({key: self._targets[key].leader}).transactions}
+        return self._with_options(source, Rules(self._admin.cluster_id, log, ends, transactions, again)), fork
+
+    def _with_options(self, source: Source, rules: Rules) -> Rules:
+        rules.conflicts = source.conflicts
+        rules.include_aborted, rules.include_undecided = self._params["include_aborted"], self._params["include_undecided"]
+        return rules
+
+    def _log(self, key: TopicPartition, epochs: set[int]) -> LeaderLog:
+        found = self._admin.logs({key: self._targets[key].leader}, {key: epochs})[key]
+        if found.error is not None:
+            raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read: {found.error}")
+        return found
+
+    def _whole(self, key: TopicPartition, log: TargetLog) -> TargetLog:
+        """Read a log for the first time. Raises ClusterError if records are missing in it."""
+        self._read(key, log)
+        if log.has_holes:
+            raise ClusterError(f"the log of {key[0]}-{key[1]} was compacted: {_UNKNOWN}")
+        return log
+
+    def _read(self, key: TopicPartition, log: TargetLog) -> None:
+        """Read a log from where it was read before to its end. Raises ClusterError, BatchError."""
+        leader = self._targets[key].leader
+        end = self._log(key, set()).log_end_offset or 0
+        while log.next_offset < end:
+            answer = self._admin.records({leader: {key: log.next_offset}}, ANSWER_BYTES, ANSWER_BYTES).get(leader, {}).get(key)
+            if answer is None or answer.error is not None or not log.add(answer.records):
+                error = "no answer" if answer is None else answer.error or "no records"
+                raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read from offset {log.next_offset} on: {error}; run again")
+
+    def _commits(self, source: Source, fork: int, log: TargetLog) -> list[OpenCommit]:
+        """Return the transactions below the fork whose COMMIT only saved records have."""
+        key = source.key
+        if not source.markers or not source.is_of(self._targets.get(key)):
+            return []
+        active = self._admin.active_transactions({key: self._targets[key].leader})
+        saved = [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
+        under_way = {one.producer_id for one in active.transactions if one.state in UNENDED and key in one.partitions}
+        return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way)
+
+    def _write_markers(self, key: TopicPartition, commits: Iterable[OpenCommit], log: TargetLog, outcome: Outcome) -> None:
+        for found in commits:
+            # What its producer has written until now would be committed, too.
+            self._read(key, log)
+            reason = found.doubt or (WRITTEN_SINCE if found.marker.producer_id in log.writers else None)
+            if reason is None:
+                reason = self._admin.write_commit(key, self._targets[key].leader, found.marker)
+            outcome.markers.append(found.row(reason is None, reason))
+
+
+def _deleted(key: TopicPartition, log_start: int) -> str:
+    return f"the log of {key[0]}-{key[1]} begins at {log_start}: {_UNKNOWN}"
+
+
+def _size(chosen: Chosen) -> int:
+    record = chosen.record
+    return len(record.key or b"") + len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
+
+
+def _groups(records: Iterable[Chosen]) -> Iterator[list[Chosen]]:
+    """Yield the records of each transaction."""
+    group: list[Chosen] = []
+    size = 0
+    for chosen in records:
+        if group and (len(group) >= TRANSACTION_RECORDS or size + _size(chosen) > TRANSACTION_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(chosen)
+        size += _size(chosen)
+    if group:
+        yield group
+
+
+def _written(chosen: Chosen) -> Written:
+    record = chosen.record
+    return Written(record.key, record.value, record.timestamp, [*chosen.headers()])
