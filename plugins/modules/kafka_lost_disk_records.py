@@ -261,7 +261,7 @@ def _revived(module: KafkaModule, admin: ConsumerAdmin) -> list[Revived]:
     """Return the partitions of the cluster that were revived with this workdir."""
     path = work_file(module.workdir, FOLDER, module.params["cluster"], suffix=".jsonl", make=False)
     with RevivalJournal(path, admin.cluster_id, read_only=True) as journal:
-        return [Revived(key, begun.topic_id, begun.original) for key, begun in journal.all]
+        return [Revived(key, begun.topic_id, begun.original) for key, begun in journal.all.items()]
 
 
 def _withdraw(module: KafkaModule, admin: ConsumerAdmin, reason: str) -> None:

@@ -19,7 +19,8 @@ description:
   - A partition is held, with the reason, if any broker that has or may have its log is not named in O(lost_brokers), if it is being reassigned by
     others, if its topic has tiered storage, if two brokers do not state the same replicas, or if its new replicas are not usable.
   - The lost brokers are watched again before the election. If one of them starts, even while it is fenced, the partition is held and its reassignment is
-    cancelled.
+    cancelled. If the partition has had a leader meanwhile, or another tool has changed its reassignment, it is held. If a new broker was lost, the
+    reassignment is cancelled, so that the next run can choose other brokers.
   - The work on each partition is recorded in a journal before it begins. If the task is killed, run it again with the same replicas to continue.
   - The last verdict of M(streamops.kafka_recovery.kafka_lost_disk_records) on the disks of these brokers becomes not safe to start.
   - A broker whose replica was given up deletes its log of the partition when it starts again. RV(save_disks_of) names these brokers.
@@ -31,7 +32,7 @@ options:
   allow_data_loss:
     description:
       - Whether partitions may get an empty leader. Without V(true) nothing is written to the cluster, and every such partition is held with the reason
-        code V(data_loss_not_allowed).
+        code V(data_loss_not_allowed). The result and the diff show what would change, as in check mode.
     type: bool
     default: false
   allow_internal_topics:
@@ -44,6 +45,21 @@ options:
     description: Whether a partition may get fewer replicas than it had.
     type: bool
     default: false
+  only:
+    description:
+      - Partitions of O(reassignment_file) to revive. An entry without C(partition) names the whole topic. Default is every partition of the file.
+      - A revival that a killed run has begun is continued with the brokers of that run, if it is named here. An entry that is neither in the file nor in the
+        journal is held. A file without partitions is not an error.
+    type: list
+    elements: dict
+    suboptions:
+      topic:
+        description: Name of the topic.
+        type: str
+        required: true
+      partition:
+        description: Number of the partition. Default is all partitions of the topic.
+        type: int
   reset_groups:
     description:
       - Whether to commit offset 0 for groups without members, before the partition gets a leader. Groups with members are not changed,
@@ -170,6 +186,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import targets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import FOLDER, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
 
@@ -177,10 +194,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.r
 def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, check_mode = module.params, module.check_mode
-    targets = validate.with_replicas(validate.wanted(params["partitions"], params["reassignment_file"]))
     path = work_file(module.workdir, FOLDER, params["cluster"], suffix=".jsonl", make=not check_mode)
     with RevivalJournal(path, cluster.cluster_id, read_only=check_mode) as journal:
-        revival = Revival(cluster, targets, params, journal, module.workdir)
+        revival = Revival(cluster, targets.chosen(params, journal.open), params, journal, module.workdir)
         revival.judge()
         if not check_mode:
             revival.revive()
@@ -197,6 +213,7 @@ def main() -> None:
             **workdir_arguments(),
             **validate.arguments(),
             **blast_radius.argument_spec(),
+            "only": targets.ARGUMENT,
             "allow_data_loss": {"type": "bool", "default": False},
             "allow_internal_topics": {"type": "bool", "default": False},
             "allow_replication_factor_change": {"type": "bool", "default": False},
@@ -206,6 +223,7 @@ def main() -> None:
         },
         mutually_exclusive=[("partitions", "reassignment_file")],
         required_one_of=[("partitions", "reassignment_file")],
+        required_by={"only": ("reassignment_file",)},
     )
     module.run(partition_revival, opening=RevivalCluster)
 

@@ -14,12 +14,12 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link, replacing
 
 RETRY_SECONDS = 0.05
 
@@ -57,6 +57,10 @@ def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
             raise FileError(f"cannot lock {path}: {error.strerror}; choose a workdir on a file system that has locks") from error
 
 
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+
+
 class JournalFile:
     """Lines of JSON, read when the file is opened (as a context manager), and appended."""
 
@@ -76,15 +80,29 @@ class JournalFile:
         if self._read_only and not self.path.exists():
             self._stream = io.BytesIO()
             return self
-        self._stream = opened(self.path)
+        self._open_locked()
         try:
-            if not locked(self.path, self._stream, self._patience):
-                raise self._busy()
             self._read()
         except BaseException:
             self._stream.close()
             raise
         return self
+
+    def _open_locked(self) -> None:
+        """Open the file, and lock it. Raises the error `busy` if another process has it open."""
+        while True:
+            self._stream = opened(self.path)
+            try:
+                if not locked(self.path, self._stream, self._patience):
+                    raise self._busy()
+                # The process that had the lock may have replaced the file between the two calls.
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.lstat(self.path), os.fstat(self._stream.fileno())):
+                        return
+            except BaseException:
+                self._stream.close()
+                raise
+            self._stream.close()
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
@@ -97,6 +115,17 @@ class JournalFile:
             good += len(line)
             self._take(number, line)
         self._cut(good)
+
+    def _replace(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Replace the file by these entries, whole or not at all, and lock it. Raises FileError, or the error `busy`, if that fails."""
+        old = self._stream
+        with replacing(self.path) as new:
+            new.writelines(_line(entry) for entry in entries)
+        try:
+            self._open_locked()
+            self._length = os.fstat(self._stream.fileno()).st_size
+        finally:
+            old.close()
 
     def _cut(self, length: int) -> None:
         """Truncate the file to `length` bytes, unless it is `read_only`."""
@@ -115,7 +144,7 @@ class JournalFile:
         """
         if self._read_only:
             return
-        line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        line = _line(entry)
         file = self._stream.fileno()
         try:
             # Not through the buffer of the stream, which would try again later to write what did not fit.

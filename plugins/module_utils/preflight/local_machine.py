@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented_variables import ROOT
 
-SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy"})
+SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy", "revive"})
 OFFLINE_ROLES = frozenset({"report"})
 WORKDIR_ROLES = SPARK_ROLES | {"elect", "propose", "rescue", "respond", "snapshot", "verify", "watch"}
 # Which roles cannot do without a library of requirements.txt. One that is not here can be missing until it is used.
@@ -25,7 +25,7 @@ NEEDED_BY = {
     "pyspark": SPARK_ROLES,
     "pandas": SPARK_ROLES,
     "psutil": SPARK_ROLES,
-    "orjson": frozenset({"elect", "rescue", "restore_redundancy", "snapshot", "watch"}),
+    "orjson": frozenset({"elect", "rescue", "restore_redundancy", "revive", "snapshot", "watch"}),
     "crc32c": frozenset({"elect", "rescue"}),
     "prettytable": frozenset({"snapshot"}),
     "itables": frozenset({"report"}),

@@ -10,9 +10,9 @@ killed in between is continued by the next run with the same target. The process
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
 FOLDER = "revivals"
+MANY_LINES = 100
 _KEY = {"topic": Name(), "partition": int}
 _BEGUN = {**_KEY, "topic_id": Name(), "original": [BROKER], "target": [BROKER]}
 _SHAPES = {
@@ -42,7 +43,7 @@ class Begun(NamedTuple):
 class RevivalJournal(JournalFile):
     """The journal of one cluster, opened and locked as a context manager. `read_only`: for check mode.
 
-    `open`: revivals that have begun and not ended. `all`: every one that has begun.
+    `open`: revivals that have begun and not ended. `all`: every partition that was revived, with all brokers that had its log.
     """
 
     def __init__(self, path: Path, cluster_id: str, read_only: bool = False) -> None:
@@ -50,7 +51,27 @@ class RevivalJournal(JournalFile):
         self._cluster_id = cluster_id
         self.open: dict[TopicPartition, Begun] = {}
         self.offsets: dict[TopicPartition, dict[str, int]] = {}  # of groups that were reset, before that
-        self.all: list[tuple[TopicPartition, Begun]] = []
+        self.all: dict[TopicPartition, Begun] = {}
+        self._lines = 0
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        try:
+            if self._lines > MANY_LINES and not self._read_only:
+                self._replace(self._shortest())
+        except BaseException:
+            self._stream.close()
+            raise
+        return self
+
+    def _shortest(self) -> Iterator[dict[str, Any]]:
+        """Yield entries from which the same is read."""
+        yield self._entry("begun", _begun_rows(self.all))
+        yield self._entry("ended", [{"topic": topic, "partition": number} for topic, number in self.all])
+        if self.open:
+            yield self._entry("begun", _begun_rows(self.open))
+        if self.offsets:
+            yield self._entry("reset", _offset_rows(self.offsets))
 
     def _is_busy(self) -> RecoveryError:
         return RecoveryError(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
@@ -68,6 +89,7 @@ class RevivalJournal(JournalFile):
             raise RecoveryError(
                 f"{self.path}, line {number}: not an entry of a journal ({error}); look at the reassignments of the cluster, then remove the file"
             ) from error
+        self._lines = number
         self._apply(entry)
 
     def _apply(self, entry: Mapping[str, Any]) -> None:
@@ -87,17 +109,18 @@ class RevivalJournal(JournalFile):
             else:
                 if key in self.open and self.open[key].topic_id != row["topic_id"]:
                     self.offsets.pop(key, None)
-                self.open[key] = Begun(row["topic_id"], tuple(row["original"]), tuple(row["target"]))
-                self.all.append((key, self.open[key]))
+                self.open[key] = begun = Begun(row["topic_id"], tuple(row["original"]), tuple(row["target"]))
+                # A topic id that a partition does not have any more is of a topic that is gone.
+                before = self.all[key].original if key in self.all and self.all[key].topic_id == begun.topic_id else ()
+                self.all[key] = begun._replace(original=tuple(dict.fromkeys((*before, *begun.original))))
 
     def begin(self, revivals: Mapping[TopicPartition, Begun]) -> None:
         """Record revivals before they change the cluster. They are on disk when this returns. Raises FileError if they cannot be written."""
-        self._record("begun", [{"topic": topic, "partition": number, **revivals[topic, number]._asdict()} for topic, number in revivals])
+        self._record("begun", _begun_rows(revivals))
 
     def reset(self, offsets: Mapping[TopicPartition, Mapping[str, int]]) -> None:
         """Record committed offsets by partition and group before they are set to 0. Raises FileError if they cannot be written."""
-        rows = [(key, group, offset) for key, of_key in offsets.items() for group, offset in of_key.items()]
-        self._record("reset", [{"topic": key[0], "partition": key[1], "group": group, "offset": offset} for key, group, offset in rows])
+        self._record("reset", _offset_rows(offsets))
 
     def restore(self, keys: Collection[TopicPartition]) -> None:
         """Record that the offsets of these partitions were put back. Raises FileError if that cannot be written."""
@@ -109,6 +132,18 @@ class RevivalJournal(JournalFile):
 
     def _record(self, kind: str, rows: list[dict[str, Any]]) -> None:
         if rows:
-            entry = {"kind": kind, "partitions": rows, **({"cluster_id": self._cluster_id} if kind == "begun" else {})}
+            entry = self._entry(kind, rows)
             self._append(entry)
             self._apply(entry)
+
+    def _entry(self, kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"kind": kind, "partitions": rows, **({"cluster_id": self._cluster_id} if kind == "begun" else {})}
+
+
+def _begun_rows(revivals: Mapping[TopicPartition, Begun]) -> list[dict[str, Any]]:
+    return [{"topic": topic, "partition": number, **begun._asdict()} for (topic, number), begun in revivals.items()]
+
+
+def _offset_rows(offsets: Mapping[TopicPartition, Mapping[str, int]]) -> list[dict[str, Any]]:
+    rows = [(key, group, offset) for key, of_key in offsets.items() for group, offset in of_key.items()]
+    return [{"topic": key[0], "partition": key[1], "group": group, "offset": offset} for key, group, offset in rows]

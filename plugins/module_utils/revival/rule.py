@@ -36,6 +36,11 @@ class Verdict(NamedTuple):
     original: tuple[int, ...] = ()
     why: Reason | None = None
 
+    @property
+    def awaits_permission(self) -> bool:
+        """Return whether the partition would be revived if the operator allowed it."""
+        return self.why is not None and self.why.code == ReasonCode.DATA_LOSS_NOT_ALLOWED
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -48,6 +53,7 @@ class Situation:
     begun       original replicas, if a run of this workdir has begun to revive the same topic with the same target and has not ended
     tiered      whether its topic has tiered storage; None if that is not known
     added_ends  log end offsets of the replicas that `ongoing` adds, by broker, of those that answer; only read if `begun` is set
+    no_target   why there are no new replicas, if `target` is empty
     """
 
     state: PartitionState | None
@@ -57,6 +63,7 @@ class Situation:
     begun: tuple[int, ...] | None = None
     tiered: bool | None = False
     added_ends: Mapping[int, int] = field(default_factory=dict)
+    no_target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def _objection(case: Situation, state: PartitionState, original: Sequence[int], 
         )
     if state.topic in INTERNAL_TOPICS and not permitted.internal_topics:
         return Reason(ReasonCode.MUST_BE_NAMED, f"{MEANING[state.topic]}; set allow_internal_topics to revive it all the same")
-    wrong = _wrong_target(case.target, original, permitted)
+    wrong = f"no brokers are planned for it: {case.no_target}" if case.no_target else _wrong_target(case.target, original, permitted)
     if wrong is not None:
         return Reason(ReasonCode.UNUSABLE_REPLICAS, wrong)
     if (unsure := doubt(state, case.second)) is not None:
@@ -143,6 +150,39 @@ def _wrong_target(target: Sequence[int], original: Sequence[int], permitted: Per
         return f"its new replicas name broker {', '.join(map(str, down))}, which is not alive; name live brokers only"
     if len(target) < len(original) and not permitted.fewer_replicas:
         return f"it had {len(original)} replicas and would have {len(target)}; name as many live brokers, or set allow_replication_factor_change"
+    return None
+
+
+def objection_since(
+    before: PartitionState,
+    now: PartitionState | None,
+    ongoing: OngoingReassignment | None,
+    target: Sequence[int],
+    unfenced: Collection[int],
+) -> Reason | None:
+    """Return why a partition must not get its empty leader any more, or None. Nobody else may have acted on it since it was judged.
+
+    before    its state when it was judged
+    now       its present state, and `ongoing` its reassignment, which this run has begun or continued
+    target    brokers of its new replicas
+    unfenced  ids of live brokers
+    """
+    if now is None or now.topic_id != before.topic_id:
+        return Reason(ReasonCode.TOPIC_RECREATED, "its topic was deleted or created again during the run; run again")
+    if now.leader_epoch != before.leader_epoch or has_live_leader(now, unfenced):
+        return Reason(
+            ReasonCode.LEADER_EPOCH_CHANGED,
+            f"it got another leader epoch during the run ({now.leader_epoch}, before {before.leader_epoch}), so a replica with its records may have led it; "
+            "run again",
+        )
+    if ongoing is None or ongoing.target != tuple(target):
+        return Reason(
+            ReasonCode.REASSIGNMENT_IN_PROGRESS, "another tool has cancelled or replaced its reassignment; stop that tool, then run again"
+        )
+    if down := sorted({*target} - {*unfenced}):
+        return Reason(
+            ReasonCode.DESIGNATED_LEADER_LOST, f"broker {down[0]} of its new replicas was lost during the run; run again with other brokers"
+        )
     return None
 
 

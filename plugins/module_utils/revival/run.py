@@ -8,52 +8,33 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
     chunks,
     has_live_leader,
-    in_recovery_order,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import groups
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import groups, situations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import (
-    OUTCOMES,
-    RevivalResult,
-    diff,
-    result,
-    skipping_groups,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import (
-    REVIVED,
-    Permitted,
-    Situation,
-    Verdict,
-    judge,
-    meanings,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.offsets import RevivalOffsets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.progress import Progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import Report
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Permitted, objection_since
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 BATCH = 1000
 REVIVED_SINCE = "partitions that it had were revived since: read its disk again"
-TIERED_CONFIG = "remote.storage.enable"
-
-Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 
 class Revival:
@@ -63,293 +44,198 @@ class Revival:
     """
 
     def __init__(
-        self, cluster: RevivalCluster, targets: Targets, params: Mapping[str, Any], journal: RevivalJournal, workdir: Path
+        self,
+        cluster: RevivalCluster,
+        targets: Mapping[TopicPartition, Target],
+        params: Mapping[str, Any],
+        journal: RevivalJournal,
+        workdir: Path,
     ) -> None:
-        self._cluster, self._targets, self._params, self._journal, self._workdir = cluster, targets, params, journal, workdir
-        self._states: dict[TopicPartition, PartitionState] = {}
-        self._verdicts: dict[TopicPartition, Verdict] = {}
-        self._online_before: set[TopicPartition] = set()
+        self._cluster, self._params, self._journal, self._workdir = cluster, params, journal, workdir
+        self._targets = targets
+        self._progress = Progress()
+        self._offsets = RevivalOffsets(cluster, journal, self._progress, params["reset_groups"])
         self._ends: dict[TopicPartition, tuple[int | None, int | None]] = {}
         self._cancelled: set[TopicPartition] = set()
-        self._groups = groups.GroupsOfRevival([], [])
         self._hanging: list[dict[str, Any]] = []
         self.changed = False
         self.warnings: list[str] = []
 
-    # --- decide ---------------------------------------------------------------------------------------------------------
-
     def judge(self) -> None:
         """Decide about each partition. Raises RecoveryError if a lost broker shows signs of life, a limit is exceeded, or the cluster does not answer."""
-        cluster, limits = self._cluster, blast_radius.BlastRadiusLimits.from_params(self._params)
-        self._judge()
-        todo = self._to_revive()
+        cluster, params, unfenced = self._cluster, self._params, self._cluster.unfenced()
+        permitted = Permitted(
+            frozenset(params["lost_brokers"]),
+            frozenset(unfenced),
+            params["allow_internal_topics"],
+            params["allow_replication_factor_change"],
+            params["allow_data_loss"],
+        )
+        self._progress.judge(situations.read(cluster, self._targets, self._journal, unfenced), permitted)
+        todo = self._progress.concerned()
         # All brokers that had a log, so that one that was unregistered counts as known.
-        replicas = {broker for key in todo for broker in self._verdicts[key].original}
+        replicas, limits = self._had_a_log(todo), blast_radius.BlastRadiusLimits.from_params(params)
         blast_radius.check(cluster, None, replicas, len(todo), lambda: len(todo), limits)
-        self._groups = groups.read(cluster, todo) if todo else self._groups
+        self._offsets.read(todo)
         if any(topic == "__transaction_state" for topic, _partition in todo):
             self._hanging = groups.hanging_transactions(cluster)
-        self._hold_unread_groups()
 
-    def _judge(self) -> None:
-        cluster, unfenced = self._cluster, self._cluster.unfenced()
-        self._states = {key: state for key, state in cluster.partitions(set(self._targets)).items() if key in self._targets}
-        offline = [state for state in self._states.values() if not has_live_leader(state, unfenced)]
-        second = cluster.second_replicas(offline)
-        ongoing = cluster.reassignments() if offline else {}
-        tiered = self._tiered({state.topic for state in offline})
-        permitted = Permitted(
-            frozenset(self._params["lost_brokers"]),
-            frozenset(unfenced),
-            self._params["allow_internal_topics"],
-            self._params["allow_replication_factor_change"],
-            self._params["allow_data_loss"],
-        )
-        begun = {key: self._begun(key, self._states.get(key)) for key in self._targets}
-        ends = self._added_ends({key: one.adding for key, one in ongoing.items() if begun.get(key) is not None}, unfenced)
-        for key, target in self._targets.items():
-            state = self._states.get(key)
-            case = Situation(state, target, second.get(key), ongoing.get(key), begun[key], tiered.get(key[0]), ends.get(key, {}))
-            self._verdicts[key] = judge(case, permitted)
-        self._online_before = {key for key, state in self._states.items() if has_live_leader(state, unfenced)}
-
-    def _begun(self, key: TopicPartition, state: PartitionState | None) -> tuple[int, ...] | None:
-        begun = self._journal.open.get(key)
-        ours = begun is not None and state is not None and begun.topic_id == state.topic_id and begun.target == self._targets[key]
-        return begun.original if begun is not None and ours else None
-
-    def _added_ends(
-        self, added: Mapping[TopicPartition, Collection[int]], unfenced: Collection[int]
-    ) -> dict[TopicPartition, dict[int, int]]:
-        """Return the log end offsets of added replicas, by partition and broker, of those that answer."""
-        work = {broker: [key for key, brokers in added.items() if broker in brokers] for broker in {*chain(*added.values())} & {*unfenced}}
-        ends: dict[TopicPartition, dict[int, int]] = {}
-        for broker, logs in (self._cluster.log_ends(work) if work else {}).items():
-            for key, log in logs.items():
-                if log.error is None and log.log_end_offset >= 0:
-                    ends.setdefault(key, {})[broker] = log.log_end_offset
-        return ends
-
-    def _tiered(self, topics: Collection[str]) -> dict[str, bool]:
-        found = self._cluster.topic_configs_of(topics, [TIERED_CONFIG]) if topics else {}
-        return {topic: TIERED_CONFIG in settings and settings[TIERED_CONFIG].value.lower() != "false" for topic, settings in found.items()}
-
-    def _to_revive(self) -> list[TopicPartition]:
-        return [key for key, verdict in self._verdicts.items() if verdict.outcome == REVIVED and key not in self._online_before]
-
-    def _hold(self, keys: Collection[TopicPartition], code: ReasonCode, sentence: str, outcome: str = Outcome.HELD) -> None:
-        for key in keys:
-            self._verdicts[key] = Verdict(outcome, self._verdicts[key].original, Reason(code, sentence))
-
-    def _hold_unread_groups(self) -> None:
-        if self._params["reset_groups"] and self._groups.blind:
-            sentence = f"not all groups with offsets on it can be read ({self._groups.blind[0]}), so none is reset; repair that, or leave out reset_groups"
-            self._hold([key for key in self._to_revive() if not key[0].startswith("__")], ReasonCode.OFFSETS_NOT_RESET, sentence)
-
-    # --- change ---------------------------------------------------------------------------------------------------------
+    def _had_a_log(self, keys: Collection[TopicPartition]) -> set[int]:
+        return {broker for key in keys for broker in self._progress.verdicts[key].original}
 
     def revive(self) -> None:
         """Give the partitions that may be revived their empty leaders. Every step is on disk, or visible in the cluster, before the next one."""
-        finished = [key for key, verdict in self._verdicts.items() if verdict.outcome == REVIVED and key in self._online_before]
-        todo = self._to_revive()
+        progress = self._progress
+        finished, todo = progress.revived_before(), progress.to_revive()
         self._put_back()
-        for broker in sorted({broker for key in todo for broker in self._verdicts[key].original}):
+        for broker in sorted(self._had_a_log(todo)):
             name, run_id = self._params["cluster"], self._params["run_id"]
             disk_verdict.withdraw(self._workdir, name, self._cluster.cluster_id, run_id, broker, REVIVED_SINCE)
         for batch in chunks(todo, BATCH):
-            self._journal.begin({key: Begun(self._states[key].topic_id, self._verdicts[key].original, self._targets[key]) for key in batch})
+            self._journal.begin({key: Begun(progress.states[key].topic_id, *self._replicas(key)) for key in batch})
             self._reassign(batch)
-            if self._params["reset_groups"]:
-                self._give_way([key for key in batch if self._verdicts[key].outcome == REVIVED])
-                self._reset([key for key in batch if self._verdicts[key].outcome == REVIVED])
-            self._give_way([key for key in batch if self._verdicts[key].outcome == REVIVED])
-            self._elect([key for key in batch if self._verdicts[key].outcome == REVIVED])
+            if self._offsets.wanted:
+                self._look_again(progress.not_held(batch))
+                self.changed |= self._offsets.reset(progress.not_held(batch))
+            self._look_again(progress.not_held(batch))
+            self._elect(progress.not_held(batch))
             self._put_back()
-        elected = [key for key in todo if self._verdicts[key].outcome == REVIVED]
-        self._verify([*finished, *elected])
-        self._journal.end([key for key in (*finished, *todo) if self._verdicts[key].outcome == REVIVED])
+        self._verify([*finished, *progress.not_held(todo)])
+        self._journal.end(progress.not_held([*finished, *todo]))
 
-    def _reassign(self, keys: Sequence[TopicPartition]) -> None:
-        ours = {key for key in keys if {*self._targets[key]} <= {*self._states[key].replicas}}
-        targets = {key: self._targets[key] for key in keys if key not in ours}
-        answers = self._cluster.reassign(targets) if targets else {}
-        self.changed = self.changed or bool(targets)
-        for key in targets:
-            answer = answers.get(key)
-            if answer is None or answer.error is not None:
-                said = "the controller did not answer for it" if answer is None else ": ".join(filter(None, answer))
-                self._hold([key], of_kafka(answer.error or "") if answer else ReasonCode.NOT_ANSWERED, f"{said}; run again", Outcome.FAILED)
-        unseen = self._wait([key for key in keys if self._verdicts[key].outcome == REVIVED], self._shows_target)
-        self._hold(unseen, ReasonCode.NOT_ANSWERED, "no broker shows its new replicas yet; run again", Outcome.FAILED)
-
-    def _shows_target(self, key: TopicPartition, state: PartitionState) -> bool:
-        return {*self._targets[key]} <= {*state.replicas}
-
-    def _reset(self, keys: Collection[TopicPartition]) -> None:
-        """Commit offset 0 for groups without members, before there is a leader that takes records: none can be skipped."""
-        old = groups.without_members(self._groups, keys)
-        if not old:
-            return
-        self._journal.reset(old)
-        self.changed = True
-        for key, group, error in groups.reset(self._cluster, self._groups, old):
-            self._hold(
-                [key], ReasonCode.OFFSETS_NOT_RESET, f"the offset of group {group} cannot be reset: {error}; stop it, then run again"
-            )
+    def _replicas(self, key: TopicPartition) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return self._progress.verdicts[key].original, self._targets[key].replicas
 
     def _put_back(self) -> None:
-        """Put back the offsets of groups that this run, or a killed one, has reset for partitions that are not revived."""
-        old = {key: offsets for key, offsets in self._journal.offsets.items() if self._keeps_its_records(key)}
-        if old:
-            errors = groups.put_back(self._cluster, self._groups, old)
+        if self._params["allow_data_loss"] and (refused := self._offsets.put_back()) is not None:
             self.changed = True
-            for (group, (topic, partition)), error in errors.items():
-                self.warnings.append(
-                    f"the offset of group {printable(group)} on {topic}-{partition} was {old[topic, partition][group]} before it was reset to 0, and cannot "
-                    f"be put back ({error}); stop the group, then run again"
-                )
-            self._journal.restore(old.keys() - {key for _group, key in errors})
+            self.warnings += refused
         self._journal.end([key for key in self._cancelled if key not in self._journal.offsets])
         self._cancelled.clear()
 
-    def _keeps_its_records(self, key: TopicPartition) -> bool:
-        begun, state = self._journal.open.get(key), self._states.get(key)
-        return (
-            self._params["allow_data_loss"]
-            and begun is not None
-            and state is not None
-            and state.topic_id == begun.topic_id
-            and state.leader not in begun.target
-            and self._verdicts[key].outcome in (Outcome.HELD, Outcome.ALREADY_ONLINE)
-        )
+    def _reassign(self, keys: Sequence[TopicPartition]) -> None:
+        progress = self._progress
+        targets = {key: self._targets[key].replicas for key in keys if not self._shows_target(key, progress.states[key])}
+        answers = self._cluster.reassign(targets) if targets else {}
+        self.changed = self.changed or bool(targets)
+        for key in targets:
+            if (refused := _refusal(answers.get(key))) is not None:
+                progress.hold([key], refused[0], f"{refused[1]}; run again", Outcome.FAILED)
+        unseen = self._wait(progress.not_held(keys), self._shows_target)
+        progress.hold(unseen, ReasonCode.NOT_ANSWERED, "no broker shows its new replicas yet; run again", Outcome.FAILED)
 
-    def _give_way(self, keys: Collection[TopicPartition]) -> None:
-        """Hold partitions for which a broker that had their log returns, and cancel their reassignment: it may have all records."""
-        brokers = {broker for key in keys for broker in self._verdicts[key].original}
-        watched = blast_radius.watch_brokers(self._cluster, brokers, brokers) if brokers else []
+    def _shows_target(self, key: TopicPartition, state: PartitionState) -> bool:
+        return {*self._targets[key].replicas} <= {*state.replicas}
+
+    def _wait(self, keys: Collection[TopicPartition], good: Any) -> set[TopicPartition]:
+        return self._progress.wait(self._cluster, keys, good, self._params["duration"])
+
+    def _look_again(self, keys: Sequence[TopicPartition]) -> None:
+        """Hold the partitions for which a broker that had their log returns, or on which others act.
+
+        Cancels their reassignments if the records may be back, or if a new broker was lost.
+        """
+        if not keys:
+            return
+        progress, brokers = self._progress, self._had_a_log(keys)
+        watched = blast_radius.watch_brokers(self._cluster, brokers, brokers)
         signs = {one.broker_id: " and ".join(found) for one in watched if (found := blast_radius.signs_of_life(one))}
-        returned = {
-            key: first for key in keys if (first := next((one for one in self._verdicts[key].original if one in signs), None)) is not None
-        }
-        answers = self._cluster.cancel(returned) if returned else {}
-        for key, broker in returned.items():
-            sentence = f"broker {broker} may return with its log: {signs[broker]}; recover it with that broker (playbook recover)"
-            answer = answers.get(key)
-            if answer is None or answer.error is not None:
-                said = "the controller did not answer" if answer is None else ": ".join(filter(None, answer))
-                sentence += f"; its reassignment is not cancelled ({said}), so cancel it first"
-            self._hold([key], ReasonCode.REPLICA_RETURNED, sentence)
-        self._cancelled |= {key for key in returned if key in answers and answers[key].error is None}
+        returned = {key: broker for key in keys for broker in progress.verdicts[key].original if broker in signs}
+        self._hold_returned({key: f"broker {broker} may return with its log: {signs[broker]}" for key, broker in returned.items()})
+        rest = progress.not_held(keys)
+        self._wait(rest, self._shows_target)
+        ongoing, unfenced = (self._cluster.reassignments(), self._cluster.unfenced()) if rest else ({}, set())
+        for key in rest:
+            target = self._targets[key].replicas
+            why = objection_since(progress.before[key], progress.states.get(key), ongoing.get(key), target, unfenced)
+            if why is not None:
+                progress.hold([key], why.code, why.sentence)
+        # Nothing has led these since they were judged, so their new replicas are empty.
+        self._cancel([key for key in rest if (why := progress.verdicts[key].why) and why.code == ReasonCode.DESIGNATED_LEADER_LOST])
+
+    def _hold_returned(self, signs: Mapping[TopicPartition, str]) -> None:
+        """Hold partitions whose records may all be back, and cancel their reassignments. `signs`: why, by partition."""
+        for key, sign in signs.items():
+            self._progress.hold([key], ReasonCode.REPLICA_RETURNED, f"{sign}; recover it with that broker (playbook recover)")
+        self._cancel(signs)
+
+    def _cancel(self, keys: Collection[TopicPartition]) -> None:
+        """Cancel reassignments of this run, whose partitions are held. The reason says so if one is not cancelled."""
+        answers = self._cluster.cancel(keys) if keys else {}
+        for key in keys:
+            if (refused := _refusal(answers.get(key))) is None:
+                self._cancelled.add(key)
+            elif (why := self._progress.verdicts[key].why) is not None:
+                sentence = f"{why.sentence}; its reassignment is not cancelled ({refused[1]}), so cancel it first"
+                self._progress.hold([key], why.code, sentence)
 
     def _elect(self, keys: Sequence[TopicPartition]) -> None:
         if not keys:
             return
         answers = self._cluster.elect_unclean(keys)
         self.changed = True
-        for key, refused in answers.items():
-            if key in keys and refused is not None and refused.error != "ELECTION_NOT_NEEDED":
-                self._hold([key], of_kafka(refused.error), f"{refused}; run again", Outcome.FAILED)
+        led = [key for key in keys if (refused := answers.get(key)) is not None and refused.error == "ELECTION_NOT_NEEDED"]
+        for key in keys:
+            if (refused := answers.get(key)) is not None and key not in led:
+                self._progress.hold([key], of_kafka(refused.error), f"{refused}; run again", Outcome.FAILED)
+        self._wait(led, lambda _key, state: state.leader >= 0)
+        leaders = {key: self._progress.states[key].leader for key in led}
+        self._hold_returned({key: f"broker {one} leads it again" for key, one in leaders.items() if one not in self._targets[key].replicas})
+        self._journal.restore(self._progress.not_held(keys))
 
     def _verify(self, keys: Collection[TopicPartition]) -> None:
         """Wait until all new replicas are in sync, and read where the new logs begin and end."""
-        unfenced = self._cluster.unfenced() if keys else set()
+        progress, unfenced = self._progress, self._cluster.unfenced() if keys else set()
 
         def settled(key: TopicPartition, state: PartitionState) -> bool:
-            same = {*state.replicas} == {*self._targets[key]} == {*state.isr}
-            return has_live_leader(state, unfenced) and state.leader in self._targets[key] and same
+            target = self._targets[key].replicas
+            same = {*state.replicas} == {*target} == {*state.isr}
+            return has_live_leader(state, unfenced) and state.leader in target and same
 
         unsettled = self._wait(keys, settled)
-        leaders = {key: self._states[key].leader for key in keys if has_live_leader(self._states[key], unfenced)}
+        leaders = {key: progress.states[key].leader for key in keys if has_live_leader(progress.states[key], unfenced)}
         logs = self._cluster.logs(leaders, {}) if leaders else {}
+        unfenced = self._cluster.unfenced() if unsettled else unfenced
         for key in keys:
-            log = logs.get(key)
+            log, fail = logs.get(key), partial(progress.hold, [key], outcome=Outcome.FAILED)
             if key in unsettled:
-                state = self._states[key]
-                now = f"leader {state.leader}, replicas {list(state.replicas)}, ISR {list(state.isr)}"
-                self._hold(
-                    [key],
-                    ReasonCode.NO_LEADER_VISIBLE,
-                    f"it does not have all its new replicas in sync yet ({now}); run again",
-                    Outcome.FAILED,
-                )
+                fail(ReasonCode.NO_LEADER_VISIBLE, self._unsettled(key, unfenced))
             elif log is None or log.error is not None:
-                self._hold(
-                    [key],
-                    ReasonCode.NOT_ANSWERED,
-                    f"its new log cannot be read ({log.error if log else 'no answer'}); run again",
-                    Outcome.FAILED,
-                )
+                fail(ReasonCode.NOT_ANSWERED, f"its new log cannot be read ({log.error if log else 'no answer'}); run again")
             elif log.log_start_offset != 0:
-                self._hold(
-                    [key], ReasonCode.NOT_EMPTY, f"its log begins at offset {log.log_start_offset}, so it is not a new one", Outcome.FAILED
-                )
+                fail(ReasonCode.NOT_EMPTY, f"its log begins at offset {log.log_start_offset}, so it is not a new one")
             if log is not None:
                 self._ends[key] = (log.log_start_offset, log.log_end_offset)
 
-    def _wait(self, keys: Collection[TopicPartition], good: Any) -> set[TopicPartition]:
-        """Wait until the brokers show what is wanted, for at most `duration` seconds. Return the partitions for which they do not."""
-        end, pause, missing = time.monotonic() + self._params["duration"], FIRST_LOOK, set(keys)
-        while missing:
-            try:
-                now = self._cluster.partitions(missing)
-            except ClusterError:
-                now = {}
-            self._states |= {key: now[key] for key in missing if key in now}
-            missing = {key for key in missing if key not in now or not good(key, now[key])}
-            if time.monotonic() + pause > end:
-                break
-            if missing:
-                time.sleep(pause)
-                pause = min(2 * pause, LAST_LOOK)
-        return missing
-
-    # --- report ---------------------------------------------------------------------------------------------------------
+    def _unsettled(self, key: TopicPartition, unfenced: Collection[int]) -> str:
+        state, down = self._progress.states[key], sorted({*self._targets[key].replicas} - {*unfenced})
+        now = f"leader {state.leader}, replicas {list(state.replicas)}, ISR {list(state.isr)}"
+        remedy = (
+            f"broker {down[0]} is not alive: start it, or give it another replica (playbook reassign), then run again"
+            if down
+            else "run again"
+        )
+        return f"it does not have all its new replicas in sync yet ({now}); {remedy}"
 
     def report(self, preview: int, check_mode: bool, with_diff: bool) -> dict[str, Any]:
         """Return what RETURN of the module documents."""
-        results = sorted(
-            (
-                result(key, verdict, self._states.get(key), self._targets[key], self._ends.get(key, (None, None)))
-                for key, verdict in self._verdicts.items()
-            ),
-            key=lambda row: (OUTCOMES.index(row.outcome), *in_recovery_order((row.topic, row.partition))),
-        )
-        rows = one_of_each_kind_first(results, lambda row: (row.outcome, row.reason_code))
-        counts = Counter(row.outcome for row in results)
-        revived = [row for row in results if row.outcome == REVIVED]
-        save = sorted({broker for row in revived for broker in row.lost_replicas})
-        self._warn(revived, save, check_mode)
-        found: dict[str, Any] = {
-            "changed": any(True for key in self._to_revive()) if check_mode else self.changed,
-            "summary": {outcome: counts[outcome] for outcome in OUTCOMES},
-            "results": [row.as_dict() for row in rows[:preview]],
-            "groups": self._groups.rows()[:preview],
+        report = Report(self._progress, {key: target.replicas for key, target in self._targets.items()}, self._ends)
+        dry_run = check_mode or not self._params["allow_data_loss"]
+        skipping = self._offsets.skipping(dry_run)
+        self.warnings += report.warnings(skipping, self._params["reset_groups"], self._offsets.blind)
+        return {
+            "changed": bool(self._progress.to_revive()) if check_mode else self.changed,
+            **report.as_dict(preview, self._params["allow_data_loss"], with_diff),
+            "groups": self._offsets.rows[:preview],
             "hanging_transactions": self._hanging[:preview],
-            "save_disks_of": save,
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-        bad = [row for row in rows if row.outcome == Outcome.FAILED or (row.outcome == Outcome.HELD and self._params["allow_data_loss"])]
-        if bad:
-            first = bad[0]
-            msg = f"{len(bad)} of {len(rows)} partitions were not revived, first {first.topic}-{first.partition} ({first.reason_code}): {first.message}"
-            found |= {"failed": True, "msg": msg}
-        if with_diff:
-            found["diff"] = diff(revived)
-        return found
 
-    def _warn(self, revived: Collection[RevivalResult], save: Sequence[int], check_mode: bool) -> None:
-        self.warnings += meanings({row.topic for row in revived})
-        if save:
-            self.warnings.append(
-                f"save the disk of broker {', '.join(map(str, save))} before you start it (docs/lost-disks.md): it deletes these partitions' logs"
-            )
-        if skipping := self._skipping(check_mode):
-            self.warnings.append(skipping_groups(skipping, self._params["reset_groups"]))
-        self.warnings += [f"groups cannot be listed completely: {why}" for why in self._groups.blind]
 
-    def _skipping(self, check_mode: bool) -> list[groups.CommittedOffset]:
-        """Return the offsets that are not reset, on partitions that are not held. In check mode, those that would not be reset."""
-        changed = {key for key, verdict in self._verdicts.items() if verdict.outcome in (REVIVED, Outcome.FAILED)}
-        expected = groups.without_members(self._groups, changed) if check_mode and self._params["reset_groups"] else {}
-        rows = [one for one in self._groups.offsets if (one.topic, one.partition) in changed and not one.reset]
-        return [one for one in rows if one.group not in expected.get((one.topic, one.partition), ())]
+def _refusal(answer: Answer | None) -> tuple[ReasonCode, str] | None:
+    """Return why the controller has not done what it was requested to do, None if it has."""
+    if answer is None:
+        return ReasonCode.NOT_ANSWERED, "the controller did not answer for it"
+    if answer.error is None:
+        return None
+    return of_kafka(answer.error), ": ".join(filter(None, answer))

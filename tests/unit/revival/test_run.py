@@ -31,10 +31,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 KEY = ("t", 0)
@@ -70,6 +72,7 @@ class Lost(Moved):
         self.group_states = {"idle": "Empty"}
         self.refuses_commits: set[str] = set()
         self.elected: list[TopicPartition] = []
+        self.led: set[TopicPartition] = set()  # partitions that broker 1 leads again when an election is requested
         self.after: dict[str, Callable[[], None]] = {}
         self.cluster_id = "cluster"
 
@@ -99,10 +102,15 @@ class Lost(Moved):
         return {key: Answer(*answer) for key, answer in super().cancel(keys).items()}
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if not self.led.isdisjoint(keys):
+            self.states[KEY] = replace(self.states[KEY], leader=LOST, leader_epoch=2)
+            return dict.fromkeys(keys, Refusal("ELECTION_NOT_NEEDED", None))
         self.elected += keys
         for key in keys:
             target = self.ongoing.pop(key).target
-            self.states[key] = replace(self.states[key], leader=target[0], replicas=target, isr=target)
+            live = tuple(broker for broker in target if broker not in self.dead)
+            self.states[key] = replace(self.states[key], leader=live[0], leader_epoch=2, replicas=target, isr=live)
+        self._then("elect")
         return dict.fromkeys(keys)
 
     def quorum(self) -> Quorum:
@@ -134,19 +142,21 @@ class Lost(Moved):
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Lost:
     clock = Clock()
-    monkeypatch.setattr(run, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(blast_radius, "time", clock)
     return Lost(clock)
 
 
-def revive(cluster: Lost, tmp_path: Path, check_mode: bool = False, **params: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def revive(
+    cluster: Lost, tmp_path: Path, check_mode: bool = False, targets: tuple[int, ...] = LIVE, **params: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the result of one task and its row of t-0."""
     with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
-        revival = Revival(cast(RevivalCluster, cluster), {KEY: LIVE}, PARAMS | params, journal, tmp_path)
+        revival = Revival(cast(RevivalCluster, cluster), {KEY: Target(targets)}, PARAMS | params, journal, tmp_path)
         revival.judge()
         if not check_mode:
             revival.revive()
-        result = revival.report(20, check_mode, with_diff=False)
+        result = revival.report(20, check_mode, with_diff=True)
     return {**result, "warnings": revival.warnings}, result["results"][0]
 
 
@@ -217,6 +227,80 @@ def test_a_revival_that_cannot_be_cancelled_is_continued(cluster: Lost, tmp_path
     assert {*cluster.ongoing} == {*open_revivals(tmp_path)} == {KEY}
     cluster.silence, cluster.refuses_cancel = 100.0, None
     assert revive(cluster, tmp_path, reset_groups=False)[1]["outcome"] == "revived"
+
+
+def is_created_again(cluster: Lost) -> None:
+    cluster.states[KEY] = replace(cluster.states[KEY], topic_id="other")
+
+
+def was_led(cluster: Lost) -> None:
+    cluster.states[KEY] = replace(cluster.states[KEY], leader_epoch=3)
+
+
+def is_reassigned_by_others(cluster: Lost) -> None:
+    cluster.ongoing[KEY] = OngoingReassignment((2, 3, 4, 1), (2, 3, 4), (1,))
+
+
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        (is_created_again, "topic_recreated"),
+        (was_led, "leader_epoch_changed"),
+        (is_reassigned_by_others, "reassignment_in_progress"),
+        (lambda cluster: cluster.ongoing.clear(), "reassignment_in_progress"),
+    ],
+)
+@pytest.mark.parametrize("request_before", ["reassign", "commit"])
+def test_a_partition_on_which_others_act_meanwhile_is_held(
+    cluster: Lost, tmp_path: Path, act: Callable[[Lost], None], code: str, request_before: str
+) -> None:
+    cluster.after[request_before] = lambda: act(cluster)
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", code, []), result
+    assert cluster.committed == {"idle": 20 if code != "topic_recreated" or request_before == "reassign" else 0}
+
+
+def test_other_brokers_can_be_chosen_if_a_new_one_is_lost_before_the_election(cluster: Lost, tmp_path: Path) -> None:
+    cluster.after["reassign"] = lambda: cluster.dead.add(2)
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", "designated_leader_lost", []), result
+    assert (cluster.ongoing, open_revivals(tmp_path), cluster.committed) == ({}, {}, {"idle": 20})
+    _result, row = revive(cluster, tmp_path, targets=(3, 4), lost_brokers=[LOST, 2])
+    assert (row["outcome"], row["leader"]) == ("revived", 3)
+
+
+def test_a_new_broker_that_is_lost_after_the_election_is_named(cluster: Lost, tmp_path: Path) -> None:
+    def lose() -> None:
+        cluster.dead.add(3)
+        cluster.states[KEY] = replace(cluster.states[KEY], isr=(2,))
+
+    cluster.after["elect"] = lose
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], row["reason_code"], row["leader"]) == ("failed", "no_leader_visible", 2), result
+    assert "broker 3 is not alive" in row["message"]
+    # Its replica is moved elsewhere. The new log has records by now, so the old offsets are of no use.
+    cluster.states[KEY] = replace(cluster.states[KEY], leader=4, replicas=(4,), isr=(4,))
+    assert revive(cluster, tmp_path)[1]["outcome"] == "already_online"
+    assert cluster.committed == {"idle": 0}
+
+
+def test_a_lost_broker_that_leads_before_the_election_arrives_keeps_its_records(cluster: Lost, tmp_path: Path) -> None:
+    cluster.led.add(KEY)
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], row["reason_code"], row["leader"]) == ("held", "replica_returned", LOST), result
+    assert (cluster.ongoing, open_revivals(tmp_path), cluster.committed) == ({}, {}, {"idle": 20})
+
+
+@pytest.mark.parametrize("reset_groups", [False, True])
+def test_a_dry_run_shows_what_check_mode_shows(cluster: Lost, tmp_path: Path, reset_groups: bool) -> None:
+    checked, row = revive(cluster, tmp_path, check_mode=True, reset_groups=reset_groups)
+    assert (row["outcome"], checked["changed"]) == ("revived", True)
+    dry, row = revive(cluster, tmp_path, reset_groups=reset_groups, allow_data_loss=False)
+    assert (row["reason_code"], dry["changed"], "failed" in dry) == ("data_loss_not_allowed", False, False)
+    shown = ("diff", "groups", "save_disks_of", "warnings", "hanging_transactions")
+    assert {name: dry[name] for name in shown} == {name: checked[name] for name in shown}
+    assert dry["diff"]["before"] != dry["diff"]["after"]
+    assert (cluster.requests, cluster.committed, open_revivals(tmp_path)) == ([], {"idle": 20}, {})
 
 
 def test_groups_are_reset_before_the_election(cluster: Lost, tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is known and decided of each partition while a revival runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionSource,
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import REVIVED, Permitted, Situation, Verdict, judge
+
+
+class Progress:
+    """The partitions of one revival.
+
+    states    as they were described last; without those that the cluster does not have
+    before    as they were when they were judged
+    verdicts  decided by `judge`, and by `hold` since
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[TopicPartition, PartitionState] = {}
+        self.before: dict[TopicPartition, PartitionState] = {}
+        self.verdicts: dict[TopicPartition, Verdict] = {}
+        self._online_before: set[TopicPartition] = set()
+
+    def judge(self, cases: Mapping[TopicPartition, Situation], permitted: Permitted) -> None:
+        """Decide about each partition."""
+        self.states = {key: case.state for key, case in cases.items() if case.state is not None}
+        self.before = dict(self.states)
+        self.verdicts = {key: judge(case, permitted) for key, case in cases.items()}
+        self._online_before = {key for key, state in self.states.items() if has_live_leader(state, permitted.unfenced)}
+
+    def concerned(self) -> list[TopicPartition]:
+        """Return the partitions to revive, and those that only lack the permission: a dry run shows what it would do with them."""
+        return [key for key, verdict in self.verdicts.items() if verdict.awaits_permission or self._is_to_revive(key, verdict)]
+
+    def to_revive(self) -> list[TopicPartition]:
+        """Return the partitions without a live leader that may be revived."""
+        return [key for key, verdict in self.verdicts.items() if self._is_to_revive(key, verdict)]
+
+    def _is_to_revive(self, key: TopicPartition, verdict: Verdict) -> bool:
+        return verdict.outcome == REVIVED and key not in self._online_before
+
+    def revived_before(self) -> list[TopicPartition]:
+        """Return the partitions to which a killed run has already given their empty leader."""
+        return [key for key in self.not_held(self.verdicts) if key in self._online_before]
+
+    def not_held(self, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Return those of `keys` that are still to be revived, or are revived."""
+        return [key for key in keys if self.verdicts[key].outcome == REVIVED]
+
+    def hold(self, keys: Collection[TopicPartition], code: ReasonCode, sentence: str, outcome: str = Outcome.HELD) -> None:
+        """Replace the verdicts on these partitions."""
+        for key in keys:
+            self.verdicts[key] = Verdict(outcome, self.verdicts[key].original, Reason(code, sentence))
+
+    def wait(
+        self,
+        cluster: PartitionSource,
+        keys: Collection[TopicPartition],
+        good: Callable[[TopicPartition, PartitionState], bool],
+        seconds: float,
+    ) -> set[TopicPartition]:
+        """Wait until a broker describes these partitions as `good`, for at most `seconds`. Return those that it does not."""
+        end, pause, missing = time.monotonic() + seconds, FIRST_LOOK, set(keys)
+        while missing:
+            try:
+                now = cluster.partitions(missing)
+            except ClusterError:
+                now = {}
+            self.states |= {key: now[key] for key in missing if key in now}
+            missing = {key for key in missing if key not in now or not good(key, now[key])}
+            if time.monotonic() + pause > end:
+                break
+            if missing:
+                time.sleep(pause)
+                pause = min(2 * pause, LAST_LOOK)
+        return missing

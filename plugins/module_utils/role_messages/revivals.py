@@ -1,0 +1,58 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role revive shows: partitions with an empty leader, groups that skip new records, hanging transactions, disks to save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+
+
+def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool) -> list[str]:
+    """Return what became of each partition that the module returned, and what must be done.
+
+    revived  the result of `kafka_partition_revival`
+    allowed  whether partitions were revived: not in check mode, and not without the operator's consent
+    """
+    prefix = "" if allowed else "Dry run, nothing was revived. It would be: "
+    counts = revived["summary"]
+    lines = [
+        prefix + (summary(counts) or "no partition without a survivor"),
+        *(_partition(row) for row in revived["results"]),
+        *(["and more"] if sum(counts.values()) > len(revived["results"]) else []),
+        *(_group(row) for row in revived["groups"]),
+        *(_transaction(row) for row in revived["hanging_transactions"]),
+    ]
+    if brokers := ", ".join(map(str, revived["save_disks_of"])):
+        lines.append(f"Save the disk of broker {brokers} before you start it (playbook rescue): it deletes the logs of these partitions")
+    if not allowed and not run.check_mode and any(row["reason_code"] == "data_loss_not_allowed" for row in revived["results"]):
+        lines += [
+            "Next, to give these partitions an empty leader (every record that no disk has is given up):",
+            run.commands.line("revive", run.cluster, {"kafka_recovery_allow_data_loss": "true"}),
+        ]
+    return lines
+
+
+def _partition(row: Mapping[str, Any]) -> str:
+    leader = "no leader" if row["leader"] is None else f"leader {row['leader']}"
+    why = f" ({row['reason_code']}): {row['message']}" if row["reason_code"] else ""
+    new = ", ".join(map(str, row["target_replicas"])) or "none"
+    return f"{row['topic']}-{row['partition']}: {row['outcome']}, {leader}, new replicas {new}{why}"
+
+
+def _group(row: Mapping[str, Any]) -> str:
+    name = f"group {row['group']} on {row['topic']}-{row['partition']}"
+    if row["reset"]:
+        return f"{name}: reset to 0, before that {row['committed_offset']}"
+    return f"{name}: committed {row['committed_offset']} ({row['state']}), so it skips as many new records unless it is reset"
+
+
+def _transaction(row: Mapping[str, Any]) -> str:
+    return (
+        f"transaction of producer {row['producer_id']} on {row['topic']}-{row['partition']}, from offset {row['start_offset']} on: "
+        "no coordinator ends it; abort it (kafka-transactions.sh abort)"
+    )

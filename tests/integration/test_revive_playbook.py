@@ -1,0 +1,74 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook revive chooses brokers and gives the partitions that are named an empty leader, and no others."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.stepping import Job, run_all
+from integration.support import Operator, Played
+from integration.test_revival import CONFIG, GONE, LIVE, LOST, MODULE, PARTIAL, RECORDS, commit, committed, gone, lose, wanted
+
+from rig import NewTopic
+
+
+def revive(west: Operator, run_id: str, *named: dict[str, Any], **variables: Any) -> Played:
+    return west.play("revive", run_id, revive_empty=list(named), lost_brokers=[LOST], **variables)
+
+
+def leaders(west: Operator) -> dict[int, int]:
+    return {partition: state.leader for (_topic, partition), state in west.states(GONE).items()}
+
+
+def test_only_what_is_named_gets_an_empty_leader(west: Operator) -> None:
+    cluster = west.cluster
+    lose(cluster, GONE, partitions=3)
+    cluster.create_topics([NewTopic(PARTIAL, [[LOST, 2]], CONFIG)])
+    commit(cluster, "idle", GONE, RECORDS)
+    gone(cluster, GONE)
+    first = {"topic": GONE, "partition": 0}
+
+    nothing = revive(west, "nothing")
+    assert nothing.returncode == 2 and "kafka_recovery_revive_empty" in nothing.said, str(nothing)
+    dry = revive(west, "dry", first, reset_groups=True)
+    assert dry.returncode == 0 and dry.recap[west.name]["changed"] == 0, str(dry)
+    assert "Dry run" in dry.said and "streamops.kafka_recovery.revive" in dry.said, str(dry)
+    assert set(leaders(west).values()) == {-1} and committed(cluster, "idle", GONE) == RECORDS
+
+    done = revive(west, "1", first, reset_groups=True, allow_data_loss=True)
+    assert done.returncode == 0 and "1 revived" in done.said, str(done)
+    found = leaders(west)
+    assert found.pop(0) in LIVE and set(found.values()) == {-1}, str(done)
+    assert committed(cluster, "idle", GONE) == 0
+
+    rest = revive(west, "2", {"topic": GONE}, {"topic": PARTIAL}, allow_data_loss=True)
+    assert rest.returncode == 0 and "2 revived" in rest.said, str(rest)
+    assert set(leaders(west).values()) <= {*LIVE}
+    assert [state.replicas for state in west.states(PARTIAL).values()] == [(LOST, 2)]
+    again = revive(west, "3", {"topic": GONE}, allow_data_loss=True)
+    assert again.returncode == 0 and again.recap[west.name]["changed"] == 0, str(again)
+
+
+@pytest.mark.long
+def test_a_killed_run_is_continued_on_its_brokers(west: Operator, tmp_path: Path) -> None:
+    lose(west.cluster, GONE)
+    gone(west.cluster, GONE)
+    partitions = [{"topic": GONE, "partition": 0, "replicas": [3]}]
+    options = {**west.connection, **wanted(west, (GONE, 0)), "partitions": partitions}
+    job = Job(MODULE, options, str(tmp_path / "job"), str(west.workdir), None, signal.SIGKILL)
+    (checked,) = run_all([Job(MODULE, {**options, "_ansible_check_mode": True}, str(tmp_path / "check"), str(west.workdir))])
+    assert checked.returncode == 0, checked
+    # The step at which the reassignment is answered is known from a run of another partition.
+    for step in range(1, 200):
+        (run,) = run_all([Job(job.module, job.arguments, job.folder, job.files, step, signal.SIGKILL)])
+        if len(west.states(GONE)[GONE, 0].replicas) > 1:
+            break
+    assert run.returncode == -signal.SIGKILL and leaders(west) == {0: -1}
+    done = revive(west, "1", {"topic": GONE}, allow_data_loss=True)
+    assert done.returncode == 0 and "1 revived" in done.said, str(done)
+    assert leaders(west) == {0: 3} and west.states(GONE)[GONE, 0].replicas == (3,)
