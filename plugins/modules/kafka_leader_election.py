@@ -53,6 +53,18 @@ options:
     description: Number of partitions to return in RV(results), one of each outcome and error first, then those that failed. RV(summary) counts all.
     type: int
     default: 20
+  workdir:
+    description:
+      - Directory of the verdicts on the disks of lost brokers. An unclean election of a partition makes those of its lost replicas out of date. They become
+        "not safe to start", until M(streamops.kafka_recovery.kafka_lost_disk_records) has read the disks again.
+      - Without this option the verdicts stay as they are. Read the disks again before you start these brokers.
+    type: path
+  cluster:
+    description: Name of the cluster, as the verdicts have it.
+    type: str
+  run_id:
+    description: Id of the run, for the verdicts.
+    type: str
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.limits
@@ -143,7 +155,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
+    KafkaModule,
+    partition_arguments,
+    workdir_arguments,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 
@@ -164,6 +180,9 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     elif module.check_mode:
         election.predict()
     else:
+        if params["election_type"] == UNCLEAN and params["workdir"] is not None:
+            for warning in election.withdraw_verdicts(module.workdir, params["cluster"], params["run_id"]):
+                module.ansible.warn(warning)
         election.elect(params["duration"], params["election_attempts"], signals.pending_signal)
     return election.report(params["preview"], module.ansible._diff, signals.pending_signal())
 
@@ -179,8 +198,10 @@ def main() -> None:
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
             "preview": {"type": "int", "default": 20},
+            **{name: {**option, "required": False} for name, option in workdir_arguments().items()},
         },
         mutually_exclusive=[("partitions", "partitions_file")],
+        required_together=[("cluster", "run_id", "workdir")],
     )
     module.run(leader_election, opening=ElectingCluster)
 

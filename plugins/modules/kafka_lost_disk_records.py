@@ -265,12 +265,11 @@ def _revived(module: KafkaModule, admin: ConsumerAdmin) -> list[Revived]:
 
 
 def _withdraw(module: KafkaModule, admin: ConsumerAdmin, reason: str) -> None:
-    """Replace an earlier verdict on a disk that cannot be judged now: the broker of this disk is not known to be safe to start any more."""
+    """Withdraw an earlier verdict on a disk that cannot be judged now: the broker of this disk is not known to be safe to start any more."""
     broker_id = module.params["broker_id"]
     if broker_id is None or module.check_mode or broker_id in admin.unfenced():
         return
-    path = disk_verdict.path_of(module.workdir, module.params["cluster"], broker_id)
-    disk_verdict.write(path, admin.cluster_id, module.params["run_id"], disk_verdict.not_judged(broker_id, reason))
+    disk_verdict.withdraw(module.workdir, module.params["cluster"], admin.cluster_id, module.params["run_id"], broker_id, reason)
 
 
 def main() -> None:

@@ -27,13 +27,15 @@ from integration.support import CHECKOUT, GIVE_UP_SECONDS, Answer
 
 SIDE_BY_SIDE = 3
 NOTE_SECONDS = 10.0
+# Bytes that are written at once.
+SHORT = 500
 # make test disturbs every fourth step, make test-long each one.
 sampled = pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)], ids=["sample", "all"])
 
 
 @dataclass(frozen=True)
 class Job:
-    """A module's run. `folder`: its own, for what it leaves; `files`: where the files lie that it works with.
+    """A run of a module, or of a program for which `module` is a path. `folder`: its own, for what it leaves; `files`: where the files lie that it works with.
 
     At step `stop_at` (from 1 on, None: never) it sends itself the signal `number`.
     """
@@ -44,6 +46,11 @@ class Job:
     files: str
     stop_at: int | None = None
     number: int = signal.SIGKILL
+
+    @property
+    def program(self) -> str:
+        """The file that is run."""
+        return self.module if self.module.endswith(".py") else str(CHECKOUT / "plugins" / "modules" / f"{self.module}.py")
 
 
 @dataclass(frozen=True)
@@ -150,6 +157,7 @@ class Steps:
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
 
         files, fsync, rename, append = self._job.files + os.sep, os.fsync, os.replace, JournalFile._append
+        write_at = os.pwrite
 
         def audit(event: str, arguments: tuple[Any, ...]) -> None:
             path = str(arguments[0]) if arguments and isinstance(arguments[0], (str, Path)) else ""
@@ -173,7 +181,15 @@ class Steps:
             append(journal, entry)
 
         sys.addaudithook(audit)
-        os.fsync, os.replace = syncing, renaming  # type: ignore[assignment]
+
+        def writing(handle: int, content: Any, position: int) -> int:
+            """Write the first half of what is long, as the system may."""
+            self.take("pwrite")
+            written = write_at(handle, content[: len(content) // 2] if len(content) > SHORT else content, position)
+            self.take("pwrite done")
+            return written
+
+        os.fsync, os.replace, os.pwrite = syncing, renaming, writing  # type: ignore[assignment]
         JournalFile._append = appending  # type: ignore[assignment, method-assign]
 
 
@@ -189,7 +205,7 @@ def _child(job: Job) -> int:
     sys.argv = ["module", str(arguments)]
     Steps(job).watch()
     try:
-        runpy.run_path(str(CHECKOUT / "plugins" / "modules" / f"{job.module}.py"), run_name="__main__")
+        runpy.run_path(job.program, run_name="__main__")
     except SystemExit as end:
         return int(end.code or 0)
     return 0
@@ -197,7 +213,7 @@ def _child(job: Job) -> int:
 
 def _preload(jobs: Iterable[Job]) -> None:
     for job in {job.module: job for job in jobs}.values():
-        runpy.run_path(str(CHECKOUT / "plugins" / "modules" / f"{job.module}.py"), run_name="preloaded")
+        runpy.run_path(job.program, run_name="preloaded")
         if job.arguments.get("spark_remote"):
             importlib.import_module("pyspark.sql.connect.session")
 

@@ -36,26 +36,28 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-def diverge(west: Operator, records: int, size: int) -> bytes:
+def diverge(west: Operator, records: int, size: int, partitions: int = 1) -> bytes:
     """Broker 1 is lost with acknowledged records that its follower, which is elected, does not have. Return their batches."""
     cluster = west.cluster
     wait_for_removed_logs(cluster)
-    cluster.create_topics([NewTopic(TOPIC, [[LOST, SURVIVOR]], {"min.insync.replicas": "1", "segment.bytes": "1048576"})])
-    cluster.produce(TOPIC, 0, [f"both {number}" for number in range(20)])
+    cluster.create_topics([NewTopic(TOPIC, [[LOST, SURVIVOR]] * partitions, {"min.insync.replicas": "1", "segment.bytes": "1048576"})])
+    for place in range(partitions):
+        cluster.produce(TOPIC, place, [f"both {number}" for number in range(20)])
     cluster.kill(SURVIVOR)
     cluster.wait_fenced([SURVIVOR])
     cluster.wait_for_partitions([TOPIC], lambda state: list(state.isr) == [LOST], "alone in the ISR")
-    for number in range(5):
-        cluster.produce(TOPIC, 0, [f"alone {number} {place} ".ljust(size, "x") for place in range(records // 5)])
+    for place in range(partitions):
+        for number in range(5):
+            cluster.produce(TOPIC, place, [f"alone {place} {number} {record} ".ljust(size, "x") for record in range(records // 5)])
     cluster.kill(LOST)
     cluster.start_node(SURVIVOR)
     cluster.wait_unfenced([SURVIVOR])
     cluster.wait_fenced([LOST])
-    return only_on_disk(cluster)
+    return b"".join(only_on_disk(cluster, place) for place in range(partitions))
 
 
-def only_on_disk(cluster: KafkaCluster) -> bytes:
-    folder = cluster.brokers[LOST].data_dir / f"{TOPIC}-0"
+def only_on_disk(cluster: KafkaCluster, partition: int) -> bytes:
+    folder = cluster.brokers[LOST].data_dir / f"{TOPIC}-{partition}"
     content = b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
     return content[sum(batch.size for batch in stored_batches(content) if batch.last_offset < 20) :]
 
@@ -87,17 +89,15 @@ def rescue(west: Operator, inventory_file: Path, *options: str) -> Played:
     return play("streamops.kafka_recovery.rescue", inventory_file, *options, variables=variables)
 
 
-def saved(west: Operator) -> bytes:
-    pieces = [
-        piece for piece in read_pieces(west.workdir / "saved/1" / west.name, west.cluster.cluster_id, whole=True) if piece.topic == TOPIC
-    ]
-    return b"".join(
-        piece.part.read_bytes()[piece.position : piece.position + piece.size] for piece in sorted(pieces, key=lambda one: one.start)
-    )
+def saved(west: Operator, workdir: Path | None = None) -> bytes:
+    folder = (workdir or west.workdir) / "saved/1" / west.name
+    pieces = [piece for piece in read_pieces(folder, west.cluster.cluster_id, whole=True) if piece.topic == TOPIC]
+    in_order = sorted(pieces, key=lambda piece: (piece.partition, piece.start))
+    return b"".join(piece.part.read_bytes()[piece.position : piece.position + piece.size] for piece in in_order)
 
 
-def verdict(west: Operator) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((west.workdir / "rescue" / west.name / f"broker-{LOST}.json").read_text())
+def verdict(west: Operator, workdir: Path | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(((workdir or west.workdir) / "rescue" / west.name / f"broker-{LOST}.json").read_text())
     return found
 
 

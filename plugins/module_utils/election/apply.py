@@ -234,7 +234,9 @@ class Recovery:
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             header = self.results.header
-            self.warnings += disk_verdicts.withdraw(self._cluster, self._workdir, header["cluster"], header["run_id"], self._entries)
+            self.warnings += disk_verdicts.withdraw(
+                self._cluster, self._workdir, header["cluster"], header["run_id"], {entry.key: entry.replicas for entry in self._entries}
+            )
             deadline = time.monotonic() + self._duration
             first, saving = self._save_and_run(journal, [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
             deadline += saving

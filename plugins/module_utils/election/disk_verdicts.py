@@ -5,27 +5,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import without_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    without_live_leader,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 ELECTED_SINCE = "partitions that it has were elected since: read its disk again"
 
 
-def withdraw(cluster: NativeCluster, workdir: Path, name: str, run_id: str, entries: Sequence[Entry]) -> list[str]:
+class PartitionSource(Protocol):
+    """The parts of a cluster that this file uses."""
+
+    @property
+    def cluster_id(self) -> str: ...
+    def unfenced(self) -> set[int]: ...
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+
+
+def withdraw(
+    cluster: PartitionSource, workdir: Path, name: str, run_id: str, replicas: Mapping[TopicPartition, Sequence[int]]
+) -> list[str]:
     """Say that brokers are not safe to start which are lost replicas of partitions to elect, and were safe. Return warnings.
+
+    name      of the cluster in the inventory
+    replicas  by partition that is to be elected
 
     Raises FileError if a verdict cannot be written, ClusterError if the cluster does not answer.
     """
     warnings: list[str] = []
     safe: set[int] = set()
-    for broker in sorted({broker for entry in entries for broker in entry.replicas}):
+    for broker in sorted({broker for brokers in replicas.values() for broker in brokers}):
         try:
             verdict: dict[str, Any] = disk_verdict.read(workdir, disk_verdict.path_of(workdir, name, broker)) or {}
         except FileError as error:
@@ -35,7 +51,7 @@ def withdraw(cluster: NativeCluster, workdir: Path, name: str, run_id: str, entr
             safe.add(broker)
     if safe:
         unfenced = cluster.unfenced()
-        offline = without_live_leader(cluster.partitions({entry.key for entry in entries}), unfenced)
+        offline = without_live_leader(cluster.partitions({*replicas}), unfenced)
         for broker in sorted(safe & {broker for state in offline for broker in state.replicas} - unfenced):
             disk_verdict.withdraw(workdir, name, cluster.cluster_id, run_id, broker, ELECTED_SINCE)
     return warnings

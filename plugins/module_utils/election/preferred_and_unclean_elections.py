@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
@@ -20,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import disk_verdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     OUTCOMES,
     UNCLEAN,
@@ -54,7 +56,7 @@ BATCH = 1000
 RETRY_SECONDS = 1.0
 
 
-class Kip460Cluster(blast_radius.BrokerSource, Protocol):
+class Kip460Cluster(blast_radius.BrokerSource, disk_verdicts.PartitionSource, Protocol):
     """The methods of a cluster that these elections use."""
 
     def feature_level(self, feature: str) -> int | None: ...
@@ -99,6 +101,11 @@ class LeaderElection:
             if result.error not in (kafka_errors.ELECTION_NOT_NEEDED, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION)
             and result.outcome != Outcome.HELD
         ]
+
+    def withdraw_verdicts(self, workdir: Path, name: str, run_id: str) -> list[str]:
+        """Say that lost replicas of the partitions to elect are not safe to start, as `disk_verdicts.withdraw` does. Return its warnings."""
+        replicas = {key: self._before[key].replicas for key in self._to_ask_for() if key in self._before}
+        return disk_verdicts.withdraw(self._cluster, workdir, name, run_id, replicas)
 
     def hold_all(self) -> None:
         """Set the result of all partitions that would be elected to HELD, because data loss is not allowed."""

@@ -64,11 +64,6 @@ def withdraw(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_i
     write(path, cluster_id, run_id, result)
 
 
-def not_judged(broker_id: int, reason: str) -> dict[str, Any]:
-    """Return what `write` takes for a disk that could not be read or compared."""
-    return {"broker_id": broker_id, "safe_to_start": False, "reasons": [reason], "counts": None, "path": None}
-
-
 def read(workdir: Path, path: Path) -> dict[str, Any] | None:
     """Return a verdict, None if there is none. Raises FileError if it cannot be read."""
     check_inside(workdir, path)

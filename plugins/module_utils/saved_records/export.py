@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     replacing,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable, no_room
 
 with suppress(ImportError):  # optional_imports.py says why
     import orjson
@@ -85,9 +85,9 @@ def export(path: Path, fill: Callable[[BinaryIO], None], overwrite: bool, dry_ru
     before = _content(path)
     try:
         if dry_run:
-            return _compared(path, before, _filled(None, fill), overwrite)
+            return _compared(path, before, _filled(None, path.parent, fill), overwrite)
         with replacing(path) as stream:
-            exported = _compared(path, before, _filled(stream, fill), overwrite)
+            exported = _compared(path, before, _filled(stream, path.parent, fill), overwrite)
             if not exported.changed:
                 raise _SameContentError(exported)
     except _SameContentError as same:
@@ -125,18 +125,18 @@ def _content(path: Path) -> Content | None:
         raise FileError(f"{path} cannot be replaced: {error.strerror}; name another file") from error
 
 
-def _filled(stream: BinaryIO | None, fill: Callable[[BinaryIO], None]) -> Content:
-    sink = _Sink(stream)
+def _filled(stream: BinaryIO | None, folder: Path, fill: Callable[[BinaryIO], None]) -> Content:
+    sink = _Sink(stream, folder)
     fill(sink)  # type: ignore[arg-type]
     return Content(sink.size, sink.digest.hexdigest())
 
 
 class _Sink(io.RawIOBase):
-    """A stream that counts and digests what is written to it. Closing it leaves the stream behind it open."""
+    """A stream that counts and digests what is written to it. Closing it leaves the stream behind it open, which is a file in `folder`."""
 
-    def __init__(self, stream: BinaryIO | None) -> None:
+    def __init__(self, stream: BinaryIO | None, folder: Path) -> None:
         super().__init__()
-        self._stream, self.digest, self.size = stream, hashlib.sha256(), 0
+        self._stream, self._folder, self.digest, self.size = stream, folder, hashlib.sha256(), 0
 
     def writable(self) -> bool:
         return True
@@ -147,6 +147,8 @@ class _Sink(io.RawIOBase):
     def write(self, data: Any) -> int:
         self.digest.update(data)
         if self._stream is not None:
+            if reason := no_room(self._folder, len(data)):
+                raise FileError(f"{reason}: make room, or name a file on another file system")
             self._stream.write(data)
         self.size += len(data)
         return len(data)

@@ -287,11 +287,8 @@ class TailSaver:
             return f"it has more than {limits.partition_bytes} bytes: raise max_saved_partition_bytes"
         if limits.run_bytes is not None and self.saved.size + more > limits.run_bytes:
             return f"all tails have more than {limits.run_bytes} bytes: raise max_saved_bytes"
-        if (room := store.room(self._folder)) < more:
-            return (
-                f"{max(0, room)} bytes may still be saved in {self._folder}, and the rest stays free: make room, or choose another workdir"
-            )
-        return None
+        reason = store.no_room(self._folder, more)
+        return reason and f"{reason}: make room, or choose another workdir"
 
     def _keep_rate(self, began: float) -> None:
         if self._limits.bytes_per_second:

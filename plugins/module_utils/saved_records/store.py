@@ -190,6 +190,13 @@ def room(folder: Path) -> int:
     return found.f_bavail * found.f_frsize - min(FREE_BYTES, int(FREE_SHARE * found.f_blocks * found.f_frsize))
 
 
+def no_room(folder: Path, more: int) -> str | None:
+    """Return why so many more bytes must not be written in a folder, None if they may be. Raises FileError as `room`."""
+    if (free := room(folder)) >= more:
+        return None
+    return f"{max(0, free)} bytes may still be written in {folder}, and the rest stays free"
+
+
 def room_for_files(folder: Path) -> int | None:
     """Return how many files may still be created in a folder, 0 or less if none, None if its file system has no limit. Raises FileError as `room`."""
     found = _file_system(folder)

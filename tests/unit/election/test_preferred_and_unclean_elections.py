@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 OFFLINE = [("t", 0), ("t", 1)]
 ONLINE = ("t", 2)
@@ -73,6 +75,16 @@ def unclean(cluster: Elections, attempts: int = 3, duration: float = 5.0) -> dic
     election = LeaderElection(cluster, UNCLEAN, None)
     election.elect(duration, attempts)
     return {key: (row.outcome, row.leader, row.error) for key, row in election.results.items()}
+
+
+@pytest.mark.parametrize(("broker", "safe"), [(1, False), (3, True)], ids=["lost", "alive"])
+def test_a_lost_broker_is_not_safe_to_start_after_an_unclean_election(tmp_path: Path, broker: int, safe: bool) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", broker)
+    verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    disk_verdict.write(path, "abc", "0", verdict)
+    assert LeaderElection(Elections(), UNCLEAN, None).withdraw_verdicts(tmp_path, "east", "1") == []
+    after = disk_verdict.read(tmp_path, path)
+    assert after is not None and after["safe_to_start"] is safe
 
 
 def test_only_what_has_no_leader_is_asked_for_and_a_second_run_asks_for_nothing() -> None:
