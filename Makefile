@@ -16,6 +16,7 @@
 # make bench   figures against the stock Kafka tool
 # make bench-reassignment  of these the figures of moves and throttles
 # make bench-saved  of these the seconds in which 1 GB of records is saved before an election, beside kafka-console-consumer.sh
+# make bench-log-dirs  of these the seconds in which the log dir of a lost broker is read, beside kafka-dump-log.sh
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
 # make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, without an operator
 # make bench-fleet  what plan and recover cost for each of many clusters: AGAINST=another checkout to compare with
@@ -47,7 +48,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-saved bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -172,12 +173,16 @@ bench: setup
 	@$(BIN)/python -m bench
 	@$(BIN)/python -m bench.reassignment
 	@$(BIN)/python -m bench.saved
+	@$(BIN)/python -m bench.log_dirs
 
 bench-reassignment: setup
 	@$(BIN)/python -m bench.reassignment
 
 bench-saved: setup
 	@$(BIN)/python -m bench.saved
+
+bench-log-dirs: setup
+	@$(BIN)/python -m bench.log_dirs
 
 bench-pipeline: setup
 	@$(BIN)/python -m bench.pipeline --largest $(LARGEST) --only $(ONLY)

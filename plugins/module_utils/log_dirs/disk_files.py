@@ -56,6 +56,7 @@ class Folder(_Opened):
     def __init__(self, path: Path, descriptor: int) -> None:
         super().__init__(descriptor)
         self.path = path
+        self._files = set[str]()  # that were regular when the folder was listed
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -70,7 +71,10 @@ class Folder(_Opened):
                 for number, entry in enumerate(found):
                     if number >= most:
                         raise DiskError(self.path, f"it has more than {most} entries")
-                    yield Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+                    is_file = entry.is_file(follow_symlinks=False)
+                    if is_file:
+                        self._files.add(entry.name)
+                    yield Entry(entry.name, entry.is_dir(follow_symlinks=False), is_file)
         except OSError as error:
             raise DiskError(self.path, _reason(error)) from error
 
@@ -101,6 +105,8 @@ class Folder(_Opened):
         return file
 
     def _is_regular(self, name: str) -> bool:
+        if name in self._files:
+            return True
         mode = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         return stat.S_ISREG(mode) or stat.S_ISLNK(mode)  # a link is refused when it is opened, which names it as one
 

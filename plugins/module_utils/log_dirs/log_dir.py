@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.forks import shared
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_lock import LOCK, lock_holder
@@ -47,7 +49,8 @@ _OTHER_FILES = {
     "bootstrap.checkpoint",
 }
 
-_READERS = 8
+# Threads that wait for the disk in each process, and processes for many logs. A process takes some milliseconds to start.
+_READERS, _MOST_PROCESSES, LOGS_OF_PROCESS = 4, 4, 250
 # Leader epochs that are returned of the logs of one log dir: 10,000 logs have some tens each. A header of a batch counts as so many.
 MOST_EPOCHS, HEADER_EPOCHS = 500_000, 4
 
@@ -124,26 +127,36 @@ def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition
     chosen = [log for log in log_dir.logs if wanted is None or log.key in wanted]
     if len(chosen) > RETURNED_PARTITIONS:
         raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs: select at most {RETURNED_PARTITIONS} of them with partitions")
-    # Most of the time is spent waiting for the disk, which serves several readers at once.
-    left, changes = MOST_EPOCHS, Lock()
-
-    def row(log: LogName) -> dict[str, Any]:
-        nonlocal left
-        if left < 0:
-            return {}  # nothing is returned
-        one = _log_row(folder, log_dir, log, depth)
-        with changes:
-            left -= len(one.get("epochs", ())) + HEADER_EPOCHS * len(one.get("last_batches", ()))
-        return one
-
-    with ThreadPoolExecutor(_READERS) as readers:
-        rows = list(readers.map(row, chosen))
-    if left < 0:
+    processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(chosen) // LOGS_OF_PROCESS)
+    rows = shared(lambda share: _rows(folder, log_dir, share, depth), chosen, processes)
+    if sum(map(_returned, rows)) > MOST_EPOCHS:
         raise RecoveryError(
             f"log_dirs: the logs in {folder.path} have more than {MOST_EPOCHS} leader epochs, and a header of a batch counts as {HEADER_EPOCHS} of them:"
             " select some logs with partitions, or lower last_batches"
         )
     return rows
+
+
+def _rows(folder: Folder, log_dir: LogDir, logs: Sequence[LogName], depth: Depth) -> list[dict[str, Any]]:
+    """Return the row of each log. Once they have more than MOST_EPOCHS, the others are not read, and their rows are empty."""
+    left, changes = MOST_EPOCHS, Lock()
+
+    def row(log: LogName) -> dict[str, Any]:
+        nonlocal left
+        if left < 0:
+            return {}
+        one = _log_row(folder, log_dir, log, depth)
+        with changes:
+            left -= _returned(one)
+        return one
+
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(row, logs))
+
+
+def _returned(row: Mapping[str, Any]) -> int:
+    """Return how much of MOST_EPOCHS a row takes."""
+    return len(row.get("epochs", ())) + HEADER_EPOCHS * len(row.get("last_batches", ()))
 
 
 def _log_row(folder: Folder, log_dir: LogDir, log: LogName, depth: Depth) -> dict[str, Any]:

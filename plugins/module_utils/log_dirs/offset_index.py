@@ -25,7 +25,7 @@ def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: in
     name         of the file of the index
     segment      the segment that the index belongs to, and its base offset
     """
-    if before <= 0 or not folder.size(name):
+    if before <= 0:
         return 0
     with folder.file(name) as index:
         start, high = index.read(0, _AT_ONCE), min(index.size, _MOST_BYTES) // _ENTRY.size
@@ -35,11 +35,16 @@ def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: in
             content = start[at : at + _ENTRY.size] or index.read(at, _ENTRY.size)
             return _ENTRY.unpack(content) if len(content) == _ENTRY.size else (0, 0)
 
-        usable = 0
+        def is_usable(number: int) -> bool:
+            offset, position = entry(number)
+            return offset > 0 and 0 < position <= before
+
+        usable, first = 0, len(start) // _ENTRY.size
+        if first < high and not is_usable(first - 1):
+            high = first  # the rest of the file is not read
         while usable < high:
             middle = (usable + high) // 2
-            offset, position = entry(middle)
-            if offset > 0 and 0 < position <= before:
+            if is_usable(middle):
                 usable = middle + 1
             else:
                 high = middle

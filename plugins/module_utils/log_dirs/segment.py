@@ -10,7 +10,7 @@ import zlib
 from collections import deque
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import crc32c
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import crc32c, crcs_are_right
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, DiskFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
@@ -72,13 +72,14 @@ class Walk(NamedTuple):
     header_fault: Fault | None
 
 
-def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int) -> Walk:
+def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int, singly: bool = False) -> Walk:
     """Walk over the batches of a segment.
 
     base_offset  of the segment, from the name of its file
     start        position at which a batch begins
     crc_from     check the crcs of batches from this position on
     keep         how many of the last batches are returned
+    singly       check one crc after the other. Else several are checked at once, and if one is wrong, the walk is repeated to find which
 
     Raises DiskError if the disk cannot be read, or if the file is larger than Kafka's segments.
     """
@@ -88,9 +89,13 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int)
     valid: tuple[Fault | None, int, tuple[StoredBatch, ...]] | None = None  # at the first wrong crc
     batches: deque[StoredBatch] = deque(maxlen=keep)
     data, data_start, piece, header_fault = b"", 0, PIECE, None
+    unchecked: list[tuple[bytes | memoryview, int]] = []
     while position < file.size:
         at = position - data_start
         if not 0 <= at <= len(data) - HEADER.size:
+            if not crcs_are_right(unchecked):
+                return walk(file, base_offset, start, crc_from, keep, singly=True)
+            unchecked = []
             data, data_start, at = file.read(position, piece), position, 0
         try:
             batch = _next_batch(data, at, file.size - position, before, base_offset)
@@ -98,7 +103,9 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int)
             header_fault = Fault(error.fault or "", str(error), position)
             break
         if position >= crc_from:
-            if valid is None and not _crc_is_right(file, position, batch.size, data, at):
+            if not singly and at + batch.size <= len(data):
+                unchecked.append((memoryview(data)[at + CRC_ENDS : at + batch.size], CRC.unpack_from(data, at)[0]))
+            elif valid is None and not crc_is_right(file, position, batch.size):
                 wrong_crc = Fault(WRONG_CRC, f"the crc of the batch at offset {batch.base_offset} is wrong", position)
                 valid = wrong_crc, end_offset, tuple(batches)
             checked_from = batch.base_offset if checked_from is None else checked_from
@@ -107,6 +114,8 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int)
         batches.append(batch)
         piece = PIECE if batch.size < PIECE // 4 else HEADER_PIECE
         position += batch.size
+    if not crcs_are_right(unchecked):
+        return walk(file, base_offset, start, crc_from, keep, singly=True)
     fault, valid_end, last = valid or (header_fault, end_offset, tuple(batches))
     return Walk(start, first_offset, valid_end, fault, last, crc_from, checked_from, end_offset, header_fault)
 
@@ -125,13 +134,6 @@ def _next_batch(data: bytes, at: int, rest: int, before: StoredBatch | None, bas
     if batch.size > rest:
         raise BatchError(f"the batch at offset {batch.base_offset} has {batch.size} bytes, and {rest} are left", CUT)
     return batch
-
-
-def _crc_is_right(file: DiskFile, position: int, size: int, data: bytes, at: int) -> bool:
-    """Return the same as `crc_is_right`. `data` has the start of the batch at `at`, and often the whole of it, which then is not read again."""
-    if at + size > len(data):
-        return crc_is_right(file, position, size)
-    return bool(crc32c(memoryview(data)[at + CRC_ENDS : at + size]) == CRC.unpack_from(data, at)[0])
 
 
 def crc_is_right(file: DiskFile, position: int, size: int) -> bool:

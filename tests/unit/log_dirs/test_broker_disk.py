@@ -252,6 +252,17 @@ def test_what_is_returned_of_all_logs_is_limited(disk: Disk, monkeypatch: pytest
     assert len(disk.read(partitions=[{"topic": "payments", "partition": 1}])["partitions"]) == 1
 
 
+def test_several_processes_read_what_one_reads(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1, 2})
+    for number in range(9):
+        disk.log(f"payments-{number}", {0: log(*[1] * number)[: -7 if number % 2 else None]})
+    one = disk.read()
+    monkeypatch.setattr(log_dir, "LOGS_OF_PROCESS", 3)
+    assert disk.read() == one and one["counts"]["torn"] == 4
+    monkeypatch.setattr(log_dir, "MOST_EPOCHS", 30)
+    assert "more than 30 leader epochs" in refusal(disk)
+
+
 def test_a_log_of_too_many_files_holds_its_partition_alone(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_log, "MOST_LOG_FILES", 9)
     crowded = disk.log("payments-0", dict.fromkeys(range(9), b""))

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lost_disks import TOPIC_ID, Disk, index_entries, log, recovered
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import partition_log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import plain_crc32c, plain_crcs_are_right
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import partition_log, segment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 
 ALL = {"whole_logs": True, "crc_bytes": 1 << 40}
@@ -124,6 +125,17 @@ def test_a_wrong_crc_is_seen_only_where_crcs_are_checked(folder: Path) -> None:
     assert (row["headers_checked_from"], row["crc_checked_from"], row["kept_end_checked"]) == (0, sum(SIZES[:4]), False)
     row = row_of(folder, bytes(content), crc_bytes=0)
     assert (row["crc_checked_from"], row["kept_end_checked"]) == (None, False)
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_the_first_of_several_wrong_crcs_ends_the_log(folder: Path, monkeypatch: pytest.MonkeyPatch, library: bool) -> None:
+    if not library:
+        monkeypatch.setattr(segment, "crc32c", plain_crc32c)
+        monkeypatch.setattr(segment, "crcs_are_right", plain_crcs_are_right)
+    content = bytearray(SEGMENT)
+    for number in (6, 3):
+        content[PLACES[number] + 70] ^= 1
+        assert ends(row_of(folder, bytes(content))) == (sum(SIZES[:number]),) * 2 + ("crc",)
 
 
 def test_crcs_are_checked_before_a_torn_end(folder: Path) -> None:
