@@ -107,6 +107,15 @@ def test_on_a_full_disk_only_what_was_saved_before_may_be_elected(tmp_path: Path
     assert "File too large" in (left.held[0].reason or "")
 
 
+def test_what_was_saved_before_and_edited_since_holds_the_partition(tmp_path: Path) -> None:
+    saver(tmp_path, Cluster(log(5))).save([entry(0)])
+    part = tmp_path / "saved/1/east/000001.batches"
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    electable, left = saver(tmp_path, Cluster(log(5))).save([entry(0)])
+    assert not electable and [row.reason_code for row in left.held] == ["tail_not_saved"]
+    assert "has changed since it was written" in (left.held[0].reason or "")
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_without_truncated_logs_or_if_it_is_off_nothing_is_read(tmp_path: Path, enabled: bool) -> None:
     cluster = Cluster(log(5))
