@@ -111,7 +111,8 @@ def not_saved(entry: Entry, reason: str) -> Result:
 def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:
     """Yield what survivors lose, and what fenced brokers that answer lose once they are back."""
     for entry in entries:
+        place = entry.key, entry.topic_id, entry.leader_epoch
         ends = {broker: end for broker, (_epoch, end) in entry.survivors.items()}
-        yield from tails_of(entry.key, entry.topic_id, entry.leader_epoch, ends, entry.truncated)
+        yield from tails_of(*place, ends, entry.truncated, entry.broker_epochs)
         fenced_ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated}
-        yield from tails_of(entry.key, entry.topic_id, entry.leader_epoch, fenced_ends, entry.fenced_truncated)
+        yield from tails_of(*place, fenced_ends, entry.fenced_truncated, entry.broker_epochs)

@@ -59,6 +59,7 @@ _PIECE: dict[str, Any] = {
     "partition": BROKER,
     "topic_id": Name(),
     "broker_id": BROKER,
+    "broker_epoch": strict_json.Optional(OFFSET),
     "leader_epoch": EPOCH,
     "start_offset": OFFSET,
     "end_offset": OFFSET,
@@ -89,6 +90,7 @@ class Piece(NamedTuple):
     position: int
     size: int
     leader_epoch: int
+    broker_epoch: int | None
 
 
 def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
@@ -159,7 +161,7 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
                 strict_json.check(row, _PIECE)
                 yield Piece(
                     row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
-                    row["position"], row["bytes"], row["leader_epoch"],
+                    row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"],
                 )  # fmt: skip
         strict_json.check(end, _END)
         _check_batches(part, end["bytes"], end["sha256"] if whole else None)
@@ -242,8 +244,8 @@ class PartWriter:
         self._wait(QUEUED_PIECES)
         self.rows.append({
             "kind": "piece", "topic": tail.topic, "partition": tail.partition, "topic_id": tail.topic_id, "broker_id": tail.broker_id,
-            "leader_epoch": tail.leader_epoch, "start_offset": start, "end_offset": batches[-1].last_offset + 1, "position": self.size,
-            "bytes": len(data), "batches": [list(batch) for batch in batches],
+            "broker_epoch": tail.broker_epoch, "leader_epoch": tail.leader_epoch, "start_offset": start,
+            "end_offset": batches[-1].last_offset + 1, "position": self.size, "bytes": len(data), "batches": [list(batch) for batch in batches],
         })  # fmt: skip
         self.size += len(data)
 

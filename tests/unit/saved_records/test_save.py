@@ -240,6 +240,13 @@ def test_a_row_of_an_index_has_a_bounded_number_of_batches(tmp_path: Path, monke
     assert saved_bytes(tmp_path, tail(0, 5)) == content
 
 
+@pytest.mark.parametrize("broker_epoch", [None, 90])
+def test_an_index_has_the_broker_epoch_if_it_is_known(tmp_path: Path, broker_epoch: int | None) -> None:
+    save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5)._replace(broker_epoch=broker_epoch))
+    (piece,) = store.read_pieces(tmp_path / "saved" / "1" / "east", "id")
+    assert piece.broker_epoch == broker_epoch
+
+
 def test_what_takes_too_long_is_not_saved_now(tmp_path: Path) -> None:
     found = save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5), limits=Limits(seconds=0.0))
     (reason,) = found.refused.values()
@@ -318,13 +325,14 @@ def test_a_run_does_not_go_on_beside_a_missing_index(tmp_path: Path) -> None:
 
 
 def test_tails_are_the_truncated_ends_of_a_plan() -> None:
-    survivors = [{"broker_id": 2, "log_end_offset": 120}, {"broker_id": 3, "log_end_offset": 180}, {"broker_id": 4, "log_end_offset": 7}]
+    ends = {2: 120, 3: 180, 4: 7}
+    survivors = [{"broker_id": broker, "log_end_offset": end, "broker_epoch": 90 if broker == 3 else None} for broker, end in ends.items()]
     truncated = [{"broker_id": 3, "offset": 100, "records": 80}, {"broker_id": 4, "offset": None, "records": None}]
     entry = {
         "topic": "t", "partition": 0, "guards": {"topic_id": "id-of-t", "leader_epoch": 5, "survivors": survivors}, "truncated": truncated,
     }  # fmt: skip
     plan = {"plan_id": "p", "partitions": [entry]}
-    assert list(tails_of_plan(plan)) == [tail(100, 180, 3), tail(None, 7, 4)]
+    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4)]
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
 
