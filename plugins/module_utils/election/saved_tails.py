@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,9 +65,14 @@ class RecordSaver:
         changed = {tail.key for tail in left} - reasons.keys()
         held = [not_saved(entry, "; ".join(reasons[entry.key])) for entry in entries if entry.key in reasons]
         return (
-            [entry for entry in entries if entry.key not in reasons and entry.key not in changed],
+            [self._with_fenced(entry) for entry in entries if entry.key not in reasons and entry.key not in changed],
             NotSaved(held, [entry for entry in entries if entry.key in changed]),
         )
+
+    def _with_fenced(self, entry: Entry) -> Entry:
+        """Return the entry with the ends of what was saved of fenced brokers, whose logs may grow until the election."""
+        ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated} if self._enabled else {}
+        return replace(entry, saved_fenced=ends) if ends else entry
 
     def _save(self, tails: Sequence[Tail]) -> None:
         configs = self._cluster.topic_configs({tail.topic for tail in tails})

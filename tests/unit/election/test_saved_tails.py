@@ -89,7 +89,8 @@ def test_what_a_fenced_broker_that_answers_loses_is_saved_too(tmp_path: Path) ->
     cluster = Cluster(log(5))
     found = saver(tmp_path, cluster)
     assert found.destroys(entry(0, lost=(), fenced=(1,)))
-    assert found.save([entry(0, lost=(), fenced=(1,))])[1] == ([], [])
+    (electable,), left = found.save([entry(0, lost=(), fenced=(1,))])
+    assert left == ([], []) and electable.saved_fenced == {1: 5}, "which the guards compare with the log once more"
     assert cluster.read == {1}
 
 
