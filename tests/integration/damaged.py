@@ -42,8 +42,8 @@ LAGGING = (
 SAVED, GIVEN_UP = "saved", "saved.given_up"
 KILLED_SAVED = "killed.saved"
 FORKED = ("proven", "kip.held", SAVED, GIVEN_UP, KILLED_SAVED)
-# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one without an electable replica.
-ELECTIONS, NOBODY = "elections", "elections.nobody"
+# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); one without an electable replica; one whose elections truncate others.
+ELECTIONS, NOBODY, UNSAVED = "elections", "elections.nobody", "elections.unsaved"
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
 NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"
 # As lagging, in pairs: one for each step at which an election is killed.
@@ -65,6 +65,7 @@ def inflict(cluster: KafkaCluster) -> Damage:
     for topic in FORKED:
         damage.add("forked", 4, topic)
     damage.add("lagging", 4, ELECTIONS, copies=2)
+    damage.add("lagging", 4, UNSAVED)
     for scenario, topic in zip(SCENARIOS, of("native"), strict=True):
         damage.add(scenario, 4, topic, copies=2)
     for topic in (*NATIVE, NATIVE_PLAYBOOK, GATEWAYS):

@@ -180,7 +180,8 @@ class Story:
         if not keys:
             return
         named = [{"topic": topic, "partition": partition} for topic, partition in keys]
-        params = {**self.operator.connection, "election_type": "unclean", "partitions": named, "allow_data_loss": True, "preview": 10_000}
+        given_up = {"allow_data_loss": True, "hold_unsaved": False}
+        params = {**self.operator.connection, "election_type": "unclean", "partitions": named, "preview": 10_000, **given_up}
         forecast = by_partition(run_module("kafka_leader_election", params, check=True).result["results"])
         run_module("kafka_leader_election", params)
         after = self._settled()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from integration.damaged import ELECTIONS, NOBODY
+from integration.damaged import ELECTIONS, NOBODY, UNSAVED
 from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, READ, SCRAM, USER, Fortress
 from integration.support import Answer, Operator, by_partition, run_module
@@ -117,12 +117,13 @@ def test_unclean_elections_end_as_those_of_kafkas_tool_and_touch_nothing_that_ha
     assert held.returncode == 0 and held.result["changed"] is False, held
     assert held.result["summary"] == {"failed": 0, "held": 4, "elected": 0, "already_online": 0}
     assert {row["reason_code"] for row in held.result["results"]} == {"data_loss_not_allowed"}
-    too_many = elect(east, "unclean", partitions=named(wanted), allow_data_loss=True, max_partitions=3)
+    given_up: dict[str, Any] = {"partitions": named(wanted), "allow_data_loss": True, "hold_unsaved": False}
+    too_many = elect(east, "unclean", max_partitions=3, **given_up)
     assert "max_partitions: 4" in too_many.msg
-    predicted = elect(east, "unclean", check=True, partitions=named(wanted), allow_data_loss=True)
+    predicted = elect(east, "unclean", check=True, **given_up)
     assert log.written() == {} and east.states(ELECTIONS, online, NOBODY) == before
 
-    answer = elect(east, "unclean", partitions=named(wanted), allow_data_loss=True)
+    answer = elect(east, "unclean", **given_up)
     assert answer.returncode == 1 and answer.result["changed"] is True, answer
     run = by_stock(cluster, tmp_path / "wanted.json", "unclean", copies(wanted, ELECTIONS))
     assert run.returncode == 1, run
@@ -142,6 +143,20 @@ def test_unclean_elections_end_as_those_of_kafkas_tool_and_touch_nothing_that_ha
     assert again.returncode == 0 and again.result["changed"] is False, again
     assert set(errors(again).values()) == {NOT_NEEDED}
     assert log.written() == {}
+
+
+def test_an_unclean_election_that_would_truncate_another_replica_is_held(east: Operator) -> None:
+    truncating, harmless = [(UNSAVED, number) for number in range(3)], (UNSAVED, 3)
+    before, log = east.states(UNSAVED), RequestLog(east.cluster)
+    predicted = elect(east, "unclean", check=True, partitions=named([*truncating, harmless]), allow_data_loss=True)
+    answer = elect(east, "unclean", partitions=named(truncating), allow_data_loss=True)
+    assert log.written() == {} and east.states(UNSAVED) == before
+    outcomes = {key: (row["outcome"], row["reason_code"]) for key, row in by_partition(predicted.result["results"]).items()}
+    assert outcomes == {**dict.fromkeys(truncating, ("held", "tail_not_saved")), harmless: ("elected", None)}
+    assert answer.returncode == 1 and answer.result["summary"]["held"] == 3, answer
+    for text in ("would destroy records that are not saved: broker", "kafka_designated_election", "hold_unsaved"):
+        assert text in answer.msg
+    assert elect(east, "unclean", partitions=named([harmless]), allow_data_loss=True).result["summary"]["elected"] == 1
 
 
 def test_preferred_leaders_are_elected_through_the_controllers_if_no_broker_can_be_reached(east: Operator) -> None:
@@ -174,7 +189,7 @@ def test_all_that_an_unclean_election_is_for_are_those_without_a_leader(east: Op
     offline = {(state.topic, state.partition) for state in east.cluster.describe() if state.leader < 0}
     answer = elect(east, "unclean", check=True, allow_data_loss=True)
     assert errors(answer).keys() == offline
-    assert {row["outcome"] for row in answer.result["results"]} == {"elected", "failed"}
+    assert {row["outcome"] for row in answer.result["results"]} == {"elected", "failed", "held"}
     assert log.written() == {}
 
 
@@ -231,9 +246,10 @@ def test_without_leave_to_alter_the_cluster_both_are_refused_and_without_leave_t
     fortress.grant([READ, DESCRIBE])
     operator = Operator(fortress.cluster, tmp_path, login=fortress.login("SCRAM-SHA-512"))
     before, key = operator.states("invoices"), ("invoices", 0)
-    answer = elect(operator, "unclean", partitions=named([key]), allow_data_loss=True)
+    given_up: dict[str, Any] = {"partitions": named([key]), "allow_data_loss": True, "hold_unsaved": False}
+    answer = elect(operator, "unclean", **given_up)
     assert errors(answer) == {key: FORBIDDEN} and "grant ALTER on the cluster" in answer.msg, answer
-    assert errors(elect(operator, "unclean", check=True, partitions=named([key]), allow_data_loss=True)) == {key: FORBIDDEN}
+    assert errors(elect(operator, "unclean", check=True, **given_up)) == {key: FORBIDDEN}
 
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     login = {

@@ -49,6 +49,7 @@ _UNCLEAN = {
     "duration": 1.0,
     "election_attempts": 0,
     "allow_data_loss": True,
+    "hold_unsaved": False,
 }
 
 

@@ -92,8 +92,11 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide. If the partition has other
     # replicas by now, no log of it matters: it is refused.
     wanted = [(entry.key, broker) for entry in entries for broker in entry.replicas if broker in unfenced]
+    # Such a broker may still take records.
+    saved = [(entry.key, broker) for entry in entries for broker in entry.saved_fenced if broker not in unfenced]
     with deadline.until(time.monotonic() + LOG_SECONDS):
-        logs = read_logs(cluster, wanted, duration=0.0)
+        logs = read_logs(cluster, [*wanted, *saved], duration=0.0)
+    fenced_ends = {replica: log.log_end_offset or 0 for replica in saved if (log := logs.pop(replica)).error is None}
     # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
@@ -106,7 +109,7 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     reorders = cluster.backend != backend_selection.NATIVE
     offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
     second = cluster.second_replicas(offline) if reorders else None
-    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second)
+    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
 
 
 def run(

@@ -40,6 +40,7 @@ class Entry:
     the partition, which consents to its loss; `named` in the plan. `live_evidence`: the evidence that was collected again before the election, which
     must decide as the plan did; `decided`: the decision on it. `designated_by_hand`: an operator designated the leader in this very run, so it needs no
     such evidence. `decided_again`: as of Result. `fenced_truncated`: what fenced brokers that answered lose, see `decision.entry.fenced_truncated`.
+    `saved_fenced`: the end of the saved records of such brokers, by broker.
     """
 
     topic: str
@@ -66,6 +67,7 @@ class Entry:
     decided: Decided | None = None
     decided_again: Mapping[str, Any] | None = None
     fenced_truncated: Sequence[Mapping[str, Any]] = field(default=())
+    saved_fenced: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def key(self) -> TopicPartition:
@@ -151,6 +153,7 @@ class Live:
     `elr`: whether the cluster keeps eligible leader replicas, None if that is not known. `cut_off`: fenced brokers that answer.
     `originals`: the orders before elections, of partitions that still have one of `ours`. `states` have the present orders, by which the controller elects.
     `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
+    `fenced_ends`: log end offsets of fenced brokers that answer and of which records were saved, by partition and broker.
     `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
     """
 
@@ -164,6 +167,7 @@ class Live:
     originals: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     reorders: bool = True
     second: Mapping[TopicPartition, StatedReplicas] | None = None
+    fenced_ends: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
 
     def original(self, key: TopicPartition) -> tuple[int, ...]:
         """Return the replica order that the partition must have after an election."""

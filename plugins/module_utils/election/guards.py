@@ -183,4 +183,8 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:
                     f"the log of broker {broker} ends at offset {log.log_end_offset} in epoch {log.last_written_epoch}, "
                     f"no longer at {entry.survivors[broker][1]} in epoch {entry.survivors[broker][0]}",
                 )
+    for broker, saved_end in entry.saved_fenced.items():
+        if (end := live.fenced_ends.get((entry.key, broker), saved_end)) > saved_end:
+            grown = f"the log of the fenced broker {broker} ends at offset {end}, and was saved up to {saved_end}; stop that broker"
+            return Reason(ReasonCode.LOG_CHANGED, grown)
     return None

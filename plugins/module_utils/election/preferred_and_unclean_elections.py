@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     ElectionResult,
     judge,
     needed,
+    not_elected,
     outlook,
     remedy,
     summed_up,
@@ -51,6 +52,7 @@ MUST_BE_NAMED = Reason(
     ReasonCode.MUST_BE_NAMED,
     "which transactions were committed stands here; it is elected only where partitions or partitions_file names it",
 )
+SAVE_OR_GIVE_UP = "elect it with kafka_designated_election, which saves them before, or give them up with hold_unsaved=false"
 
 BATCH = 1000
 RETRY_SECONDS = 1.0
@@ -89,6 +91,16 @@ class LeaderElection:
 
     def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> ElectionResult:
         return ElectionResult.of(self._states[key], outcome, error, *(why or (None, None)))
+
+    def hold_unsaved(self, truncated_by: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, str]]) -> None:
+        """Set the result of partitions to HELD if their election may destroy records that are not saved.
+
+        truncated_by  gets the expected leaders by partition, and returns what other replicas truncate, as a part of a sentence
+        """
+        expected = {key: leader for key in self._would_be_elected() if (leader := self.results[key].leader) is not None}
+        for key, lost in truncated_by(expected).items():
+            sentence = f"its election would destroy records that are not saved: {lost}; {SAVE_OR_GIVE_UP}"
+            self.results[key] = self._result(key, Outcome.HELD, None, Reason(ReasonCode.TAIL_NOT_SAVED, sentence))
 
     def _would_be_elected(self) -> list[TopicPartition]:
         return [key for key, result in self.results.items() if result.outcome == Outcome.ELECTED]
@@ -199,8 +211,8 @@ class LeaderElection:
     def report(self, preview: int, with_diff: bool, stopped_by: str | None = None) -> dict[str, Any]:
         """Return the result of `kafka_leader_election`: `changed` if a leader was elected, counts, and rows of results, worst first.
 
-        `failed` and `msg` are set if an election failed, or was not begun before a signal (`stopped_by`). `preview`: maximum of rows.
-        `with_diff`: whether to return `diff`.
+        `failed` and `msg` are set if an election failed, would destroy unsaved records, or was not begun before a signal (`stopped_by`).
+        `preview`: maximum of rows. `with_diff`: whether to return `diff`.
         """
         results = worst_first(self.results.values())
         outcomes = Counter(result.outcome for result in results)
@@ -212,7 +224,7 @@ class LeaderElection:
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
         interrupted = sum(1 for result in results if result.reason_code == ReasonCode.INTERRUPTED)
-        if outcomes[Outcome.FAILED] or interrupted:
+        if interrupted or any(not_elected(result) for result in results):
             stopped = (
                 f"{INTERRUPTED} by {stopped_by}, {interrupted} partitions were not reached, run again to go on; " if interrupted else ""
             )

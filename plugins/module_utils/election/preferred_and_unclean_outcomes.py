@@ -171,9 +171,14 @@ def worst_first(results: Iterable[ElectionResult]) -> list[ElectionResult]:
     return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error, result.reason_code))
 
 
+def not_elected(result: ElectionResult) -> bool:
+    """Return whether a partition has to be named in the error of a run: its election failed, or would destroy records that are not saved."""
+    return result.outcome == Outcome.FAILED or result.reason_code == ReasonCode.TAIL_NOT_SAVED
+
+
 def summed_up(results: Sequence[ElectionResult]) -> str:
-    """Return one line: how many elections failed, and the MOST_CAUSES most frequent causes, each with its first partitions and the remedy."""
-    failed = sorted((result for result in results if result.outcome == Outcome.FAILED), key=lambda result: in_recovery_order(result.key))
+    """Return one line: how many partitions could not be elected, and the MOST_CAUSES most frequent causes, each with its first partitions and the remedy."""
+    failed = sorted(filter(not_elected, results), key=lambda result: in_recovery_order(result.key))
     by_cause: dict[tuple[str | None, str | None], list[ElectionResult]] = {}
     for result in failed:
         by_cause.setdefault((result.error, result.reason_code), []).append(result)

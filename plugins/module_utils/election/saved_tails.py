@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,9 +65,14 @@ class RecordSaver:
         changed = {tail.key for tail in left} - reasons.keys()
         held = [not_saved(entry, "; ".join(reasons[entry.key])) for entry in entries if entry.key in reasons]
         return (
-            [entry for entry in entries if entry.key not in reasons and entry.key not in changed],
+            [self._with_fenced(entry) for entry in entries if entry.key not in reasons and entry.key not in changed],
             NotSaved(held, [entry for entry in entries if entry.key in changed]),
         )
+
+    def _with_fenced(self, entry: Entry) -> Entry:
+        """Return the entry with the ends of what was saved of fenced brokers, whose logs may grow until the election."""
+        ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated} if self._enabled else {}
+        return replace(entry, saved_fenced=ends) if ends else entry
 
     def _save(self, tails: Sequence[Tail]) -> None:
         configs = self._cluster.topic_configs({tail.topic for tail in tails})
@@ -111,7 +117,8 @@ def not_saved(entry: Entry, reason: str) -> Result:
 def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:
     """Yield what survivors lose, and what fenced brokers that answer lose once they are back."""
     for entry in entries:
+        place = entry.key, entry.topic_id, entry.leader_epoch
         ends = {broker: end for broker, (_epoch, end) in entry.survivors.items()}
-        yield from tails_of(entry.key, entry.topic_id, entry.leader_epoch, ends, entry.truncated)
+        yield from tails_of(*place, ends, entry.truncated, entry.broker_epochs)
         fenced_ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated}
-        yield from tails_of(entry.key, entry.topic_id, entry.leader_epoch, fenced_ends, entry.fenced_truncated)
+        yield from tails_of(*place, fenced_ends, entry.fenced_truncated, entry.broker_epochs)

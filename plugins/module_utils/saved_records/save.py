@@ -176,17 +176,23 @@ class TailSaver:
             store.make_durable(self._folder)
         starts = self._log_starts([tail for tail in tails if tail.start is None])
         waiting: dict[int, list[_Reading]] = {}
+        before: list[Tail] = []
+        counted: list[store.Piece] = []
         for tail in sorted(tails, key=lambda tail: (tail.start is None, tail.end - (tail.start or 0))):
             start = starts.get((tail.key, tail.broker_id)) if tail.start is None else tail.start
             if start is None:
                 self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
                 continue
-            end = store.saved_end(tail, start, pieces.get((tail.key, tail.broker_id), ()))
+            end, used = store.saved_end(tail, start, pieces.get((tail.key, tail.broker_id), ()))
+            counted += used
             if end >= tail.end:
-                self.saved.before.append(tail)
-                self.saved.complete.append(tail)
+                before.append(tail)
             else:
                 waiting.setdefault(tail.broker_id, []).append(_Reading(tail, end))
+        # What they have is not read again, and an election destroys the original.
+        store.check_digests(counted, self._header["cluster_id"])
+        self.saved.before += before
+        self.saved.complete += before
         return waiting
 
     def _log_starts(self, tails: Sequence[Tail]) -> dict[tuple[TopicPartition, int], int]:

@@ -14,7 +14,7 @@ import fcntl
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -59,6 +59,7 @@ _PIECE: dict[str, Any] = {
     "partition": BROKER,
     "topic_id": Name(),
     "broker_id": BROKER,
+    "broker_epoch": strict_json.Optional(OFFSET),
     "leader_epoch": EPOCH,
     "start_offset": OFFSET,
     "end_offset": OFFSET,
@@ -89,6 +90,7 @@ class Piece(NamedTuple):
     position: int
     size: int
     leader_epoch: int
+    broker_epoch: int | None
 
 
 def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
@@ -99,19 +101,25 @@ def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
 def cluster_id_of(folder: Path) -> str | None:
     """Return Kafka's id of the cluster whose records a folder has, None if it has no index or does not exist.
 
-    Raises SavedRecordsError if an index is missing, as parts are numbered without gaps, or cannot be read; FileError if others may write in the folder.
+    Raises SavedRecordsError if an index is missing or cannot be read; FileError if others may write in the folder.
     """
-    check_inside(folder.parents[2], folder / "any")
-    indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
-    for number, index in enumerate(indexes, start=1):
-        if index.stem != f"{number:06}":
-            raise SavedRecordsError(f"{folder / f'{number:06}{INDEX}'} is missing: restore it and its file of batches from a copy")
+    indexes = _indexes(folder)
     if not indexes:
         return None
     try:
         return str(landing_format.header_of(indexes[0])["cluster_id"])
     except landing_format.SnapshotError as error:
         raise SavedRecordsError(f"{indexes[0]}: {error}; restore it from a copy") from error
+
+
+def _indexes(folder: Path) -> list[Path]:
+    """Return the indexes of a folder in their order. Parts are numbered without gaps. Errors are those of `cluster_id_of`."""
+    check_inside(folder.parents[2], folder / "any")
+    indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
+    for number, index in enumerate(indexes, start=1):
+        if index.stem != f"{number:06}":
+            raise SavedRecordsError(f"{folder / f'{number:06}{INDEX}'} is missing: restore it and its file of batches from a copy")
+    return indexes
 
 
 def unfinished_parts(folder: Path) -> list[Path]:
@@ -124,11 +132,16 @@ def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piec
 
     whole  whether the digest of each file of batches is checked, too. Else only its length is
 
-    Raises SavedRecordsError for a part that was changed, cut off, or is of another cluster; FileError if others may write in the folder.
+    Raises SavedRecordsError for a part that is missing, was changed or cut off, or is of another cluster; FileError if others may write in the folder.
     """
-    check_inside(folder.parents[2], folder / "any")
-    indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
-    return [piece for index in indexes for piece in _read_part(index, cluster_id, whole)]
+    return [piece for index in _indexes(folder) for piece in _read_part(index, cluster_id, whole)]
+
+
+def check_digests(pieces: Iterable[Piece], cluster_id: str) -> None:
+    """Check the digest of each file of batches that has one of these pieces. Errors are those of `read_pieces`."""
+    for part in {piece.part for piece in pieces}:
+        for _piece in _read_part(part.with_suffix(INDEX), cluster_id, whole=True):
+            pass
 
 
 def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
@@ -148,7 +161,7 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
                 strict_json.check(row, _PIECE)
                 yield Piece(
                     row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
-                    row["position"], row["bytes"], row["leader_epoch"],
+                    row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"],
                 )  # fmt: skip
         strict_json.check(end, _END)
         _check_batches(part, end["bytes"], end["sha256"] if whole else None)
@@ -169,9 +182,9 @@ def _check_batches(part: Path, size: int, digest: str | None) -> None:
             raise ContentError(f"{part.name} has changed since it was written")
 
 
-def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
-    """Return the offset up to which the records of a tail are saved without a gap, `start` if none are."""
-    end = start
+def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> tuple[int, list[Piece]]:
+    """Return the offset up to which the records of a tail are saved without a gap, `start` if none are, and the pieces that have them."""
+    end, used = start, []
     own = (
         piece
         for piece in pieces
@@ -179,9 +192,10 @@ def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> int:
         == (*tail.key, tail.topic_id, tail.broker_id, tail.leader_epoch)
     )
     for piece in sorted(own, key=lambda piece: piece.start):
-        if piece.start <= end:
-            end = max(end, piece.end)
-    return end
+        if piece.start <= end < piece.end:
+            end = piece.end
+            used.append(piece)
+    return end, used
 
 
 def room(folder: Path) -> int:
@@ -237,8 +251,8 @@ class PartWriter:
         self._wait(QUEUED_PIECES)
         self.rows.append({
             "kind": "piece", "topic": tail.topic, "partition": tail.partition, "topic_id": tail.topic_id, "broker_id": tail.broker_id,
-            "leader_epoch": tail.leader_epoch, "start_offset": start, "end_offset": batches[-1].last_offset + 1, "position": self.size,
-            "bytes": len(data), "batches": [list(batch) for batch in batches],
+            "broker_epoch": tail.broker_epoch, "leader_epoch": tail.leader_epoch, "start_offset": start,
+            "end_offset": batches[-1].last_offset + 1, "position": self.size, "bytes": len(data), "batches": [list(batch) for batch in batches],
         })  # fmt: skip
         self.size += len(data)
 

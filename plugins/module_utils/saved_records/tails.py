@@ -16,6 +16,7 @@ class Tail(NamedTuple):
     """The records of one replica, on broker `broker_id`, from offset `start` to its log end `end` (the offset after its last record).
 
     `start` is None if the plan does not know where its log leaves the leader's: then all of the log counts. `topic_id`, `leader_epoch`: as in the plan.
+    `broker_epoch`: of its broker (KIP-966), None if the broker did not state it. Only the native backend knows it.
     """
 
     topic: str
@@ -25,6 +26,7 @@ class Tail(NamedTuple):
     broker_id: int
     start: int | None
     end: int
+    broker_epoch: int | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -45,14 +47,21 @@ def tails_of_plan(plan: Mapping[str, Any]) -> Iterator[Tail]:
     for entry in plan["partitions"]:
         guards = entry["guards"]
         ends = {survivor["broker_id"]: survivor["log_end_offset"] for survivor in guards["survivors"]}
-        yield from tails_of((entry["topic"], entry["partition"]), guards["topic_id"], guards["leader_epoch"], ends, entry["truncated"])
+        epochs = {survivor["broker_id"]: survivor["broker_epoch"] for survivor in guards["survivors"]}
+        place = (entry["topic"], entry["partition"]), guards["topic_id"], guards["leader_epoch"]
+        yield from tails_of(*place, ends, entry["truncated"], epochs)
 
 
 def tails_of(
-    key: TopicPartition, topic_id: str, leader_epoch: int, ends: Mapping[int, int], truncated: Iterable[Mapping[str, Any]]
+    key: TopicPartition,
+    topic_id: str,
+    leader_epoch: int,
+    ends: Mapping[int, int],
+    truncated: Iterable[Mapping[str, Any]],
+    broker_epochs: Mapping[int, int | None],
 ) -> Iterator[Tail]:
-    """Yield the tails of one partition. `ends`: log end offsets of the survivors, by broker. `truncated`: as in a plan."""
+    """Yield the tails of one partition. `ends`: log end offsets of the survivors, by broker. `truncated`: as in a plan. `broker_epochs`: by broker."""
     for row in truncated:
         end = ends.get(row["broker_id"], 0)
         if (row["offset"] or 0) < end:
-            yield Tail(*key, topic_id, leader_epoch, row["broker_id"], row["offset"], end)
+            yield Tail(*key, topic_id, leader_epoch, row["broker_id"], row["offset"], end, broker_epochs.get(row["broker_id"]))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from elected_entries import ENTRIES, entry
-from fake_controller import Controller, Killed
+from fake_controller import ALIVE, Controller, Killed
 from full_disk import no_room
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
@@ -407,6 +407,17 @@ def test_a_leader_that_came_while_logs_were_read_is_seen(tmp_path: Path) -> None
     controller = Slow()
     assert recover(controller, tmp_path / "j")["t", 0] == "already_online"
     assert controller.states["t", 0].leader == 3
+
+
+def test_the_log_of_a_fenced_broker_of_which_records_were_saved_is_read_again() -> None:
+    entry = replace(ENTRIES[0], saved_fenced={1: 50})
+    controller = Controller()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ALIVE, 1, 60)
+        patch.setattr(controller, "broker_states", lambda _mentioned: [{"broker_id": 1, "broker_state": "fenced"}])
+        patch.setattr(controller, "unfenced", lambda: {2, 3})
+        assert designated_election.look(controller, [entry], {}).fenced_ends == {(entry.key, 1): 60}
+        assert designated_election.look(controller, ENTRIES[:1], {}).fenced_ends == {}
 
 
 def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:

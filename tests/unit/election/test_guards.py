@@ -123,6 +123,15 @@ def test_what_moved_is_named(live: Live, outcome: str, code: str, words: str) ->
     assert re.search(words, result.reason or "")
 
 
+@pytest.mark.parametrize(("end", "code"), [(None, None), (80, None), (81, "log_changed")])
+def test_what_was_saved_of_a_fenced_broker_must_be_all_it_has(end: int | None, code: str | None) -> None:
+    """Cut off from the controllers, it may still lead the partition and take records. A broker that does not answer any more keeps them on its disk."""
+    live = replace(LIVE, fenced_ends={} if end is None else {(KEY, 1): end})
+    result = refused(replace(ENTRY, saved_fenced={1: 80}), live)
+    assert (result and result.reason_code) == code
+    assert refused(ENTRY, live) is None, "nothing was to be saved"
+
+
 def test_a_survivor_that_is_not_designated_may_die() -> None:
     """The winner's log holds all that the lost one held: nothing changed for the decision."""
     assert refused(ENTRY, replace(LIVE, broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})) is None

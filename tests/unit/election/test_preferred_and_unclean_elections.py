@@ -219,6 +219,26 @@ def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
     assert cluster.asked == []
 
 
+def test_an_election_that_destroys_unsaved_records_is_held_and_named_in_the_error() -> None:
+    cluster = Elections()
+    election = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
+    expected: dict[TopicPartition, int] = {}
+
+    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        expected.update(leaders)
+        return {OFFLINE[0]: "broker 2 alone holds offsets 7 to 9"}
+
+    election.hold_unsaved(truncated_by)
+    election.elect(5.0, 1)
+    assert expected == {OFFLINE[0]: 3, OFFLINE[1]: 2}
+    assert cluster.asked == [[OFFLINE[1]]]
+    report = election.report(20, False)
+    assert (report["failed"], report["changed"], report["summary"]["held"]) == (True, True, 1)
+    assert [row["reason_code"] for row in report["results"] if row["outcome"] == "held"] == ["tail_not_saved"]
+    for text in ("1 of 3 partitions", "t-0", "offsets 7 to 9", "kafka_designated_election", "hold_unsaved"):
+        assert text in report["msg"]
+
+
 def test_a_preferred_election_is_for_partitions_with_another_leader_or_none() -> None:
     cluster = Elections()
     assert list(LeaderElection(cluster, PREFERRED, None).results) == OFFLINE

@@ -89,7 +89,8 @@ def test_what_a_fenced_broker_that_answers_loses_is_saved_too(tmp_path: Path) ->
     cluster = Cluster(log(5))
     found = saver(tmp_path, cluster)
     assert found.destroys(entry(0, lost=(), fenced=(1,)))
-    assert found.save([entry(0, lost=(), fenced=(1,))])[1] == ([], [])
+    (electable,), left = found.save([entry(0, lost=(), fenced=(1,))])
+    assert left == ([], []) and electable.saved_fenced == {1: 5}, "which the guards compare with the log once more"
     assert cluster.read == {1}
 
 
@@ -105,6 +106,15 @@ def test_on_a_full_disk_only_what_was_saved_before_may_be_elected(tmp_path: Path
     assert [one.partition for one in electable] == [0]
     assert [(row.partition, row.reason_code) for row in left.held] == [(1, "tail_not_saved")]
     assert "File too large" in (left.held[0].reason or "")
+
+
+def test_what_was_saved_before_and_edited_since_holds_the_partition(tmp_path: Path) -> None:
+    saver(tmp_path, Cluster(log(5))).save([entry(0)])
+    part = tmp_path / "saved/1/east/000001.batches"
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    electable, left = saver(tmp_path, Cluster(log(5))).save([entry(0)])
+    assert not electable and [row.reason_code for row in left.held] == ["tail_not_saved"]
+    assert "has changed since it was written" in (left.held[0].reason or "")
 
 
 @pytest.mark.parametrize("enabled", [True, False])

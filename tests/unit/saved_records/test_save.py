@@ -240,6 +240,13 @@ def test_a_row_of_an_index_has_a_bounded_number_of_batches(tmp_path: Path, monke
     assert saved_bytes(tmp_path, tail(0, 5)) == content
 
 
+@pytest.mark.parametrize("broker_epoch", [None, 90])
+def test_an_index_has_the_broker_epoch_if_it_is_known(tmp_path: Path, broker_epoch: int | None) -> None:
+    save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5)._replace(broker_epoch=broker_epoch))
+    (piece,) = store.read_pieces(tmp_path / "saved" / "1" / "east", "id")
+    assert piece.broker_epoch == broker_epoch
+
+
 def test_what_takes_too_long_is_not_saved_now(tmp_path: Path) -> None:
     found = save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5), limits=Limits(seconds=0.0))
     (reason,) = found.refused.values()
@@ -288,14 +295,44 @@ def test_a_part_whose_batches_have_changed_is_refused(tmp_path: Path) -> None:
         store.read_pieces(part.parent, "id", whole=True)
 
 
+def test_what_an_earlier_run_saved_and_was_edited_since_does_not_count_as_saved(tmp_path: Path) -> None:
+    """Its length is right, and the election would destroy the only other copy."""
+    brokers = Brokers({(KEY, 2): log(5)})
+    save(tmp_path, brokers, tail(0, 5))
+    part = tmp_path / "saved" / "1" / "east" / "000001.batches"
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    with pytest.raises(store.SavedRecordsError, match="has changed since it was written"):
+        save(tmp_path, brokers, tail(0, 5))
+
+
+def test_parts_that_do_not_count_for_these_tails_are_not_read_again(tmp_path: Path) -> None:
+    others = tail(0, 5, key=("t", 1))
+    brokers = Brokers({(KEY, 2): log(5), (others.key, 2): log(5)})
+    save(tmp_path, brokers, tail(0, 5))
+    part = tmp_path / "saved" / "1" / "east" / "000001.batches"
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    assert save(tmp_path, brokers, others).complete == [others]
+
+
+def test_a_run_does_not_go_on_beside_a_missing_index(tmp_path: Path) -> None:
+    """Else all that reads the folder later refuses it."""
+    brokers = Brokers({(KEY, 2): log(5), (("t", 1), 2): log(5)})
+    for one in (tail(0, 5), tail(0, 5, key=("t", 1))):
+        save(tmp_path, brokers, one)
+    (tmp_path / "saved" / "1" / "east" / "000001.jsonl").unlink()
+    with pytest.raises(store.SavedRecordsError, match=r"000001\.jsonl is missing"):
+        save(tmp_path, brokers, tail(0, 5))
+
+
 def test_tails_are_the_truncated_ends_of_a_plan() -> None:
-    survivors = [{"broker_id": 2, "log_end_offset": 120}, {"broker_id": 3, "log_end_offset": 180}, {"broker_id": 4, "log_end_offset": 7}]
+    ends = {2: 120, 3: 180, 4: 7}
+    survivors = [{"broker_id": broker, "log_end_offset": end, "broker_epoch": 90 if broker == 3 else None} for broker, end in ends.items()]
     truncated = [{"broker_id": 3, "offset": 100, "records": 80}, {"broker_id": 4, "offset": None, "records": None}]
     entry = {
         "topic": "t", "partition": 0, "guards": {"topic_id": "id-of-t", "leader_epoch": 5, "survivors": survivors}, "truncated": truncated,
     }  # fmt: skip
     plan = {"plan_id": "p", "partitions": [entry]}
-    assert list(tails_of_plan(plan)) == [tail(100, 180, 3), tail(None, 7, 4)]
+    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4)]
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
 
