@@ -13,6 +13,7 @@
 # make changelog  takes the fragments of changelogs/fragments into the release that galaxy.yml names, and writes CHANGELOG.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
+# make chaos-records  the same with lost disks returned: rescue, replay, and every record read again: SEED=1 RUNS=5; a seed that has passed is not run again
 # make bench   figures against the stock Kafka tool
 # make bench-reassignment  of these the figures of moves and throttles
 # make bench-saved  of these the seconds in which 1 GB of records is saved before an election, beside kafka-console-consumer.sh
@@ -48,7 +49,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -168,6 +169,9 @@ docs: setup
 
 chaos: setup
 	@$(BIN)/python -m chaos --seed $(SEED) --runs $(RUNS)
+
+chaos-records: setup
+	@$(BIN)/python -m chaos.records --seed $(SEED) --runs $(RUNS)
 
 bench: setup
 	@$(BIN)/python -m bench

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from rig import KafkaCluster
 from rig.admin import TopicPartition
 from rig.clients import QUIET
 
 ALL, LEADER = "all", "1"
+IDEMPOTENT = "idempotent"
+SILENT = logging.getLogger("chaos.ledger")  # librdkafka writes about the end of an idempotent producer
+SILENT.addHandler(logging.NullHandler())
+SILENT.propagate = False
 # A record that its leader does not take is soon given up: brokers die here all the time, and what was not acknowledged was not promised.
 GIVE_UP_MS = 5000
 RETRIES = 4
@@ -27,9 +32,12 @@ class Acknowledged(NamedTuple):
 
 
 class Ledger:
-    """Writes unique values and remembers what was acknowledged, by partition and value."""
+    """Writes unique values and remembers what was acknowledged, by partition and value.
 
-    def __init__(self, cluster: KafkaCluster) -> None:
+    With `idempotent`, an idempotent producer writes what all in-sync replicas acknowledge to partitions of even number.
+    """
+
+    def __init__(self, cluster: KafkaCluster, idempotent: bool = False) -> None:
         self.promises: defaultdict[TopicPartition, dict[str, Acknowledged]] = defaultdict(dict)
         options = {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -41,20 +49,32 @@ class Ledger:
             "retry.backoff.ms": 100,
         }
         self._producers = {acks: Producer({**options, "acks": acks}) for acks in (ALL, LEADER)}
+        self._idempotent = {**options, "acks": ALL, "enable.idempotence": True, "logger": SILENT}
+        self._desynchronized = idempotent
         self._written = 0
 
     def write(self, amounts: Mapping[TopicPartition, tuple[int, str]], tag: str) -> int:
         """Write (number, acks) records to each partition; returns how many were acknowledged. `tag` says in every value when it was written."""
         before = sum(map(len, self.promises.values()))
+        if self._desynchronized:
+            self._desynchronized = False
+            self._producers[IDEMPOTENT] = Producer(self._idempotent)
         for key, (number, acks) in amounts.items():
             for _ in range(number):
                 self._written += 1
                 value = f"{self._written}/{tag}/{acks}".encode()
-                self._producers[acks].produce(key[0], value=value, partition=key[1], on_delivery=self._remember(acks))
+                self._producer(acks, key[1]).produce(key[0], value=value, partition=key[1], on_delivery=self._remember(acks))
         deadline = time.monotonic() + GIVE_UP_MS / 1000 + 5
         for producer in self._producers.values():
-            producer.flush(max(0.1, deadline - time.monotonic()))
+            try:
+                producer.flush(max(0.1, deadline - time.monotonic()))
+            except (KafkaException, SystemError):
+                # An idempotent producer ends when an election has lost records that it had written. Its application starts a new one.
+                self._desynchronized = True
         return sum(map(len, self.promises.values())) - before
+
+    def _producer(self, acks: str, partition: int) -> Producer:
+        return self._producers[IDEMPOTENT if acks == ALL and partition % 2 == 0 and IDEMPOTENT in self._producers else acks]
 
     def _remember(self, acks: str):  # type: ignore[no-untyped-def]  # a delivery callback of librdkafka
         def delivered(error: KafkaError | None, message: Message) -> None:

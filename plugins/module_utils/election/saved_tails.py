@@ -43,8 +43,8 @@ class RecordSaver:
         self.warnings: list[str] = []
 
     def destroys(self, entry: Entry) -> bool:
-        """Return whether the election of an entry destroys records that have to be saved before."""
-        return self._enabled and any(True for _tail in _tails([entry]))
+        """Return whether the election of an entry destroys, or may destroy, records that have to be saved before."""
+        return self._enabled and any(True for _one in (*_tails([entry]), *_unread(entry)))
 
     def save(self, entries: Sequence[Entry]) -> tuple[list[Entry], NotSaved]:
         """Save what the elections of `entries` destroy. Return the entries of which all records are on the disk, and the others."""
@@ -62,6 +62,9 @@ class RecordSaver:
         for tail in left:
             if tail not in self._saved.changed:
                 reasons.setdefault(tail.key, []).append(f"the log of broker {tail.broker_id}: {self._reasons.get(tail, 'it was not read')}")
+        for entry in entries if self._enabled else ():
+            if unread := _unread(entry):
+                reasons.setdefault(entry.key, []).append(f"the log of broker {unread[0]}, which is alive or coming back, was not read")
         changed = {tail.key for tail in left} - reasons.keys()
         held = [not_saved(entry, "; ".join(reasons[entry.key])) for entry in entries if entry.key in reasons]
         return (
@@ -112,6 +115,12 @@ def not_saved(entry: Entry, reason: str) -> Result:
     """Return the HELD result of an entry whose election would destroy records that are not saved."""
     sentence = f"its election would destroy records that are not saved: {reason}; {REMEDY}"
     return Result.of(entry, Outcome.HELD, ReasonCode.TAIL_NOT_SAVED, sentence)
+
+
+def _unread(entry: Entry) -> list[int]:
+    """Return the brokers that will follow the new leader at once, and whose logs are not known: what they truncate then is lost."""
+    logs = entry.live_evidence.logs if entry.live_evidence else ()
+    return [log.broker_id for log in logs if log.may_hold_more and not log.answered]
 
 
 def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from collected_evidence import found_again
 from full_disk import no_room
 from record_batches import log
 
@@ -92,6 +94,24 @@ def test_what_a_fenced_broker_that_answers_loses_is_saved_too(tmp_path: Path) ->
     (electable,), left = found.save([entry(0, lost=(), fenced=(1,))])
     assert left == ([], []) and electable.saved_fenced == {1: 5}, "which the guards compare with the log once more"
     assert cluster.read == {1}
+
+
+@pytest.mark.parametrize(("state", "error", "held"), [
+    ("unfenced", "NO_ANSWER", True), ("coming_back", None, True), ("fenced", "NO_ANSWER", False), ("unfenced", "KAFKA_STORAGE_ERROR", False),
+])  # fmt: skip
+def test_a_log_that_is_not_read_keeps_an_entry_from_its_election_if_its_broker_may_truncate_it_at_once(
+    tmp_path: Path, state: str, error: str | None, held: bool
+) -> None:
+    known = found_again(entry(0, lost=()))
+    assert known.live_evidence is not None
+    logs = tuple(log._replace(broker_state=state, error=error) if log.broker_id == 1 else log for log in known.live_evidence.logs)
+    unread = replace(known, live_evidence=replace(known.live_evidence, logs=logs))
+    found = saver(tmp_path, Cluster(log(5)))
+    assert found.destroys(unread) == held
+    electable, left = found.save([unread, entry(1)])
+    assert [one.partition for one in electable] == ([1] if held else [0, 1])
+    assert [(row.partition, row.reason_code) for row in left.held] == ([(0, "tail_not_saved")] if held else [])
+    assert not saver(tmp_path, Cluster(log(5)), enabled=False).destroys(unread)
 
 
 def test_a_partition_that_has_changed_since_the_plan_is_not_electable_without_its_records(tmp_path: Path) -> None:

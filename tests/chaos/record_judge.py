@@ -1,0 +1,55 @@
+"""The judge of returned disks: what producers were promised and any disk held must be read, and each record once. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from chaos.disks import Identity
+from chaos.judge import Promises, Violation, name
+from chaos.ledger import ALL
+from rig.admin import TopicPartition
+
+
+@dataclass
+class Kept:
+    """Figures over partitions: records that a disk held, by the worth of their acknowledgement, and those of them that consumers do not get."""
+
+    held: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    duplicates: int = 0
+
+
+def judge(
+    key: TopicPartition,
+    promises: Promises,
+    held: Mapping[str, Collection[Identity]],
+    written: Mapping[str, Collection[Identity]],
+    read: Iterable[str],
+    kept: Kept,
+) -> list[Violation]:
+    """Judge one partition, and add its figures to `kept`.
+
+    held     what any disk held before the first election, by value
+    written  the same for what is on the disks now, without replayed copies
+    read     the values that a consumer with read_committed gets
+    """
+    times, found = Counter(read), []
+    lost: dict[str, list[str]] = {}
+    for value in held:
+        worth = promises[value].acks if value in promises else "none"
+        kept.held[worth] += 1
+        if not times[value]:
+            kept.lost[worth] += 1
+            lost.setdefault(worth, []).append(value)
+    if gone := lost.get(ALL):
+        text = f"{len(gone)} records that all in-sync replicas acknowledged, and a disk held, cannot be consumed, for example {min(gone)}"
+        found.append(Violation("records are gone although a disk had them", name(key), text))
+    # A producer that is not idempotent may have written a value several times by itself.
+    several = {value for value, number in times.items() if number > max(1, len({*held.get(value, ()), *written.get(value, ())}))}
+    kept.duplicates += len(several)
+    if several:
+        text = f"{len(several)} values are read more often than their producer wrote them, for example {min(several)} {times[min(several)]} times"
+        found.append(Violation("records are there twice", name(key), text))
+    return found

@@ -1,0 +1,248 @@
+"""One history whose lost disks are returned: damage, an election under a fault, rescue of every disk before its broker starts, replay, and the judge."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import yaml
+from integration.stepping import Job, Run, run_chains
+from integration.support import Operator, play
+
+from chaos import history, record_judge
+from chaos.disks import Held, on_disks
+from chaos.faults import FAULTS, CleanLeaderReturns
+from chaos.history import Script, Step
+from chaos.judge import Violation
+from chaos.ledger import ALL, Ledger
+from chaos.record_judge import Kept
+from chaos.recovery import Recovered, Recovery
+from chaos.stage import Stage
+from chaos.transactions import Transactions
+from chaos.watch import Watcher
+from rig import KafkaCluster, RigError
+from rig.admin import TopicPartition
+
+RESCUE, REPLAY = "kafka_lost_disk_records", "kafka_record_replay"
+STRATEGIES = ("aggressive", "balanced")
+ONLINE_SECONDS = 90
+# At about so many steps these modules do something that leaves the process; a run that ends before is not killed.
+STEPS = {RESCUE: 30, REPLAY: 120}
+MOST_KILLS = 3
+NEW = 3  # records for each partition, after the election
+
+
+@dataclass
+class Returned:
+    """What came of one history. `rescues`: runs for one disk each; `skipped`: records that replays did not write, by reason."""
+
+    seed: int
+    strategy: str
+    story: str
+    fault: str = ""
+    partitions: int = 0
+    elected: int = 0
+    held: dict[str, int] = field(default_factory=dict)
+    attempts: int = 0
+    rescues: int = 0
+    by_playbook: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    saved_from_disks: int = 0
+    saved_before_election: int = 0
+    replayed: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    kept: Kept = field(default_factory=Kept)
+    violations: list[Violation] = field(default_factory=list)
+    seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
+
+
+class RescuingStage(Stage):
+    """A stage on which no disk is started before `rescue` has read it. A broker that hangs counts as lost: it is killed first."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        super().__init__(cluster)
+        self.rescue: Callable[[int], None] = lambda _broker: None
+        self.transactions: Transactions | None = None
+
+    def _do(self, step: Step, tag: str) -> None:
+        super()._do(step, tag)
+        if step.what == "write" and self.transactions is not None:
+            led = {key for key, state in self.states({topic for topic, _ in step.amounts}).items() if state.leader >= 0}
+            self.transactions.go_on(led, tag)
+
+    def revive(self, brokers: Collection[int]) -> None:
+        """These brokers run and are unfenced, each after its rescue."""
+        cluster = self.cluster
+        for broker in brokers:
+            if cluster.is_running(broker) and broker in cluster.paused():
+                cluster.kill(broker)
+            if not cluster.is_running(broker) and cluster.answering():
+                cluster.wait_fenced([broker])
+                self.rescue(broker)
+        super().revive(brokers)
+
+
+class ReturningRunner:
+    """Runs such histories one after the other on one cluster."""
+
+    def __init__(self, stage: RescuingStage, directory: Path, spark_remote: str | None) -> None:
+        self._stage, self._directory, self._spark_remote = stage, directory, spark_remote
+        self._watcher = Watcher(stage, directory)
+
+    def close(self) -> None:
+        """Stop listening to modules."""
+        self._watcher.close()
+
+    def run(self, seed: int, fault: str = "", strategy: str = "", replays: bool = True) -> Returned:
+        """Play the history of a seed and judge it. `fault`, `strategy`: instead of those that the seed draws. `replays`: False for a test of the judge."""
+        began, stage = time.monotonic(), self._stage
+        script, random = history.draw(seed), Random(f"returned disks of {seed}")
+        names = [name for name in FAULTS if name != CleanLeaderReturns.name]
+        drawn = random.choice(names), random.choice(STRATEGIES)
+        done = Returned(seed, strategy or drawn[1], str(script))
+        stage.rescue = lambda _broker: None
+        stage.ledger = Ledger(stage.cluster, idempotent=True)
+        stage.transactions = Transactions(stage.cluster, stage.ledger, Random(f"transactions of {seed}"), f"chaos-{seed}")
+        try:
+            stage.play(script)
+            done.phases["play"] = round(time.monotonic() - began)
+            self._go_through(script, random, fault or drawn[0], done, replays)
+        finally:
+            stage.ledger.close()
+        stage.forget(script)
+        done.seconds = round(time.monotonic() - began, 1)
+        return done
+
+    def _go_through(self, script: Script, random: Random, fault: str, done: Returned, replays: bool) -> None:
+        stage, seed = self._stage, script.seed
+        topics = [topic.name for topic in script.topics]
+        keys = list(stage.states(topics))
+        done.partitions = len(keys)
+        held = on_disks(stage.cluster, keys)
+        operator = Operator(stage.cluster, self._directory / f"workdir-{seed}", self._spark_remote)
+        disks = _Disks(stage, operator, self._directory / f"jobs-{seed}", random, done)
+        stage.rescue = disks.rescue
+        options = {"strategy": done.strategy}
+        recovery = Recovery(stage, self._watcher, operator, topics, options, keeps=done.strategy == "balanced")
+        recovered = recovery.run(f"{seed}-0", FAULTS[fault](stage, self._watcher, random, script), random)
+        _take(recovered, done)
+        done.phases["recover"] = round(recovered.seconds)
+        stage.ledger.write({key: (NEW, ALL) for key, state in stage.states(topics).items() if state.leader >= 0}, f"{seed}.new")
+        assert stage.transactions is not None
+        stage.transactions.end()
+        lost = [broker for broker in stage.cluster.brokers if broker not in stage.cluster.unfenced()]
+        if random.random() < 0.2 and lost:
+            disks.rescue_by_playbook(lost)
+        stage.revive(list(stage.cluster.brokers))
+        stage.heal()
+        try:
+            stage.cluster.wait_for_partitions(topics, lambda state: len(state.isr) == len(state.replicas), "in sync", ONLINE_SECONDS)
+        except RigError as problem:
+            done.violations.append(Violation("not in sync although every disk is back", "", str(problem)))
+            return
+        began = time.monotonic()
+        if replays:
+            disks.replay(topics)
+        done.phases["replay"] = round(time.monotonic() - began)
+        self._judge(keys, held, done)
+
+    def _judge(self, keys: Sequence[TopicPartition], held: Held, done: Returned) -> None:
+        cluster, promises = self._stage.cluster, self._stage.ledger.promises
+        aborted = self._stage.transactions.aborted if self._stage.transactions else set()
+        written, read = on_disks(cluster, keys), cluster.read_many(keys)
+        for key in keys:
+            got = [value for _offset, value in read[key]]
+            done.violations += record_judge.judge(key, promises[key], held[key], written[key], got, done.kept)
+            if wrong := aborted.intersection(got):
+                done.violations.append(
+                    Violation("records of aborted transactions are read", f"{key[0]}-{key[1]}", f"{len(wrong)}, for example {min(wrong)}")
+                )
+
+
+def _take(recovered: Recovered, done: Returned) -> None:
+    done.fault = f"{recovered.fault}: {recovered.story or 'did not strike'}"
+    done.elected, done.attempts = len(recovered.elected), recovered.attempts
+    done.held = dict(Counter(recovered.held.values()))
+    done.violations += recovered.violations
+
+
+class _Disks:
+    """Rescues the disks of one history, and replays what is saved. Some of these runs are killed, and run again."""
+
+    def __init__(self, stage: RescuingStage, operator: Operator, folder: Path, random: Random, done: Returned) -> None:
+        self._stage, self._operator, self._folder, self._random, self._done = stage, operator, folder, random, done
+        self._jobs = 0
+
+    def rescue(self, broker: int) -> None:
+        """Save what only this disk has. A disk that is not safe to start is a violation, unless partitions only lack a leader to compare with."""
+        self._done.rescues += 1
+        # An operator may save to the folder of the election, or to another one.
+        run_id = self._random.choice((f"{self._done.seed}-0", f"{self._done.seed}-rescue"))
+        log_dirs = [str(path) for path in self._stage.cluster.brokers[broker].log_dirs]
+        params = {**self._operator.files(run_id), "log_dirs": log_dirs, "broker_id": broker}
+        for result in self._runs(RESCUE, params):
+            self._done.saved_from_disks += result["counts"]["offsets"]
+            without_leader = result["counts"]["no_leader"] > 0 and len(result["reasons"]) == 1
+            if not result["safe_to_start"] and not without_leader:
+                self._done.violations.append(Violation("a disk is not safe to start", f"broker {broker}", "; ".join(result["reasons"])))
+
+    def rescue_by_playbook(self, lost: Sequence[int]) -> None:
+        """The same with the playbook."""
+        path = self._operator.inventory()
+        content = yaml.safe_load(path.read_text())
+        hosts = {
+            f"disk-{broker}": {
+                "ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+                "kafka_cluster": self._operator.name, "kafka_broker_id": broker,
+                "kafka_log_dirs": [str(path) for path in self._stage.cluster.brokers[broker].log_dirs],
+            }
+            for broker in lost
+        }  # fmt: skip
+        path.write_text(yaml.safe_dump({**content, "kafka_brokers": {"hosts": hosts}}))
+        variables = {"kafka_recovery_workdir": str(self._operator.workdir), "kafka_recovery_run_id": f"{self._done.seed}-playbook"}
+        played = play("streamops.kafka_recovery.rescue", path, variables=variables)
+        self._done.by_playbook += 1
+        if played.returncode != 0:
+            self._done.violations.append(Violation("the playbook rescue fails", "", played.said[-2000:]))
+
+    def replay(self, topics: Sequence[str]) -> None:
+        """Replay what every run has saved, in any order, then once more."""
+        run_ids = sorted(path.parent.name for path in (self._operator.workdir / "saved").glob(f"*/{self._operator.name}"))
+        self._random.shuffle(run_ids)
+        for run_id in run_ids:
+            params = {**self._operator.files(run_id), "topics": [*topics], "allow_replay": True}
+            for result in self._runs(REPLAY, params):
+                self._done.replayed += result["counts"]["replayed"] + result["counts"]["already_there"]
+                self._done.skipped.update(result["counts"]["skipped"])
+                for row in result["partitions"]:
+                    if row["left"] or row["unreadable"]:
+                        place = f"{row['topic']}-{row['partition']}"
+                        self._done.violations.append(Violation("saved records are not replayed", place, json.dumps(row)))
+        for run_id in run_ids:
+            again = self._operator.ask(REPLAY, **self._operator.files(run_id), topics=[*topics], allow_replay=True)
+            if again["changed"]:
+                self._done.violations.append(Violation("the second replay says changed", run_id, json.dumps(again["counts"])))
+
+    def _runs(self, module: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Run a module to its end, and kill some runs before. Return the last result, nothing if it failed, which is a violation."""
+        kills = self._random.choice((0, 0, 1, MOST_KILLS))
+        arguments = {**self._operator.connection, **params}
+        chain = [self._job(module, arguments, self._random.randint(1, STEPS[module])) for _ in range(kills)]
+        (runs,) = run_chains([[*chain, self._job(module, arguments, None)]])
+        last: Run = runs[-1]
+        self._done.kills[module] += sum(run.returncode == -9 for run in runs)
+        for run in runs:
+            if run.returncode not in (0, -9) or "Traceback" in run.stderr:
+                self._done.violations.append(Violation("a module fails", module, f"{run.returncode}: {run.msg} {run.stderr[-1000:]}"))
+        return [last.result] if last.returncode == 0 else []
+
+    def _job(self, module: str, arguments: Mapping[str, Any], stop_at: int | None) -> Job:
+        self._jobs += 1
+        return Job(module, dict(arguments), str(self._folder / str(self._jobs)), str(self._operator.workdir), stop_at)
