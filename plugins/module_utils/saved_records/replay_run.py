@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replayed_records, store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
     WRITTEN_SINCE,
@@ -82,6 +82,8 @@ def replay(module: KafkaTask, admin: ConsumerAdmin) -> dict[str, Any]:
     targets = _targets(sources, target, admin)
     run = _Replay(module, admin, selection, targets)
     outcomes = [run.partition(source) for source in sources]
+    if not module.check_mode and (read := [outcome.replayed_row() for outcome in outcomes if outcome.runs is not None]):
+        replayed_records.write(module.workdir, params["cluster"], params["run_id"], admin.cluster_id, read)
     if not all(outcome.timestamps_kept for outcome in outcomes):
         module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
     rows = [outcome.row() for outcome in outcomes]
@@ -173,6 +175,7 @@ class _Replay:
         commits = self._commits(source, fork, rules.log)
         if self._module.check_mode or (not outcome.left and all(found.doubt for found in commits)):
             outcome.markers = [found.row(False, found.doubt) for found in commits]
+            outcome.note_runs(rules)
             return
         transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
         producer = ReplayProducer(self._module.connection, transactional_id)
@@ -192,6 +195,7 @@ class _Replay:
             self._read(key, rules.log)
             outcome.replayed = len(rules.log.replayed) - before
             outcome.timestamps_kept = not rules.log.append_time
+            outcome.note_runs(rules)
         if outcome.left:
             raise ClusterError("not all records that were written can be read back: run again")
 
