@@ -18,7 +18,10 @@ description:
   - Finds transactions that hang on these partitions because their end marker was lost, with the complete command of C(kafka-transactions.sh).
     Finds transactions that are still open, and transactions that may have lost records.
   - Checks whether each of these partitions is readable (committed records can be fetched) and writable (live replicas and ISR against C(min.insync.replicas)).
-  - Reads the results, the plan and the landing file of the run. Resets and aborts nothing itself.
+  - Says what became of the records that the elections cost, in four numbers (RV(records)), and which records that a group has read and lost were replayed.
+  - Reads the results, the plan and the landing file of the run, its saved records, the last verdicts on disks
+    (M(streamops.kafka_recovery.kafka_lost_disk_records)), and which records were replayed (M(streamops.kafka_recovery.kafka_record_replay)).
+    Resets and aborts nothing itself.
   - Every command is one line that can be copied from a terminal into a shell. A group or transactional id that cannot be printed unchanged is written to a
     script C(<workdir>/commands/*.sh) that only its owner can read, and the command is C(bash) with its path. If an id cannot be passed to any program, the
     command is V(null). Results show control characters as escapes. The file has the unchanged ids.
@@ -118,6 +121,46 @@ partitions:
       writable: false
       explanation: >-
         acks=all is refused: the ISR [2] is smaller than min.insync.replicas 2; brokers [2, 3] are alive, so it is over as soon as they have caught up
+records:
+  description:
+    - Some of the partitions whose election cost records, or may have cost some. An election costs what logs of replicas have, and the log of the elected
+      leader does not. Records are counted as offsets, each once, however many replicas had it. Markers of transactions and gaps of compaction count, too.
+    - The four numbers add up to C(total). All are V(null) if they are not known, and C(reason) says why.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    replayed:
+      description: Records that a replay has written to the partition again.
+      type: int
+    saved:
+      description: Records that are saved and were not replayed, such as those of aborted transactions.
+      type: int
+    on_disk:
+      description: Records that only the disk of a lost broker has, when it was read last. A start of that broker destroys them.
+      type: int
+    gone:
+      description: Records that survivors have truncated, and that were not saved.
+      type: int
+    total:
+      description: The sum of the four.
+      type: int
+    unread_brokers:
+      description: Lost brokers whose disks may have more records, because they were not read since the election. V(null) if it is not known who was lost.
+      type: list
+      elements: int
+    reason:
+      description: Why the numbers are not known, else V(null).
+      type: str
+  sample:
+    - {topic: orders, partition: 0, replayed: 20, saved: 5, on_disk: 0, gone: 0, total: 25, unread_brokers: [], reason: null}
+record_counts:
+  description:
+    - Sums over all partitions of RV(records). C(not_known) is the number of partitions without numbers, C(unread) that of partitions of which a disk that
+      was not read may have more.
+  returned: success
+  type: dict
+  sample: {partitions: 1, replayed: 20, saved: 5, on_disk: 0, gone: 0, total: 25, not_known: 0, unread: 0}
 groups:
   description:
     - The affected groups, most partitions first. C(groups[].command) sets all offsets of the group that are proven to need it.
@@ -140,7 +183,9 @@ offsets:
   description:
     - Some of the committed offsets that do not match the new logs. C(offsets[].reason) is V(beyond_log_end), V(after_fork) or V(in_doubt).
     - C(offsets[].offsets_skipped) is how many offsets of the new log the group would skip without a reset.
-      C(offsets[].offsets_read_and_lost) is how many offsets it has read that are lost.
+      C(offsets[].offsets_read_and_lost) is how many offsets it has read that are lost, and were not replayed.
+    - C(offsets[].offsets_replayed) is how many offsets it has read and lost that were replayed, to offsets from C(offsets[].replayed_from) to
+      C(offsets[].replayed_to) (exclusive). They come again, behind the newest records.
     - C(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) if it is unknown.
   returned: success
   type: list
@@ -157,6 +202,9 @@ offsets:
       certain: true
       reset_to: 121
       offsets_read_and_lost: 29
+      offsets_replayed: 0
+      replayed_from: null
+      replayed_to: null
       offsets_skipped: 19
       explanation: >-
         it has read up to offset 150 and the log ends at 140: its consumers continue as auto.offset.reset says, with latest they skip everything

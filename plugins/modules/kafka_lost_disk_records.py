@@ -22,7 +22,8 @@ description:
   - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
-  - Writes whether the broker is safe to start to C(<workdir>/rescue/<cluster>/broker-<id>.json), too.
+  - Writes whether the broker is safe to start, and the partitions of which the cluster does not have all records, to
+    C(<workdir>/rescue/<cluster>/broker-<id>.json), too.
     M(streamops.kafka_recovery.kafka_lost_disk_info) warns if a broker comes back that was not. With O(broker_id), a disk that cannot be read or compared is
     not safe to start, either.
   - A second run with the same O(run_id) reads only what is not saved yet.
@@ -185,6 +186,10 @@ partitions:
     end_offset:
       description: The offset after the last one. V(null) if there is none.
       type: int
+    leader_epochs:
+      description: Leader epochs of these offsets, each with the first one (C(epoch) and C(start_offset)).
+      type: list
+      elements: dict
     saved:
       description: Whether these records are saved, V(null) if there are none.
       type: bool
@@ -207,6 +212,7 @@ partitions:
       relation: only_on_disk
       start_offset: 100
       end_offset: 150
+      leader_epochs: [{epoch: 4, start_offset: 100}]
       saved: true
       unreadable: []
       damage: null

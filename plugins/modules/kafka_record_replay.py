@@ -25,6 +25,8 @@ description:
   - A transaction that is open in the new leader's log, and whose COMMIT marker only saved records have, is committed with that marker.
   - Records of internal topics are never written again. With O(include_group_offsets), the offsets that saved records of C(__consumer_offsets) have are
     committed for their groups, forward only.
+  - Writes which records are replayed, and to which offsets, to C(<workdir>/replayed/<run_id>/<cluster>.json), from what it reads in the logs.
+    M(streamops.kafka_recovery.kafka_consumer_impact_info) and M(streamops.kafka_recovery.kafka_recovery_report) count with it.
   - In check mode it reads and counts, and changes nothing.
 options:
   allow_replay:

@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, IntRange, Name, Optional
 
 FOLDER = "impact"
-SECTIONS = ("partitions", "groups", "offsets", "transactions", "canaries")
+SECTIONS = ("partitions", "records", "groups", "offsets", "transactions", "canaries")
 # Keys of the summary: partitions, then problems of these partitions, of groups and of transactions.
 COUNTS = (
     "partitions",
@@ -31,7 +31,7 @@ COUNTS = (
 )
 _COUNT = BROKER
 _KEY = {"topic": str, "partition": BROKER}
-# `offsets` is not checked, because nothing reads it back. It is for operators and for the files that kafka-consumer-groups.sh takes.
+# `offsets` and `records` are not checked, because nothing reads them back. They are for operators and for the files that kafka-consumer-groups.sh takes.
 _SHAPE = {
     "cluster": Name(),
     "cluster_id": Name(),

@@ -11,6 +11,7 @@ group committed no epoch, the end of the log at the election does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
@@ -19,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replayed_records import ReplayedRun
 
 BEYOND_LOG_END, AFTER_FORK, IN_DOUBT = "beyond_log_end", "after_fork", "in_doubt"
 COMMIT_SAVED = "saved records have its COMMIT marker: do not abort it, and run kafka_record_replay, which writes the marker again"
@@ -76,11 +78,13 @@ def group_rows(
     groups: Mapping[str, Group],
     committed_before: Mapping[tuple[str, TopicPartition], int],
     tools: Tools,
+    replayed: Mapping[TopicPartition, Sequence[ReplayedRun]] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any]]:
     """Yield a row (RETURN of kafka_consumer_impact_info) for each committed offset that does not fit the new log, in the order of `committed`.
 
     committed         group, partition, offset and leader epoch (-1: none)
     committed_before  offsets that were committed before the election, by group and partition
+    replayed          records that a replay has written again, by partition
     """
     for name, key, offset, epoch in committed:
         before, log = recovered.get(key), logs.get(key)
@@ -93,6 +97,7 @@ def group_rows(
         reset_to = None if parted.offset is None else min(max(parted.offset, log.log_start_offset or 0), log.log_end_offset)
         beyond = offset > log.log_end_offset
         reason = BEYOND_LOG_END if beyond else AFTER_FORK if parted.certain else IN_DOUBT
+        again = None if parted.offset is None else read_again(range(parted.offset, offset), epoch, replayed.get(key, ()))
         yield {
             "group": name,
             "group_state": group.state or None,
@@ -104,11 +109,43 @@ def group_rows(
             "reason": reason,
             "certain": parted.certain,
             "reset_to": reset_to,
-            "offsets_read_and_lost": None if parted.offset is None else max(0, offset - parted.offset),
+            "offsets_read_and_lost": None if parted.offset is None else max(0, offset - parted.offset - (again.offsets if again else 0)),
+            "offsets_replayed": again.offsets if again else 0,
+            "replayed_from": again.start if again else None,
+            "replayed_to": again.end if again else None,
             "offsets_skipped": None if reset_to is None else max(0, min(offset, log.log_end_offset) - reset_to),
-            "explanation": _explanation(reason, offset, reset_to, log, parted.certain),
+            "explanation": _explanation(reason, offset, reset_to, log, parted.certain) + (again.text if again else ""),
             "command": None if reset_to is None else tools.reset(name, group.type, key, reset_to),
         }
+
+
+class ReadAgain(NamedTuple):
+    """So many of the offsets that a group has read and lost were replayed, to offsets from `start` to `end` (exclusive)."""
+
+    offsets: int
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """Return what this means for the group, as the end of a sentence."""
+        return f"; {self.offsets} of them are replayed at offsets {self.start} to {self.end - 1}, behind the newest records, so that it reads them again"
+
+
+def read_again(lost: range, epoch: int, replayed: Iterable[ReplayedRun]) -> ReadAgain | None:
+    """Return which of these offsets were replayed, None if none was. `epoch`: the greatest leader epoch that the group has read, -1 if not known."""
+    runs = [
+        run for run in replayed if (epoch < 0 or run.leader_epoch <= epoch) and run.start_offset < lost.stop and lost.start < run.end_offset
+    ]
+    if not runs:
+        return None
+    # Logs that fork may both have a record of an offset: it counts once.
+    offsets, place = 0, lost.start
+    for run in sorted(runs, key=lambda run: run.start_offset):
+        end = min(run.end_offset, lost.stop)
+        offsets += max(0, end - max(run.start_offset, place))
+        place = max(place, end)
+    return ReadAgain(offsets, min(run.new_start_offset for run in runs), max(run.new_end_offset for run in runs))
 
 
 def _explanation(reason: str, offset: int, reset_to: int | None, log: LeaderLog, certain: bool) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,14 +21,24 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     safe_name,
     write_private,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
+    BROKER,
+    OFFSET,
+    ContentError,
+    Name,
+    Optional,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import CONSUMER_GROUP, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import (
+    Fork,
+    RecoveredPartition,
+    Truncation,
+)
 
 # A clean leader from the ELR has all records. The last known leader, after an unclean shutdown, may lack the end of its log. Both are checked.
 # The key of the results that has the impact on consumers and producers.
@@ -41,6 +51,7 @@ _RESULTS = {
     "plan_id": Optional(Name()),
     "partitions": [{"topic": str, "partition": BROKER, "outcome": Name(), "leader": Optional(BROKER)}],
 }
+_TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET), "records": Optional(OFFSET)}]
 
 
 @dataclass(frozen=True)
@@ -50,16 +61,18 @@ class RecoveredRun:
     committed_before  offsets that groups had committed while the partitions were offline, by group and partition (see `with_evidence`)
     warnings          which files were not used, and what is not known without them
     digest            of the results without their impact
+    cluster_id        of the results
     """
 
     partitions: Mapping[TopicPartition, RecoveredPartition]
     committed_before: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     digest: str = field(default="", compare=False)
+    cluster_id: str = field(default="", compare=False)
 
 
-def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> RecoveredRun:
-    """Read results and plan of a run. `plan`: a plan file to use in the place of the run's own.
+def read(workdir: Path, cluster: str, run_id: str, cluster_id: str | None, plan: Path | None = None) -> RecoveredRun:
+    """Read results and plan of a run. `plan`: a plan file to use in the place of the run's own. `cluster_id`: None to accept that of the results.
 
     Raises RecoveryError if the results are missing, damaged, or of another cluster than `cluster_id`, or if the plan is not the one of the results.
     Without a plan, after elections by hand, there are no fork offsets and epochs.
@@ -67,7 +80,7 @@ def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path |
     safe_name("cluster", cluster)
     safe_name("run_id", run_id)
     results = _results(workdir, _results_path(workdir, cluster, run_id))
-    if results["cluster_id"] != cluster_id:
+    if cluster_id not in (None, results["cluster_id"]):
         raise RecoveryError(
             f"the results of run {run_id} are of the cluster {results['cluster_id']}, but bootstrap_servers leads to {cluster_id}; "
             "give each cluster its own name"
@@ -76,7 +89,8 @@ def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path |
     entries = _entries(workdir, plan or workdir / "plans" / run_id / f"{cluster}.json", results["plan_id"], warnings)
     found = [row for row in results["partitions"] if _gives_a_leader(row, entries)]
     partitions = [_recovered(row, entries.get((row["topic"], row["partition"]))) for row in found]
-    return RecoveredRun({part.key: part for part in partitions}, warnings=tuple(warnings), digest=_digest(results))
+    by_key = {part.key: part for part in partitions}
+    return RecoveredRun(by_key, warnings=tuple(warnings), digest=_digest(results), cluster_id=results["cluster_id"])
 
 
 def with_evidence(run: RecoveredRun, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> RecoveredRun:
@@ -141,6 +155,7 @@ def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
     results = strict_json.parse(read_regular(path))
     strict_json.check(results, _RESULTS)
     for row in results["partitions"]:
+        strict_json.check(row.get("truncated", []), _TRUNCATED)
         if not can_be_partition(row["topic"], row["partition"]):
             topic, partition = map(strict_json.shortened, (row["topic"], row["partition"]))
             raise ContentError(f"{topic} partition {partition} cannot be a partition of Kafka")
@@ -187,12 +202,34 @@ def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recov
     leader = row["leader"]
     key = row["topic"], row["partition"]
     if entry is None:
-        return RecoveredPartition(*key, row["outcome"], leader=leader)
+        return RecoveredPartition(
+            *key, row["outcome"], leader=leader, truncated=_truncated(row, row.get("designated_leader"), row.get("truncated"))
+        )
     guards = entry["guards"]
     epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in guards["survivors"]}
     cuts = entry["truncated"] if leader == entry["designatedLeader"] else ()
     forks = tuple(Fork(cut["broker_id"], cut["offset"], epochs.get(cut["broker_id"])) for cut in cuts if cut["offset"] is not None)
-    return RecoveredPartition(*key, row["outcome"], guards["topic_id"], guards["leader_epoch"], forks, leader=leader)
+    elected_now = row["outcome"] == Outcome.ELECTED and "truncated" in row
+    truncated = (
+        _truncated(row, row.get("designated_leader"), row["truncated"])
+        if elected_now
+        else _truncated(row, entry["designatedLeader"], entry["truncated"])
+    )
+    lost = tuple(broker for broker in guards["replicas"] if broker not in epochs)
+    topic = guards["topic_id"], guards["leader_epoch"]
+    return RecoveredPartition(*key, row["outcome"], *topic, forks, leader=leader, truncated=truncated, lost_replicas=lost)
+
+
+def _truncated(row: Mapping[str, Any], designated: int | None, cuts: Iterable[Mapping[str, Any]] | None) -> tuple[Truncation, ...] | None:
+    """Return what survivors truncate, None if that is not known, as if not the designated broker leads."""
+    if cuts is None or row["leader"] != designated or row["outcome"] == Outcome.CLEAN_LEADER:
+        return None
+    return tuple(_truncation(cut) for cut in cuts)
+
+
+def _truncation(cut: Mapping[str, Any]) -> Truncation:
+    start, records = cut["offset"], cut["records"]
+    return Truncation(cut["broker_id"], start, None if start is None or records is None else start + records)
 
 
 def _evidence(

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis, availability, recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.lost_record_counts import LostRecordCounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import consumers, kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -32,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
 
 Rows = list[dict[str, Any]]
@@ -87,7 +89,12 @@ class ConsumerImpact:
             availability.partition_row(part, states[key], logs.get(key, consumers.LeaderLog()), configs.of(key[0]), unfenced)
             for key, part in before.items()
         ]
-        offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools))
+        counts = LostRecordCounts(self._workdir, self._header["cluster"], self._header["run_id"], self._run)
+        if counts.error:
+            self.warnings.append(f"what became of lost records is not known: {counts.error}")
+        self._rows["records"] = counts.rows()
+        replayed = {key: counts.replayed(key, states[key].topic_id) for key in before}
+        offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools, replayed))
         self._rows["offsets"] = offsets
         self._rows["groups"] = analysis.group_totals(offsets, groups)
         self._rows["transactions"] = self._transactions(leaders)
@@ -227,9 +234,16 @@ class ConsumerImpact:
             "groups": self._rows["groups"][:preview],
             "offsets": _some(self._rows["offsets"], ("reason", "group"), preview),
             "transactions": _some(self._rows["transactions"], ("state",), preview),
+            "records": _most_first(self._rows["records"])[:preview],
+            "record_counts": sums(self._rows["records"]),
             "canaries": _some(self._rows["canaries"], ("error", "read_back"), preview),
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
+
+
+def _most_first(rows: Rows) -> Rows:
+    """Return the partitions whose numbers are not known, then those with most records that only a disk has, or that are gone."""
+    return sorted(rows, key=lambda row: (row["total"] is not None, -(row["on_disk"] or 0), -(row["gone"] or 0), -(row["total"] or 0)))
 
 
 def _some(rows: Iterable[Mapping[str, Any]], kinds: Sequence[str], preview: int) -> list[dict[str, Any]]:

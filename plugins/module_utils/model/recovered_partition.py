@@ -19,13 +19,22 @@ class Fork(NamedTuple):
     last_written_epoch: int | None
 
 
+class Truncation(NamedTuple):
+    """What a survivor truncates for the new leader: offsets from `start` to `end` (exclusive), both None if that is not known."""
+
+    broker_id: int
+    start: int | None
+    end: int | None
+
+
 @dataclass(frozen=True)
 class RecoveredPartition:
     """One partition that a run gave a leader.
 
     `topic_id` and `leader_epoch`: from before the election, None if no plan has them. `forks`: empty if not the designated broker was elected,
     since they are then not known. `committed_below`: every record below was committed when the evidence was collected, so every later leader
-    had it, too; None if not known (see `with_evidence`). `leader`: None if the results have none.
+    had it, too; None if not known (see `with_evidence`). `leader`: None if the results have none. `truncated`: None if not known. `lost_replicas`: brokers of
+    replicas that were no survivors, None if no plan has them.
     """
 
     topic: str
@@ -36,6 +45,8 @@ class RecoveredPartition:
     forks: tuple[Fork, ...] = ()
     committed_below: int | None = None
     leader: int | None = None
+    truncated: tuple[Truncation, ...] | None = None
+    lost_replicas: tuple[int, ...] | None = None
 
     @property
     def key(self) -> TopicPartition:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     FORKED,
@@ -22,17 +22,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Pair,
     PartitionEvidence,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.epoch_segments import Segment, merged
 
 # By broker: offset → leader epoch of the record there.
 Points = dict[int, dict[int, int]]
-
-
-class Segment(NamedTuple):
-    """Offsets of a log from `start` to `end` (the offset after the last one), and the leader epoch of all of them, None if it is not known."""
-
-    start: int
-    end: int
-    leader_epoch: int | None
 
 
 def batch_epochs(document: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
@@ -118,20 +111,4 @@ def _segments(log: Log, points: Mapping[int, int]) -> Iterator[Segment]:
             pieces += [Segment(place, offset, following if following == epoch else None), Segment(offset, offset + 1, following)]
             place = offset + 1
         epoch = following
-    return _merged([*pieces, Segment(place, log.end, None)])
-
-
-def _merged(pieces: Iterable[Segment]) -> Iterator[Segment]:
-    """Yield the segments that are not empty, neighbours of one epoch as one."""
-    last: Segment | None = None
-    for piece in pieces:
-        if piece.start >= piece.end:
-            continue
-        if last is not None and last.leader_epoch == piece.leader_epoch:
-            last = last._replace(end=piece.end)
-            continue
-        if last is not None:
-            yield last
-        last = piece
-    if last is not None:
-        yield last
+    return merged([*pieces, Segment(place, log.end, None)])

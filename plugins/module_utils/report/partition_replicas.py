@@ -20,7 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Log,
     PartitionEvidence,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import Segment, known_epochs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.epoch_segments import Segment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.known_epochs import known_epochs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import Piece
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sentence
 
 # The counts of `kafka_consumer_impact_info`: noun, and what holds for them.
 _COUNTED = {
@@ -36,6 +37,7 @@ def impact_lines(impact: Mapping[str, Any] | None) -> list[str]:
     commands = [row["command"] for row in [*impact["groups"], *impact["transactions"]] if row["command"]]
     return [
         _headline(impact["summary"]),
+        *([text] if (text := sentence(impact["record_counts"])) else []),
         *(["Next:", *commands] if commands else []),
         *([f"All of it: {impact['path']}"] if impact["path"] else []),
     ]

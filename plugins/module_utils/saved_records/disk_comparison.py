@@ -66,6 +66,12 @@ class Compared(NamedTuple):
     start: int = 0
     end: int = 0
 
+    @property
+    def epochs(self) -> list[tuple[int, int]]:
+        """Return the leader epochs of the offsets that are saved, each with where it starts in the log."""
+        ends = _ends(self.log)
+        return [(epoch, start) for epoch, start in sorted(self.log.epochs.items()) if start < self.end and ends[epoch] > self.start]
+
 
 def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
     """Return the log of a row of `log_dirs.broker_disk.read_broker`. `alone`: whether no other log dir has a log of the partition."""

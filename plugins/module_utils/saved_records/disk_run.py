@@ -234,6 +234,7 @@ def _row(one: Compared, tail: Tail | None, saved: Saved, salvaged: Salvaged | No
         "relation": one.relation,
         "start_offset": one.start if tail else None,
         "end_offset": one.end if tail else None,
+        "leader_epochs": [{"epoch": epoch, "start_offset": max(start, one.start)} for epoch, start in one.epochs] if tail else [],
         "saved": tail in saved.complete if tail else None,
         "unreadable": salvaged.unreadable if salvaged else [],
         "damage": one.log.damage,

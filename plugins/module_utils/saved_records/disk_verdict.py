@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT32, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     check_inside,
@@ -20,11 +21,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     safe_name,
     write_private,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
+    BROKER,
+    OFFSET,
+    ContentError,
+    Name,
+    Optional,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import IN_CLUSTER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable
 
 _SHAPE: dict[str, Any] = {"cluster_id": str, "run_id": str, "judged_at": str, "safe_to_start": bool, "reasons": [str]}
+_PARTITIONS = Optional([{
+    "topic": Name(), "partition": BROKER, "topic_id": Optional(Name()), "relation": Name(), "start_offset": Optional(OFFSET),
+    "end_offset": Optional(OFFSET), "leader_epochs": [{"epoch": BROKER, "start_offset": OFFSET}], "damage": Optional(str),
+}])  # fmt: skip
 
 
 def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
@@ -35,8 +47,10 @@ def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
 def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any]) -> None:
     """Replace a verdict by that of a result of `kafka_lost_disk_records`. It is durable afterwards."""
     private_directory(path.parent)
-    verdict = {"cluster_id": cluster_id, "run_id": run_id, "judged_at": utc_now()}
+    verdict: dict[str, Any] = {"cluster_id": cluster_id, "run_id": run_id, "judged_at": utc_now()}
     verdict |= {name: result[name] for name in ("broker_id", "safe_to_start", "reasons", "counts", "path")}
+    rows = result["partitions"]
+    verdict["partitions"] = None if rows is None else [row for row in rows if row["relation"] != IN_CLUSTER or row["damage"]]
     write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
     make_durable(path.parent)
 
@@ -60,6 +74,8 @@ def withdraw(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_i
         "reasons": reasons,
         "counts": kept.get("counts", {}),
         "path": kept.get("path"),
+        # The disk was compared with another leader's log.
+        "partitions": None,
     }
     write(path, cluster_id, run_id, result)
 
@@ -70,8 +86,20 @@ def read(workdir: Path, path: Path) -> dict[str, Any] | None:
     try:
         verdict = strict_json.parse(read_regular(path, follow=False))
         strict_json.check(verdict, _SHAPE)
+        strict_json.check(verdict.get("partitions"), _PARTITIONS)
     except FileNotFoundError:
         return None
     except (OSError, ContentError) as error:
         raise FileError(f"{path}: {error}; remove it, and read the disk of that broker again before you start it") from error
     return dict(verdict)
+
+
+def read_all(workdir: Path, cluster: str, cluster_id: str) -> dict[int, dict[str, Any]]:
+    """Return the verdicts on the disks of a cluster, by broker. Those of another cluster are left out. Raises FileError as `read` does."""
+    found = {}
+    for path in sorted(path_of(workdir, cluster, 0).parent.glob("broker-*.json")):
+        broker = whole_number(path.stem.removeprefix("broker-"), MOST_INT32)
+        verdict = None if broker is None else read(workdir, path)
+        if broker is not None and verdict is not None and verdict["cluster_id"] == cluster_id:
+            found[broker] = verdict
+    return found

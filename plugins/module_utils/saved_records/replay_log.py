@@ -40,7 +40,7 @@ def content_of(record: Record) -> int:
 class TargetLog:
     """Reads a log from its offset `next_offset` on.
 
-    replayed     records that committed transactions of replays have written
+    replayed     records that committed transactions of replays have written, with the offsets that they have now
     places       by the numbers of their batches: leader epochs and base offsets of these batches
     sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
     markers      by producer id: the end of the transaction that was open at `fork`: before it, its producer has written nothing from `fork` on
@@ -51,13 +51,13 @@ class TargetLog:
 
     def __init__(self, start: int, fork: int, saved: Collection[Sent]) -> None:
         self.next_offset, self._fork, self._saved = start, fork, saved
-        self.replayed: set[Origin] = set()
+        self.replayed: dict[Origin, int] = {}
         self.places: dict[Sent, tuple[int, int]] = {}
         self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
         self.markers: dict[int, Marker] = {}
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
-        self._open: dict[int, list[tuple[Origin, Numbered | None]]] = {}
+        self._open: dict[int, list[tuple[int, Origin, Numbered | None]]] = {}
 
     def add(self, data: bytes) -> bool:
         """Read batches as Fetch returns them. Return whether one begins at or behind `next_offset`. Raises BatchError for damaged ones."""
@@ -86,7 +86,8 @@ class TargetLog:
             self.writers.add(batch.producer_id)
         for record in records_of(data):
             if origin := origin_of(record.headers):
-                self._open.setdefault(batch.producer_id, []).append((origin._replace(broker_id=-1), numbered_of(record.headers)))
+                row = record.offset, origin._replace(broker_id=-1), numbered_of(record.headers)
+                self._open.setdefault(batch.producer_id, []).append(row)
 
     def _end(self, marker: Marker, is_new: bool) -> None:
         if is_new and marker.producer_id not in self.writers:
@@ -94,7 +95,7 @@ class TargetLog:
         rows = self._open.pop(marker.producer_id, [])
         if marker.kind != "commit":
             return
-        for origin, numbered in rows:
-            self.replayed.add(origin)
+        for offset, origin, numbered in rows:
+            self.replayed.setdefault(origin, offset)
             if numbered is not None:
                 self.places.setdefault(numbered.sent, (origin.leader_epoch, numbered.base_offset))

@@ -104,6 +104,7 @@ class PartitionReplay:
         commits = self._commits(source, fork, rules.log)
         if self._module.check_mode or (not outcome.left and all(found.doubt for found in commits)):
             outcome.markers = [found.row(False, found.doubt) for found in commits]
+            outcome.note_runs(rules)
             return
         transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
         producer = ReplayProducer(self._module.connection, transactional_id)
@@ -125,6 +126,7 @@ class PartitionReplay:
             self._read(key, rules.log)
             outcome.replayed = len(rules.log.replayed) - before
             outcome.timestamps_kept = not rules.log.append_time
+            outcome.note_runs(rules)
         if outcome.left:
             raise ClusterError("not all records that were written can be read back: run again")
 

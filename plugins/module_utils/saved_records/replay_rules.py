@@ -62,7 +62,7 @@ class Rules:
     log: TargetLog
     epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
     transactions: Mapping[int, Transaction] = field(default_factory=dict)
-    lost_again: Collection[Origin] = ()
+    lost_again: Mapping[Origin, tuple[int, int]] = field(default_factory=dict)
     conflicts: Collection[Sent] = ()
     include_aborted: bool = False
     include_undecided: bool = False
@@ -150,9 +150,12 @@ def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Trans
     return set()
 
 
-def lost_again(cluster_id: str, records: Iterable[SelectedRecord]) -> set[Origin]:
-    """Return the origins of records that an earlier replay has written, and that were lost again. Each without its broker."""
-    return {origin._replace(broker_id=-1) for one in records if (origin := _origin_before(one, cluster_id))}
+def lost_again(cluster_id: str, records: Iterable[SelectedRecord]) -> dict[Origin, tuple[int, int]]:
+    """Return the origins of records that an earlier replay has written, and that were lost again: leader epoch and offset of the lost copy.
+
+    Each origin is without its broker.
+    """
+    return {origin._replace(broker_id=-1): _place(one) for one in records if (origin := _origin_before(one, cluster_id))}
 
 
 def _origin_before(one: SelectedRecord, cluster_id: str) -> Origin | None:

@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets_run, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets_run, replayed_records, store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets_run import OffsetReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_partition import PartitionReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
@@ -57,6 +57,8 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     outcomes = [partitions.partition(source) for source in sources if source.key[0] != GROUP_TOPIC]
     # Offsets of groups come last: they may be those of records that have just been replayed.
     outcomes += OffsetReplay(admin, params, selection, module.check_mode).run(of_groups)
+    if not module.check_mode and (read := [outcome.replayed_row() for outcome in outcomes if outcome.runs is not None]):
+        replayed_records.write(module.workdir, params["cluster"], params["run_id"], admin.cluster_id, read)
     if not all(outcome.timestamps_kept for outcome in outcomes):
         module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
     rows = [outcome.row() for outcome in outcomes]

@@ -23,7 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import content_of, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Sent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replayed_records import ReplayedRun, runs_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import (
     Contents,
     Replica,
@@ -112,6 +113,10 @@ class Source:
         """Return whether the records were saved of this partition: a topic that was created again has another id."""
         return target is not None and (target.key, target.topic_id) == (self.key, self.topic_id)
 
+    def spans(self, offset: int) -> bool:
+        """Return whether an offset is among those that were saved, or between them."""
+        return any(contents.start <= offset < contents.end for contents in self.contents.values())
+
     @property
     def unreadable(self) -> int:
         """Return the number of batches that could not be decoded, once for all replicas that had them."""
@@ -130,7 +135,12 @@ def sources_of(pieces: Mapping[Replica, list[Piece]], selection: Selection) -> l
 
 @dataclass
 class Outcome:
-    """What came of one partition. `reason`: why records are left, or None. `notes`: what else must be looked at."""
+    """What came of one partition.
+
+    reason  why records or markers are left, or None
+    notes   what else must be looked at
+    runs    what is replayed by now, None if the log was not read
+    """
 
     source: Source
     target_topic: str
@@ -142,6 +152,7 @@ class Outcome:
     offsets: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reason: str | None = None
+    runs: list[ReplayedRun] | None = None
 
     def count(self, reasons: Iterable[str | None]) -> None:
         """Count all saved records. `reasons`: as `Chosen.reason`."""
@@ -153,6 +164,23 @@ class Outcome:
     def left(self) -> int:
         """Return how many records are to be replayed yet."""
         return self.records - self.replayed - sum(self.skipped.values())
+
+    def note_runs(self, rules: Rules) -> None:
+        """Keep what of the saved records is replayed by now, after the log was read."""
+        found: dict[tuple[int, int], int] = {}
+        epochs = self.source.epochs
+        for origin, now in rules.log.replayed.items():
+            epoch, offset = rules.lost_again.get(origin, (origin.leader_epoch, origin.offset))
+            if origin[:3] == (rules.cluster_id, self.source.topic_id, self.source.key[1]) and epoch in epochs and self.source.spans(offset):
+                found[epoch, offset] = now
+        self.runs = list(runs_of(found))
+
+    def replayed_row(self) -> dict[str, Any]:
+        """Return the row of the file of replayed records."""
+        return {
+            "topic": self.source.key[0], "partition": self.source.key[1], "topic_id": self.source.topic_id, "target_topic": self.target_topic,
+            "runs": [run._asdict() for run in self.runs or ()],
+        }  # fmt: skip
 
     def row(self) -> dict[str, Any]:
         """Return what the module returns of the partition."""

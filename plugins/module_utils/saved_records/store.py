@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -35,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, EPOCH, OFFSET, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.epoch_segments import Segment, merged
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
@@ -77,7 +78,7 @@ class SavedRecordsError(RecoveryError):
 class Piece(NamedTuple):
     """Batches of one replica that stand together in a part, from offset `start` to `end` (the offset after the last one).
 
-    `part`: the file of batches; they begin at byte `position` and take `size` bytes.
+    `part`: the file of batches; they begin at byte `position` and take `size` bytes. `segments`: leader epochs of the batches, and where each one ends.
     """
 
     topic: str
@@ -91,6 +92,7 @@ class Piece(NamedTuple):
     size: int
     leader_epoch: int
     broker_epoch: int | None
+    segments: tuple[Segment, ...] = ()
 
 
 def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
@@ -161,12 +163,22 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
                 strict_json.check(row, _PIECE)
                 yield Piece(
                     row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
-                    row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"],
+                    row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"], _segments(row),
                 )  # fmt: skip
         strict_json.check(end, _END)
         _check_batches(part, end["bytes"], end["sha256"] if whole else None)
     except (ContentError, OSError, TypeError, landing_format.SnapshotError) as error:
         raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
+
+
+def _segments(row: Mapping[str, Any]) -> tuple[Segment, ...]:
+    """Return the leader epochs of a piece. Offsets without a batch count to the batch behind them. Raises ContentError for batches in a wrong order."""
+    batches = [StoredBatch(*batch) for batch in row["batches"]]
+    strict_json.check([{"last": batch.last_offset, "epoch": batch.epoch} for batch in batches], [{"last": OFFSET, "epoch": EPOCH}])
+    ends = [row["start_offset"], *(batch.last_offset + 1 for batch in batches)]
+    if ends[-1] != row["end_offset"] or any(end > after for end, after in pairwise(ends)):
+        raise ContentError("its batches are not those of its offsets")
+    return tuple(merged(Segment(start, end, batch.epoch) for (start, end), batch in zip(pairwise(ends), batches, strict=True)))
 
 
 def _check_batches(part: Path, size: int, digest: str | None) -> None:

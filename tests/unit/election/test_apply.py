@@ -120,7 +120,7 @@ def test_a_lost_broker_is_not_safe_to_start_after_an_election(
     tmp_path: Path, broker: int, cluster_id: str, leader: int, safe: bool
 ) -> None:
     path = disk_verdict.path_of(tmp_path, "east", broker)
-    verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None, "partitions": []}
     disk_verdict.write(path, cluster_id, "0", verdict)
     cluster = Described()
     cluster.states["t", 0] = replace(cluster.states["t", 0], leader=leader)

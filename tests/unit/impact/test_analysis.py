@@ -37,6 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replayed_records import ReplayedRun
 
 KEY = ("orders", 0)
 TOOLS = Tools("broker1:9092", Commands(Path("/w")))
@@ -263,3 +264,32 @@ def test_a_transaction_whose_records_the_log_does_not_have_is_reported(producers
 
 def test_producers_without_a_transaction_are_no_matter() -> None:
     assert states([ENDED]) == states([ENDED], transaction("CompleteCommit")) == states([ENDED], transaction("Ongoing", ("other", 0))) == []
+
+
+RUNS = st.lists(
+    st.builds(
+        lambda epoch, start, length, now: ReplayedRun(epoch, start, start + length, now, now + length),
+        st.integers(0, 3), st.integers(0, 30), st.integers(1, 10), st.integers(40, 90),
+    ),
+    max_size=4,
+)  # fmt: skip
+
+
+@given(st.integers(0, 20), st.integers(1, 20), st.integers(-1, 3), RUNS)
+def test_a_record_that_was_replayed_is_not_lost_to_a_group(start: int, length: int, epoch: int, runs: list[ReplayedRun]) -> None:
+    lost = range(start, start + length)
+    own = [run for run in runs if epoch < 0 or run.leader_epoch <= epoch]
+    again = {offset for run in own for offset in range(run.start_offset, run.end_offset)} & {*lost}
+    found = analysis.read_again(lost, epoch, runs)
+    assert (found.offsets if found else 0) == len(again) <= length
+    assert found is None or any(found.start <= run.new_start_offset <= run.new_end_offset <= found.end for run in own)
+
+
+def test_a_group_reads_replayed_records_again_behind_the_newest_ones() -> None:
+    log = log_of([1] * 100 + [NEW] * 60)
+    committed = [("billing", KEY, 150, 2)]
+    replayed = {KEY: [ReplayedRun(2, 100, 140, 110, 151)]}
+    (row,) = analysis.group_rows(committed, {KEY: recovered()}, {KEY: log}, {}, {("billing", KEY): 150}, TOOLS, replayed)
+    assert (row["offsets_read_and_lost"], row["offsets_replayed"], row["replayed_from"], row["replayed_to"]) == (10, 40, 110, 151)
+    (row,) = analysis.group_rows(committed, {KEY: recovered()}, {KEY: log}, {}, {("billing", KEY): 150}, TOOLS)
+    assert (row["offsets_read_and_lost"], row["offsets_replayed"], row["replayed_from"]) == (50, 0, None)

@@ -21,11 +21,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import (
+    Fork,
+    RecoveredPartition,
+    Truncation,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import RESULT, find
 
 CLUSTER_ID, PLAN_ID = "abc", "0b7c"
 KEY = ("orders", 0)
+CUT = (Truncation(3, 90, 100), Truncation(1, None, None))
 
 
 def row(outcome: str = "elected", leader: int | None = 2, partition: int = 0) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def test_results_plan_and_evidence_are_put_together(workdir: Path) -> None:
     found = read(workdir)
     epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in SURVIVORS}
     assert found.partitions == {
-        KEY: RecoveredPartition("orders", 0, "elected", "id", 3, (Fork(3, 90, epochs[3]),), 88, leader=2),
+        KEY: RecoveredPartition("orders", 0, "elected", "id", 3, (Fork(3, 90, epochs[3]),), 88, 2, CUT, ()),
         ("orders", 4): RecoveredPartition("orders", 4, "clean_leader", leader=1),
     }
     assert found.committed_before == {("billing", KEY): 150}
@@ -125,7 +130,7 @@ def test_forks_are_not_known_of_a_leader_that_was_not_designated(workdir: Path) 
     results(workdir, row("clean_leader", leader=3))
     plan(workdir)
     landing(workdir, [replica(2, 88), replica(3, 95)])
-    assert read(workdir).partitions[KEY] == RecoveredPartition("orders", 0, "clean_leader", "id", 3, (), 95, leader=3)
+    assert read(workdir).partitions[KEY] == RecoveredPartition("orders", 0, "clean_leader", "id", 3, (), 95, 3, None, ())
 
 
 def test_leaders_that_were_named_by_hand_have_no_plan(workdir: Path) -> None:

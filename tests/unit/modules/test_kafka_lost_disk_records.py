@@ -46,7 +46,7 @@ def test_a_disk_that_was_not_read_replaces_the_verdict_safe(
     tmp_path: Path, broker_id: int | None, check_mode: bool, alive: tuple[int, ...], safe: bool
 ) -> None:
     path = disk_verdict.path_of(tmp_path, "east", 1)
-    judged = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    judged = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {}, "path": None, "partitions": []}
     disk_verdict.write(path, CLUSTER_ID, "earlier", judged)
     params = {
         **dict.fromkeys(("partitions", "partitions_file", "give_up_partitions", "copy_dir", "log_dirs")),

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.preferred_leaders import preferred_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.written_report import report_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 RUN = PresentRun("east", "1", plan_path=Path("/w/plans/1/east.json"), commands=Playbooks(["hosts.yml"]))
 FORKED = {"reason_code": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
@@ -177,6 +178,7 @@ def test_a_report_says_how_many_steps_are_left_out(left_out: int, more: str) -> 
 
 IMPACT: dict[str, Any] = {
     "summary": {"partitions": 2, "not_readable": 0, "groups": 1, "offsets_to_reset": 3, "transactions_records_lost": 1},
+    "record_counts": {"partitions": 1, "replayed": 20, "saved": 25, "on_disk": 5, "gone": 0, "total": 50, "not_known": 0, "unread": 1},
     "groups": [{"command": "reset billing"}],
     "transactions": [{"command": None}],
     "path": "/w/impact.json",
@@ -190,13 +192,15 @@ IMPACT: dict[str, Any] = {
             IMPACT,
             [
                 "Consumers and producers of 2 partitions: 1 group to reset, 3 offsets to reset, 1 transaction with lost records",
+                "50 lost records of 1 partition: 20 replayed, 25 saved, 5 only on a disk, 0 gone; for 1 partition the disk of a lost broker was not read, "
+                "and may have more",
                 "Next:",
                 "reset billing",
                 "All of it: /w/impact.json",
             ],
         ),
         (
-            {"summary": {"partitions": 1, "groups": 0}, "groups": [], "transactions": [], "path": ""},
+            {"summary": {"partitions": 1, "groups": 0}, "record_counts": sums([]), "groups": [], "transactions": [], "path": ""},
             ["Consumers and producers of 1 partition: none affected"],
         ),
         ({"msg": "broker 3 does not answer"}, ["The impact on consumers and producers is unknown: broker 3 does not answer"]),

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
-SAFE = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {"saved": 20}, "path": "/saved"}
+SAFE = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {"saved": 20}, "path": "/saved", "partitions": []}
 
 
 def withdraw(workdir: Path) -> None:
