@@ -139,6 +139,10 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
     plan = str(operator.path("plans", RUN))
     repository = {"repository": forge.url, "clusters": [operator.name]}
     named = [{"topic": TOPIC, "partition": 0}]
+    moved = [{"topic": MOVED, "partition": 0, "replicas": [3]}]
+    cluster = {**workdir, "cluster": operator.name}
+    lost_disk = {"log_dirs": [str(operator.cluster.brokers[1].data_dir)], "broker_id": 1}
+    of_cluster = {**lost_disk, "cluster_id": operator.cluster.cluster_id}
     calls: list[tuple[str, dict[str, Any]]] = [
         ("kafka_partition_info", {}),
         ("kafka_permission_info", {}),
@@ -155,6 +159,14 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_leader_election", {"election_type": "preferred", "partitions": [{"topic": MOVED, "partition": 0}]}),
         ("kafka_replica_records", {**operator.files(CHECKED), "plan": plan}),
         ("kafka_records_info", {**operator.files(RUN), "export": str(operator.workdir / "records.jsonl")}),
+        ("kafka_record_replay", {**operator.files(RUN), "allow_replay": True, "include_group_offsets": True}),
+        ("kafka_log_dir_info", of_cluster),
+        ("kafka_lost_disk_info", {**cluster, "broker_ids": [1]}),
+        ("kafka_lost_disk_records", {**operator.files(CHECKED), **lost_disk}),
+        ("kafka_disk_evidence", {**cluster, "disk": run_module("kafka_log_dir_info", of_cluster).result}),
+        ("kafka_disk_evidence", {**cluster, "broker_id": 1, "state": "absent"}),
+        ("kafka_partition_revival", {**operator.files(CHECKED), "partitions": moved, "lost_brokers": [1], "allow_data_loss": True}),
+        ("kafka_recovery_explain_info", {**operator.files(RUN), **named[0]}),
         ("kafka_consumer_impact_info", operator.files(RUN)),
         ("kafka_recovery_result_info", {**operator.files(RUN), "assess_impact": True}),
         ("kafka_watermark_info", operator.files(CHECKED)),
@@ -166,13 +178,12 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_redundancy_plan", {**spark, "run_id": CHECKED, "clusters": [operator.name], "lost_brokers": [1]}),
         ("kafka_partition_reassignment", {**operator.files(CHECKED), "reassignment_file": str(moves), "throttle": 1 << 20}),
         ("kafka_partition_reassignment", {**operator.files(CHECKED), "state": "cancelled"}),
-        ("kafka_replication_throttle", {**workdir, "cluster": operator.name, "rate": 1 << 20}),
-        ("kafka_replication_throttle", {**workdir, "cluster": operator.name, "state": "absent"}),
+        ("kafka_replication_throttle", {**cluster, "rate": 1 << 20}),
+        ("kafka_replication_throttle", {**cluster, "state": "absent"}),
         ("kafka_recovery_report", {**spark, "run_id": CHECKED, "retention_days": 1}),
     ]
-    assert {name for name, _options in calls} | {"kafka_recovery_inventory_info", "kafka_recovery_options_info"} == MODULES, (
-        "one more module"
-    )
+    on_control_node = {"kafka_recovery_inventory_info", "kafka_recovery_options_info", "kafka_log_dir_copy"}
+    assert {name for name, _options in calls} | on_control_node == MODULES, "one more module"
     refs = forge.names("main")
     with unchanged(operator, left_out=OUTPUT_OF_PLANS):
         for name, options in calls:
@@ -203,7 +214,8 @@ def test_no_playbook_changes_anything_in_check_mode(prepared_run: Operator, tmp_
         "preferred": {"partitions": [{"topic": MOVED, "partition": 0}]},
         "reassign": {"allow_data_loss": True, "throttle": 1 << 20},
     }
-    assert set(options) == {path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")}, "one more playbook"
+    # A rescue needs hosts with disks: test_rescue.py tries it in check mode.
+    assert {*options, "rescue"} == {path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")}, "one more playbook"
     branches = forge.names("main")
     wrong: dict[str, tuple[set[str], Played]] = {}
     with unchanged(operator, left_out=OUTPUT_OF_PLANS):

@@ -37,6 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, quorum, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
     TopicPartition,
     chunks,
     has_live_leader,
@@ -236,8 +237,11 @@ class Cluster(PartitionClient, ReplicaLogClient):
         self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS, stable: bool = False
     ) -> consumer_groups.CommittedOffsets:
         """Return groups and their committed offsets. `patience` and `stable`: as `Coordinators` has them."""
-        blind = self._leaderless(consumer_groups.GROUP_TOPIC)
-        return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience), stable).read(nodes, blind)
+        states = self.partitions_of(consumer_groups.GROUP_TOPIC)
+        names = consumer_groups.one_group_each(len(states))
+        probes = {node: [names[key[1]] for key in states if key[1] < len(names) and states[key].leader == node] for node in nodes}
+        coordinating = coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience), probes, stable)
+        return coordinating.read(nodes, self._leaderless(states))
 
     def _ask_all(
         self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: KeptMemory
@@ -247,11 +251,11 @@ class Cluster(PartitionClient, ReplicaLogClient):
         blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
         return answers
 
-    def _leaderless(self, topic: str) -> list[str]:
+    def _leaderless(self, states: Mapping[TopicPartition, PartitionState]) -> list[str]:
         """Return a sentence if partitions of a coordinators' topic have no leader: then their content cannot be read."""
         unfenced = self._unfenced()
-        without = sum(1 for state in self.partitions_of(topic).values() if not has_live_leader(state, unfenced))
-        return [f"{without} partitions of {topic} have no leader"] if without else []
+        without = [topic for (topic, _partition), state in states.items() if not has_live_leader(state, unfenced)]
+        return [f"{len(without)} partitions of {without[0]} have no leader"] if without else []
 
     # --- changes -------------------------------------------------------------------------------------------------
 

@@ -182,7 +182,7 @@ class ConsumerAdmin(Cluster):
         that began meanwhile is left out, since no coordinator could list it yet.
         """
         first, unanswered = self._producers(leaders)
-        blind = self._leaderless(transactions.STATE_TOPIC)
+        blind = self._leaderless(self.partitions_of(transactions.STATE_TOPIC))
         known = self._transactions((), blind)
         owed = {(key, one.producer_id) for one in known if one.state in UNENDED for key in one.partitions}
         unknown = {

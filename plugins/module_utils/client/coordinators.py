@@ -10,15 +10,19 @@ Librdkafka does not show which broker lists a group (docs/contributing.md), so i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, error_codes
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed, CommittedOffsets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import (
+    GROUPS_PER_REQUEST,
+    Committed,
+    CommittedOffsets,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks
 
 PAUSE = 0.2
 # The error of a broker that no longer coordinates a group.
@@ -32,16 +36,27 @@ class Coordinators:
 
     seconds   for all requests to one broker in a round
     patience  seconds for which requests are repeated after errors that Kafka's clients retry, as of a coordinator that loads its groups
+    probes    by broker: a group of each partition of `__consumer_offsets` that it leads. A broker that does not know yet that it has been elected
+              lists none of the groups of a partition, without an error
     stable    whether offsets count as not read that a transaction may change which is not ended
     """
 
-    def __init__(self, ask_each: AskEach, keys: Collection[TopicPartition], seconds: float, patience: float, stable: bool = False) -> None:
+    def __init__(
+        self,
+        ask_each: AskEach,
+        keys: Collection[TopicPartition],
+        seconds: float,
+        patience: float,
+        probes: Mapping[int, Sequence[str]],
+        stable: bool,
+    ) -> None:
         self._ask_each, self._keys, self._seconds, self._patience, self._stable = ask_each, keys, seconds, patience, stable
         self._listed: dict[int, dict[str, Group]] = {}
         self._listing_errors: dict[int, str] = {}
         self._requested: dict[int, set[str]] = {}
         self._refused: dict[int, dict[str, str]] = {}
         self._committed: dict[int, dict[tuple[str, TopicPartition], Committed]] = {}
+        self._probes = {node: [*names] for node, names in probes.items()}
         self._missed: list[str] = []
 
     def read(self, nodes: Collection[int], blind: list[str]) -> CommittedOffsets:
@@ -54,11 +69,12 @@ class Coordinators:
             # One memory limit for a listing, which replaces the previous one, and all offsets.
             kept = KeptMemory()
             kept.add("earlier requests", held)
+            self._probe(self._probes.keys() - silent, kept)
             silent |= self._list_groups(pending_nodes, kept)
             listing = kept.bytes - held
             silent |= self._fetch_offsets(set(nodes) - silent, kept)
             held = kept.bytes - listing
-            pending_nodes = self._loading() - silent
+            pending_nodes = (self._loading() | self._probes.keys()) - silent
             if self._has_moved_groups():
                 pending_nodes = set(nodes) - silent
             pending = pending_nodes or any(self._retriable_groups(node) for node in self._refused.keys() - silent)
@@ -67,7 +83,20 @@ class Coordinators:
             time.sleep(PAUSE)
         blind = [*blind, *(f"broker {node} does not answer" for node in sorted(silent))]
         blind += [f"broker {node} does not list its groups: {error}" for node, error in self._listing_errors.items()]
+        blind += [f"broker {node} does not coordinate the groups of {len(names)} partitions yet" for node, names in self._probes.items()]
         return self._result(blind)
+
+    def _probe(self, nodes: Collection[int], kept: KeptMemory) -> None:
+        """Forget the probes that brokers coordinate. One that may not be described says nothing, and is forgotten, too."""
+        requests = {
+            node: [consumer_groups.fetch_offsets(names) for names in chunks(self._probes[node], GROUPS_PER_REQUEST)] for node in nodes
+        }
+        for node, answers in self._ask_each(requests, consumer_groups.read_refused_groups, kept).items():
+            refused = {name: error for answer in answers for name, error in answer.items()}
+            if len(answers) == len(requests[node]):
+                late = [name for name in self._probes[node] if name in refused and error_codes.is_retriable(refused[name])]
+                self._probes |= {node: late}
+        self._probes = {node: names for node, names in self._probes.items() if names}
 
     def _list_groups(self, nodes: Collection[int], kept: KeptMemory) -> set[int]:
         """Read which groups brokers coordinate. Return the brokers that do not answer."""

@@ -109,14 +109,11 @@ def test_lists_of_replicas_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("leader", "without"), [(1, []), (2, ["1 partitions of groups have no leader"]), (-1, ["1 partitions of groups have no leader"])]
 )
-def test_a_coordinators_partition_whose_leader_is_fenced_has_no_leader(
-    leader: int, without: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coordinators_partition_whose_leader_is_fenced_has_no_leader(leader: int, without: list[str]) -> None:
     cluster = Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))
     cluster._nodes = [Node(1, "a", 1, None, False), Node(2, "b", 1, None, True)]
     state = PartitionState("groups", 0, "id", leader, 1, (1, 2), (), (), (), ())
-    monkeypatch.setattr(cluster, "partitions_of", lambda _topic: {state.key: state})
-    assert cluster._leaderless("groups") == without
+    assert cluster._leaderless({state.key: state}) == without
 
 
 def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_traceback() -> None:

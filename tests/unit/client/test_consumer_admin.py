@@ -28,6 +28,7 @@ from kafka.protocol.consumer.offsets import (
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as asked_cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -57,6 +58,17 @@ def received(request: Any) -> Any:
     return request if version is None else type(request).decode(bytes(request.encode(version=version)), version=version)
 
 
+def is_probe(request: Any) -> bool:
+    """Whether a request is for groups that only show whether their coordinator knows that it is one."""
+    return any(group.group_id.startswith("kafka-recovery-") for group in request.groups)
+
+
+def unread(request: Any, error: int) -> Any:
+    kind = OffsetFetchResponse.OffsetFetchResponseGroup
+    groups = [kind(group_id=group.group_id, topics=[], error_code=error) for group in request.groups]
+    return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+
+
 class Brokers(ConsumerAdmin):
     """Brokers 1 and 2, partitions that all have the same log, and a list of what the leaders see of producers, one for each time of asking."""
 
@@ -80,10 +92,21 @@ class Brokers(ConsumerAdmin):
         answers = {}
         for node, requests in work.items():
             made = [received(request) for request in requests]
-            self.asked += [(node, request.name) for request in made]
-            found = [] if node in self.silent else [getattr(self, "_" + request.name)(node, request) for request in made]
+            probes = [request for request in made if request.name == "OffsetFetchRequest" and is_probe(request)]
+            self.asked += [(node, request.name) for request in made if request not in probes]
+            found = (
+                []
+                if node in self.silent
+                else [
+                    self.probed(node, request) if request in probes else getattr(self, "_" + request.name)(node, request)
+                    for request in made
+                ]
+            )
             answers[node] = [read(answer) for answer in found] if read else found
         return answers
+
+    def probed(self, _node: int, request: Any) -> Any:
+        return unread(request, 0)
 
     def _ListOffsetsRequest(self, _node: int, request: Any) -> Any:
         topic = ListOffsetsResponse.ListOffsetsTopicResponse
@@ -299,6 +322,32 @@ def test_a_coordinator_that_loads_its_groups_is_asked_again(monkeypatch: pytest.
     """For as long as there is time, and not only for the few seconds that a look at consumers waits."""
     monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
     assert read_from(Loading()) == ([("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)], [])
+
+
+class JustElected(Brokers):
+    """Broker 1 has just been elected for the partition of `__consumer_offsets`, and does not know it yet: it lists no group, without an error."""
+
+    knows = False
+
+    def probed(self, node: int, request: Any) -> Any:
+        answer = unread(request, 0 if self.knows else NOT_COORDINATOR)
+        self.knows |= ("ListGroupsRequest", node) in [(name, one) for one, name in self.asked]
+        return answer
+
+    def _ListGroupsRequest(self, node: int, request: Any) -> Any:
+        answer = super()._ListGroupsRequest(node, request)
+        if node == 1 and not self.knows:
+            answer.groups.clear()
+        return answer
+
+
+def test_groups_are_listed_once_their_coordinator_knows_that_it_is_elected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinators, "PAUSE", 0)
+    found = JustElected().group_offsets({ONE})
+    assert (sorted(found.groups), found.blind) == (["of 1", "of 2"], [])
+    missed: list[str] = []
+    JustElected().committed_offsets({ONE}, 0.0, missed)
+    assert any("broker 1" in reason for reason in missed)
 
 
 class Shared(Brokers):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from itertools import count
 from typing import Any, NamedTuple
 
 with suppress(ImportError):  # optional_imports.py says why
@@ -49,6 +50,20 @@ def read_groups(answer: Any) -> tuple[str | None, dict[str, Group]]:
     version = answer.API_VERSION
     groups = {row.group_id: Group(row.group_state if version >= 4 else "", row.group_type if version >= 5 else "") for row in answer.groups}
     return error_name(answer.error_code), groups
+
+
+@cache
+def one_group_each(partitions: int) -> tuple[str, ...]:
+    """Return a group name for each of so many partitions of `__consumer_offsets`, whose leader coordinates it: abs(String.hashCode) % partitions."""
+    names: dict[int, str] = {}
+    for number in count():
+        if len(names) == partitions:
+            return tuple(names[partition] for partition in range(partitions))
+        name, code = f"kafka-recovery-{number}", 0
+        for letter in name.encode():
+            code = (31 * code + letter) & 0xFFFF_FFFF
+        names.setdefault(abs(code - (code >> 31 << 32)) % partitions, name)
+    raise AssertionError
 
 
 def read_refused_groups(answer: Any) -> dict[str, str]:
