@@ -63,7 +63,7 @@ class Ledger:
             for _ in range(number):
                 self._written += 1
                 value = f"{self._written}/{tag}/{acks}".encode()
-                self._producer(acks, key[1]).produce(key[0], value=value, partition=key[1], on_delivery=self._remember(acks))
+                self._producer(acks, key[1]).produce(key[0], value=value, partition=key[1], on_delivery=self.remember(acks))
         deadline = time.monotonic() + GIVE_UP_MS / 1000 + 5
         for producer in self._producers.values():
             try:
@@ -76,7 +76,9 @@ class Ledger:
     def _producer(self, acks: str, partition: int) -> Producer:
         return self._producers[IDEMPOTENT if acks == ALL and partition % 2 == 0 and IDEMPOTENT in self._producers else acks]
 
-    def _remember(self, acks: str):  # type: ignore[no-untyped-def]  # a delivery callback of librdkafka
+    def remember(self, acks: str):  # type: ignore[no-untyped-def]  # a delivery callback of librdkafka
+        """The callback of a record that is written with these acks: an acknowledgement is a promise."""
+
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 key = str(message.topic()), int(message.partition() or 0)

@@ -19,6 +19,7 @@ from chaos import history, record_judge
 from chaos.disks import Held, on_disks
 from chaos.faults import FAULTS, CleanLeaderReturns
 from chaos.history import Script, Step
+from chaos.in_flight import InFlight
 from chaos.judge import Violation
 from chaos.ledger import ALL, Ledger
 from chaos.record_judge import Kept
@@ -70,9 +71,22 @@ class RescuingStage(Stage):
         super().__init__(cluster)
         self.rescue: Callable[[int], None] = lambda _broker: None
         self.transactions: Transactions | None = None
+        self.in_flight: InFlight | None = None
+        self._last_to_die: Step | None = None
+
+    def play(self, script: Script) -> None:
+        """Play a script. The last broker dies while it has records that it has not acknowledged."""
+        self._last_to_die = [step for step in script.steps if step.broker == script.lost][-1]
+        super().play(script)
 
     def _do(self, step: Step, tag: str) -> None:
-        super()._do(step, tag)
+        if step is self._last_to_die and step.what == "kill" and self.in_flight is not None:
+            topics = {state.topic for state in self.cluster.describe() if not state.topic.startswith("__")}
+            own = [key for key, state in self.states(topics).items() if state.leader == step.broker]
+            with self.in_flight.during(step.broker, own, tag):
+                super()._do(step, tag)
+        else:
+            super()._do(step, tag)
         if step.what == "write" and self.transactions is not None:
             led = {key for key, state in self.states({topic for topic, _ in step.amounts}).items() if state.leader >= 0}
             self.transactions.go_on(led, tag)
@@ -110,6 +124,7 @@ class ReturningRunner:
         stage.rescue = lambda _broker: None
         stage.ledger = Ledger(stage.cluster, idempotent=True)
         stage.transactions = Transactions(stage.cluster, stage.ledger, Random(f"transactions of {seed}"), f"chaos-{seed}")
+        stage.in_flight = InFlight(stage.cluster, stage.ledger)
         try:
             stage.play(script)
             done.phases["play"] = round(time.monotonic() - began)
@@ -137,6 +152,8 @@ class ReturningRunner:
         stage.ledger.write({key: (NEW, ALL) for key, state in stage.states(topics).items() if state.leader >= 0}, f"{seed}.new")
         assert stage.transactions is not None
         stage.transactions.end()
+        assert stage.in_flight is not None
+        stage.in_flight.finish()
         lost = [broker for broker in stage.cluster.brokers if broker not in stage.cluster.unfenced()]
         if random.random() < 0.2 and lost:
             disks.rescue_by_playbook(lost)
