@@ -53,7 +53,7 @@ def drawings(workdir: Path, lost: Sequence[Row], shown: Iterable[Row]) -> list[d
     """
     chosen = [row for row in lost if row["total"] != 0]
     chosen += [row for row in shown if row["reason_code"] == ReasonCode.FORKED]
-    found = {}
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in chosen:
         place = {name: row[name] for name in ("cluster", "run_id", "topic", "partition")}
         found.setdefault(tuple(place.values()), place)
