@@ -26,6 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.re
     SHOWN_FIRST,
     WITHOUT_LEADER,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 RUN = "2026-11-21T02-47-10Z"
 LOOKED_AT = "2026-11-21T02:51:30Z"
@@ -139,6 +140,8 @@ def sample(
     others_offline: Sequence[dict[str, Any]] = (),
     operations: Sequence[dict[str, Any]] = (),
     offline_later: Sequence[dict[str, Any]] = (),
+    lost: Sequence[dict[str, Any]] = (),
+    drawings: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
@@ -178,6 +181,8 @@ def sample(
         "offline_since": since,
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
+        "lost_records": {"totals": sums(lost), "clusters": [], "partitions": list(lost), "known": len(lost), "warnings": []},
+        "drawings": list(drawings),
         "held": partition_steps.held(groups, shown, wanted),
         "impact": consumers.impact(consumers.impact_states(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
         "topics": topics,

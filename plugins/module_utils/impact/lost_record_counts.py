@@ -37,21 +37,19 @@ class LostRecordCounts:
         self._replayed: dict[tuple[TopicPartition, str], list[replayed_records.ReplayedRun]] = {}
         self.error: str | None = None
         try:
-            self._add_pieces(store.read_pieces(store.folder_of(workdir, run_id, cluster), run.cluster_id))
-            self._replayed = replayed_records.read(workdir, cluster, run_id, run.cluster_id)
-            for broker, verdict in disk_verdict.read_all(workdir, cluster, run.cluster_id).items():
-                if verdict.get("partitions") is None:
-                    continue
-                self._disks[broker] = verdict["partitions"]
-                if verdict["run_id"] != run_id:
-                    pieces = store.read_pieces(store.folder_of(workdir, verdict["run_id"], cluster), run.cluster_id)
-                    self._add_pieces(piece for piece in pieces if piece.broker_id == broker)
+            verdicts = disk_verdict.read_all(workdir, cluster, run.cluster_id)
+            self._disks = {broker: verdict["partitions"] for broker, verdict in verdicts.items() if verdict.get("partitions") is not None}
+            # The disk of a broker may have been saved, and replayed, with another run id.
+            others = {verdicts[broker]["run_id"] for broker in self._disks} - {run_id}
+            for own in (run_id, *sorted(others)):
+                pieces = store.read_pieces(store.folder_of(workdir, own, cluster), run.cluster_id)
+                for piece in pieces:
+                    if own == run_id or (piece.broker_id in self._disks and verdicts[piece.broker_id]["run_id"] == own):
+                        self._pieces.setdefault((piece.topic, piece.partition), []).append(piece)
+                for key, runs in replayed_records.read(workdir, cluster, own, run.cluster_id).items():
+                    self._replayed.setdefault(key, []).extend(runs)
         except RecoveryError as error:
             self.error = str(error)
-
-    def _add_pieces(self, pieces: Iterable[Piece]) -> None:
-        for piece in pieces:
-            self._pieces.setdefault((piece.topic, piece.partition), []).append(piece)
 
     def replayed(self, key: TopicPartition, topic_id: str) -> list[replayed_records.ReplayedRun]:
         """Return the saved records of a partition that are in it again."""

@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import most_first, sums
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
 
 Rows = list[dict[str, Any]]
@@ -234,16 +234,11 @@ class ConsumerImpact:
             "groups": self._rows["groups"][:preview],
             "offsets": _some(self._rows["offsets"], ("reason", "group"), preview),
             "transactions": _some(self._rows["transactions"], ("state",), preview),
-            "records": _most_first(self._rows["records"])[:preview],
+            "records": most_first(self._rows["records"])[:preview],
             "record_counts": sums(self._rows["records"]),
             "canaries": _some(self._rows["canaries"], ("error", "read_back"), preview),
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-
-
-def _most_first(rows: Rows) -> Rows:
-    """Return the partitions whose numbers are not known, then those with most records that only a disk has, or that are gone."""
-    return sorted(rows, key=lambda row: (row["total"] is not None, -(row["on_disk"] or 0), -(row["gone"] or 0), -(row["total"] or 0)))
 
 
 def _some(rows: Iterable[Mapping[str, Any]], kinds: Sequence[str], preview: int) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
     consumers,
+    lost_record_section,
     newer_knowledge,
     operations,
     partition_steps,
@@ -82,6 +83,7 @@ def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
         given = plain_rows.rows(recovery_queries.given_leaders(rows))
     finally:
         rows.unpersist()
+    lost = lost_record_section.lost_records(wanted.workdir, given)
     found = plain_rows.rows(recovery_queries.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
     modes = {run["mode"] for run in known if run["run_id"] in chosen}
     until = recovery_queries.reported_until(audit, chosen)
@@ -99,6 +101,8 @@ def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
         else [],
         "totals": totals(groups, since),
         "loss": losses(groups),
+        "lost_records": lost,
+        "drawings": lost_record_section.drawings(wanted.workdir, lost["partitions"], shown),
         "groups": groups,
         "offline_since": since,
         "held": partition_steps.held(groups, shown, wanted),

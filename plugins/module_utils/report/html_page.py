@@ -23,7 +23,14 @@ with suppress(ImportError):  # common.optional_imports names what is missing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, page_context, page_files, page_tables, svg
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    charts,
+    page_context,
+    page_files,
+    page_tables,
+    partition_figure,
+    svg,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
     OUTCOME_LABELS,
     SHOWN_FIRST,
@@ -77,6 +84,7 @@ def page(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
         data=embedded(data),
         outcomes=OUTCOME_LABELS,
         charts=charts.charts(doc),
+        figures=[partition_figure.figure(row["replicas"]) for row in doc["drawings"]],
         most_bars=svg.MOST_BARS,
         steps_shown=STEPS_SHOWN,
         snapshot_command=Playbooks(doc["inventory"]).line("snapshot"),

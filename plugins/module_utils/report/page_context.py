@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import lost_records
 
 Document = Mapping[str, Any]
 
@@ -62,10 +63,11 @@ def context(doc: Document) -> dict[str, Any]:
     """Return the variables of the template that are not in the document."""
     risk = doc["risk"]
     sections = {"todo": "What to do", "partitions": "Partitions", "clusters": "Clusters and topics", "loss": "Records lost"}
-    sections |= {"consumers": "Consumers and producers"}
+    sections |= {"drawings": "Drawings", "consumers": "Consumers and producers"}
     sections |= {"risk": "At risk", "what-if": "What if", "history": "Timeline", "quarantine": "Refused files", "terms": "Terms"}
     absent = set() if doc["totals"]["partitions"] else {"partitions", "clusters", "loss"}
     absent |= set() if doc["totals"]["partitions"] or doc["impact"]["looks"] else {"consumers"}
+    absent |= set() if doc["drawings"] else {"drawings"}
     absent |= set() if doc["what_if"] else {"what-if"}
     return {
         "state": STATES[doc["headline"]["state"]],
@@ -76,6 +78,7 @@ def context(doc: Document) -> dict[str, Any]:
         "downstream": consumers.summary(doc),
         "downstream_next": consumers.next_step(doc["impact"]["totals"]),
         "kinds": kinds(doc),
+        "lost_records": lost_records.sentence(doc["lost_records"]["totals"]),
         "risk_summary": _risk_summary(doc),
         "at_risk_total": risk["totals"]["at_risk"],
         "refused_total": sum(row["files"] for row in doc["quarantine"]["counts"]),

@@ -95,6 +95,24 @@ REFUSED: Columns = (
     ("path", "File", "text"),
     ("reason", "Why", "text"),
 )
+LOST_RECORDS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("replayed", "Replayed", "number"),
+    ("saved", "Saved", "number"),
+    ("on_disk", "Only on a disk", "number"),
+    ("gone", "Gone", "number"),
+    ("total", "All", "number"),
+    ("note", "Note", "text"),
+)
+LOST_BY_CLUSTER: Columns = (
+    LOST_RECORDS[0],
+    ("run_id", "Run", "text"),
+    *LOST_RECORDS[3:8],
+    ("not_known", "Partitions not known", "number"),
+    ("unread", "Partitions with an unread disk", "number"),
+)
 LOOKS: Columns = (
     ("cluster", "Cluster", "text"),
     ("run_id", "Run", "text"),
@@ -206,10 +224,21 @@ def tables(doc: Document) -> dict[str, Any]:
         "risk_brokers": _table(RISK_BROKERS, risk["brokers"]),
         "refused": _table(REFUSED, doc["quarantine"]["files"]),
     }
+    lost = doc["lost_records"]
+    found["lost_records"] = _table(LOST_RECORDS, [{**row, "note": _lost_note(row)} for row in lost["partitions"]])
+    found["lost_by_cluster"] = _table(LOST_BY_CLUSTER, lost["clusters"])
+    found["lost_unknown"] = _table(UNKNOWN, lost["warnings"])
     found |= _impact(doc["impact"])
     if doc["what_if"]:
         found["what_if"] = _table(WHAT_IF, [{**row, "effect": _effect(row)} for row in doc["what_if"]["partitions"]])
     return found
+
+
+def _lost_note(row: Mapping[str, Any]) -> str:
+    """Return why the numbers of a partition are not known, and which disks may have more."""
+    brokers = row["unread_brokers"]
+    disks = "lost brokers are not known" if brokers is None else f"disks not read: {_brokers(brokers)}" if brokers else ""
+    return "; ".join(filter(None, (row["reason"] and f"not known: {row['reason']}", disks)))
 
 
 def _impact(impact: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,20 +101,20 @@ def draw(replicas: Sequence[DrawnReplica], width: int = 100, ascii_only: bool = 
         if not replica.was_read:
             drawn.add("unread")
             lines[-1] = f"{label.ljust(margin)}{signs['unread']}"
-    facts = [line for replica in replicas for line in _facts_lines(replica, width, ascii_only)]
-    return [line.rstrip() for line in [*lines, "", *facts, "", *_legend(drawn, signs, width)]]
+    fact_lines = [line for replica in replicas for line in _facts_lines(replica, width, ascii_only)]
+    return [line.rstrip() for line in [*lines, "", *fact_lines, "", *_legend(drawn, signs, width)]]
 
 
 def rows_of(replicas: Sequence[DrawnReplica], width: int) -> tuple[OffsetAxis, list[list[str]]]:
     """Return the axis and the cells of each replica, empty if its log was not read. A cell is the name of a sign of SIGNS, a blank or a digit."""
     epochs = [segment.leader_epoch for replica in replicas for segment in replica.epochs if segment.leader_epoch is not None]
-    offsets = [offset for replica in replicas if replica.was_read for _name, offset in _offsets(replica)]
+    offsets = [offset for replica in replicas if replica.was_read for _name, offset in marked_offsets(replica)]
     axis = OffsetAxis(offsets, width, room=2 + len(str(max(epochs, default=0))))
     return axis, [_cells(replica, axis, width) if replica.was_read else [] for replica in replicas]
 
 
-def _offsets(replica: DrawnReplica) -> Iterator[tuple[str, int]]:
-    """Yield what has a column of its own: marks as MARKS names them, and where the body changes."""
+def marked_offsets(replica: DrawnReplica) -> Iterator[tuple[str, int]]:
+    """Yield what has a place of its own: offsets with the name of their mark (MARKS), or `body` where the body changes. Only of a log that was read."""
     yield "start", replica.start
     known_ends = {segment.end for segment in replica.epochs if segment.leader_epoch is not None}
     for segment in replica.epochs[1:]:
@@ -130,7 +130,7 @@ def _offsets(replica: DrawnReplica) -> Iterator[tuple[str, int]]:
 
 
 def _cells(replica: DrawnReplica, axis: OffsetAxis, width: int) -> list[str]:
-    cells, marks = [" "] * width, [*_offsets(replica)]
+    cells, marks = [" "] * width, [*marked_offsets(replica)]
     last = axis.column(replica.log_end_offset or 0)
     for segment in replica.epochs:
         first, end = axis.column(segment.start), axis.column(segment.end)
@@ -172,7 +172,7 @@ def _ruler(axis: OffsetAxis, replicas: Sequence[DrawnReplica], width: int, signs
     if not axis.offsets:
         return []
     numbers, ticks = [" "] * width, ["axis"] * (axis.column(axis.offsets[-1]) + 1)
-    found = [each for replica in replicas if replica.was_read for each in _offsets(replica)]
+    found = [each for replica in replicas if replica.was_read for each in marked_offsets(replica)]
     order = ("fork", "end", "watermark", "committed", "start", "boundary", "body")
     for _name, offset in sorted(found, key=lambda each: (order.index(each[0]), -each[1])):
         text, column = str(offset), axis.column(offset)
@@ -192,11 +192,12 @@ def _label(replica: DrawnReplica, ascii_only: bool) -> str:
 
 
 def _facts_lines(replica: DrawnReplica, width: int, ascii_only: bool) -> list[str]:
-    text = harmless(f"broker {replica.broker_id}: {'; '.join(_facts(replica, ascii_only))}", ascii_only)
+    text = harmless(f"broker {replica.broker_id}: {'; '.join(facts(replica, ascii_only))}", ascii_only)
     return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _facts(replica: DrawnReplica, ascii_only: bool) -> Iterator[str]:
+def facts(replica: DrawnReplica, ascii_only: bool = False) -> Iterator[str]:
+    """Yield what is known of a replica, as parts of a sentence."""
     yield _STATES[replica.state]
     if replica.error:
         yield f"error {harmless(replica.error, ascii_only, LONGEST_NAME)}"

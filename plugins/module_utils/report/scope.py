@@ -17,6 +17,8 @@ LIMITS = {
     "topics": 2_000,
     "partitions": 10_000,
     "impact": 2_000,
+    "lost_records": 2_000,
+    "drawings": 10,
     "at_risk": 2_000,
     "risk_topics": 200,
     "risk_brokers": 200,

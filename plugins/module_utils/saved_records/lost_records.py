@@ -111,6 +111,11 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return found
 
 
+def most_first(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the partitions whose numbers are not known, then those with most records that only a disk has, or that are gone."""
+    return sorted(rows, key=lambda row: (row["total"] is not None, -(row["on_disk"] or 0), -(row["gone"] or 0), -(row["total"] or 0)))
+
+
 def sentence(counts: Mapping[str, int]) -> str:
     """Return the sums as a sentence without a full stop, an empty text if no election has cost a record. `counts`: as `sums` returns them."""
     if not counts["partitions"]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, opened, running
+from drawn_partitions import case, replicas
 from playwright.sync_api import expect
 from report_samples import downstream, found, incident, look, partition, sample
 
@@ -276,3 +277,21 @@ def test_a_library_without_its_tables_is_named(monkeypatch: pytest.MonkeyPatch) 
         datatables()
     monkeypatch.undo()
     datatables.cache_clear()
+
+
+def test_a_partition_that_lost_records_is_counted_and_drawn_whatever_its_name_is(browser: Browser, tmp_path: Path) -> None:
+    drawn = [replica.as_dict() for replica in replicas(case("forked"))]
+    place = {"cluster": "east", "run_id": "1", "topic": HOSTILE[0], "partition": 0}
+    numbers = {"replayed": 20, "saved": 25, "on_disk": 5, "gone": 0, "total": 50, "unread_brokers": [1], "reason": None}
+    document = sample(
+        [partition("east", "orders", 0, "elected")],
+        lost=[{**place, **numbers}],
+        drawings=[{**place, "replicas": drawn, "error": None}, {**place, "replicas": [], "error": HOSTILE[1]}],
+    )
+    with opened(browser, written(tmp_path, document), viewport={"width": 360, "height": 740}) as seen:
+        assert "50 lost records of 1 partition: 20 replayed, 25 saved, 5 only on a disk, 0 gone" in seen.page.locator("#loss").inner_text()
+        drawing = seen.page.locator("svg.drawing")
+        assert drawing.count() == 1 and drawing.get_attribute("role") == "img"
+        assert "broker 3" in (drawing.locator("desc").first.text_content() or "")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 360
+        assert seen.page.locator("main img, main script, main b, main [onerror]").count() == 0 and seen.complaints == []
