@@ -299,9 +299,17 @@ def test_it_agrees_with_the_rules_of_the_model(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=5_000, deadline=None)
 @given(SEEDS)
 def test_it_agrees_with_the_rules_of_the_model_on_many_partitions(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@settings(max_examples=20_000, deadline=None)
+@given(SEEDS)
+def test_it_agrees_with_the_rules_of_the_model_on_very_many_partitions(seed: int) -> None:
     check(seed)
 
 

@@ -19,7 +19,7 @@ INVENTORY = "[kafka_clusters]\neast kafka_bootstrap_servers=127.0.0.1:1 kafka_re
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("playbook", ["plan", "report"])
+@pytest.mark.parametrize("playbook", ["plan", pytest.param("report", marks=pytest.mark.long)])
 def test_a_template_in_the_limit_is_not_evaluated(playbook: str, tmp_path: Path) -> None:
     made, inventory = tmp_path / "made", tmp_path / "inventory.ini"
     inventory.write_text(INVENTORY)

@@ -46,7 +46,7 @@ def played(folder: Path, *pre_tasks: dict[str, Any], **variables: Any) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("spelling", ["y", "T", " true", True])
+@pytest.mark.parametrize("spelling", ["y", *(pytest.param(word, marks=pytest.mark.long) for word in ("T", " true", True))])
 def test_whatever_the_module_takes_for_true_closes_the_gate(spelling: Any, tmp_path: Path) -> None:
     said = played(tmp_path, require_commit=spelling, allow_data_loss=spelling)
     assert REFUSED in said and ASKED not in said, said
