@@ -254,11 +254,11 @@ class Revival:
         """Wait until all new replicas are in sync, and read where the new logs begin and end."""
         unfenced = self._cluster.unfenced() if keys else set()
 
-        def settled(key: TopicPartition, state: PartitionState) -> bool:
-            same = {*state.replicas} == {*self._targets[key]} == {*state.isr}
-            return has_live_leader(state, unfenced) and state.leader in self._targets[key] and same
+        def in_sync(key: TopicPartition, state: PartitionState) -> bool:
+            return has_live_leader(state, unfenced) and state.leader in self._targets[key] and {*self._targets[key]} == {*state.isr}
 
-        unsettled = self._wait(keys, settled)
+        unsettled = self._wait(keys, in_sync)
+        unsettled |= self._complete([key for key in keys if key not in unsettled])
         leaders = {key: self._states[key].leader for key in keys if has_live_leader(self._states[key], unfenced)}
         logs = self._cluster.logs(leaders, {}) if leaders else {}
         for key in keys:
@@ -285,6 +285,23 @@ class Revival:
                 )
             if log is not None:
                 self._ends[key] = (log.log_start_offset, log.log_end_offset)
+
+    def _complete(self, keys: Collection[TopicPartition]) -> set[TopicPartition]:
+        """Complete the reassignments of partitions whose new replicas are in sync. Return those that keep a lost replica.
+
+        Kafka completes a reassignment with the next change of its partition. If there is one new replica, no follower makes a change, so it is requested again.
+        """
+
+        def only_target(key: TopicPartition, state: PartitionState) -> bool:
+            return {*state.replicas} == {*self._targets[key]}
+
+        kept = {key for key in keys if not only_target(key, self._states[key])}
+        # Other replicas belong to a reassignment of others.
+        ours = {key for key in kept if {*self._states[key].replicas} <= {*self._targets[key], *self._verdicts[key].original}}
+        if ours:
+            self._cluster.reassign({key: self._targets[key] for key in ours})
+            self.changed = True
+        return self._wait(kept, only_target)
 
     def _wait(self, keys: Collection[TopicPartition], good: Any) -> set[TopicPartition]:
         """Wait until the brokers show what is wanted, for at most `duration` seconds. Return the partitions for which they do not."""
