@@ -295,6 +295,15 @@ saved_records:
   returned: success
   type: dict
   sample: {path: /var/lib/kafka-recovery/saved/2026-11-21/east, replicas: 12, saved: 12, not_saved: 0, offsets: 960, bytes: 88320}
+save_disks_of:
+  description:
+    - Ids of brokers that are replicas of elected partitions and are not alive. They may have records that the new leaders lack, and delete them when they
+      start. M(streamops.kafka_recovery.kafka_lost_disk_records) saves them before.
+    - Empty if the cluster did not answer.
+  returned: success
+  type: list
+  elements: int
+  sample: [1]
 next_steps:
   description:
     - What to do about the partitions that were not elected, the cheapest step first. Empty if O(partitions) designates leaders.

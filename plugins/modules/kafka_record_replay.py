@@ -112,7 +112,7 @@ EXAMPLES = r"""
     allow_replay: true
   register: replay
   failed_when: >-
-    replay is failed or replay.counts.left > 0 or replay.counts.unreadable > 0 or replay.counts.skipped.undecided | default(0) > 0
+    replay is failed or (replay.counts.left > 0 and not ansible_check_mode) or replay.counts.unreadable > 0 or replay.counts.skipped.undecided | default(0) > 0
 """
 
 RETURN = r"""

@@ -21,7 +21,7 @@ from rig import KafkaCluster, NewTopic
 
 MODULE = "kafka_partition_revival"
 LOST, LIVE = 1, [2, 3]
-GONE, PARTIAL = "gone", "partial"
+GONE, PARTIAL, ALONE = "gone", "partial", "alone"
 RECORDS, STEPS = 20, 150
 CONFIG = {"min.insync.replicas": "1"}
 
@@ -82,10 +82,10 @@ def gone(cluster: KafkaCluster, *topics: str) -> None:
 
 def test_a_partition_without_a_survivor_gets_an_empty_leader(west: Operator) -> None:
     cluster = west.cluster
-    lose(cluster, GONE)
+    lose(cluster, GONE, ALONE)
     cluster.create_topics([NewTopic(PARTIAL, [[LOST, 2]], CONFIG)])
     commit(cluster, "idle", GONE, RECORDS)
-    gone(cluster, GONE)
+    gone(cluster, GONE, ALONE)
     assert committed(cluster, "idle", GONE) == RECORDS
     before = west.states(GONE)
 
@@ -109,6 +109,11 @@ def test_a_partition_without_a_survivor_gets_an_empty_leader(west: Operator) -> 
 
     again = west.ask(MODULE, **wanted(west, (GONE, 0), reset_groups=True))
     assert (again["changed"], again["summary"]["already_online"], again["groups"]) == (False, 1, []), again
+
+    # No follower joins the ISR, which is when Kafka completes a reassignment.
+    single = west.ask(MODULE, **{**wanted(west), "partitions": [{"topic": ALONE, "partition": 0, "replicas": [3]}]})
+    row = by_partition(single["results"])[ALONE, 0]
+    assert (row["outcome"], row["leader"], row["isr"], row["replicas"]) == ("revived", 3, [3], [3]), single
 
 
 @pytest.mark.long

@@ -109,6 +109,7 @@ class Recovery:
         self._entries: list[Entry] = []
         self._connection: Connection | None = None
         self._repaired: list[str] = []
+        self._save_disks_of: list[int] = []
         self.warnings: list[str] = []
 
     def take_plan(self, plan: Mapping[str, Any], source: str) -> None:
@@ -365,7 +366,8 @@ class Recovery:
     def look_at_all_partitions(self) -> None:
         """Correct the results of partitions that the plan held or found online by their present leaders, and count other offline partitions.
 
-        A cluster with any of these is not recovered. The number stays None, with a warning, if the cluster does not answer.
+        A cluster with any of these is not recovered. The number stays None, with a warning, if the cluster does not answer. Brokers that are replicas of
+        elected partitions and not alive may have records that the new leaders lack: `report` names them.
         """
         try:
             alive = self._cluster.unfenced()
@@ -374,6 +376,8 @@ class Recovery:
             self.warnings.append(f"which partitions of {self.results.header['cluster']} have no leader now is not known: {error}")
             return
         self.results.correct(states, alive)
+        elected = {(result.topic, result.partition) for result in self.results.rows if result.outcome == Outcome.ELECTED}
+        self._save_disks_of = sorted({broker for key in elected & states.keys() for broker in states[key].replicas} - alive)
 
     def settle(self, refine: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
         """Replace all results by those that `refine` returns for them, which have more exact reasons."""
@@ -392,6 +396,7 @@ class Recovery:
         report = {
             **self.results.report(preview),
             "saved_records": self._record_saver.report(),
+            "save_disks_of": self._save_disks_of,
             "backend": self._cluster.backend,
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),

@@ -187,12 +187,12 @@ class Revival:
         """Wait until all new replicas are in sync, and read where the new logs begin and end."""
         progress, unfenced = self._progress, self._cluster.unfenced() if keys else set()
 
-        def settled(key: TopicPartition, state: PartitionState) -> bool:
+        def in_sync(key: TopicPartition, state: PartitionState) -> bool:
             target = self._targets[key].replicas
-            same = {*state.replicas} == {*target} == {*state.isr}
-            return has_live_leader(state, unfenced) and state.leader in target and same
+            return has_live_leader(state, unfenced) and state.leader in target and {*target} == {*state.isr}
 
-        unsettled = self._wait(keys, settled)
+        unsettled = self._wait(keys, in_sync)
+        unsettled |= self._complete([key for key in keys if key not in unsettled])
         leaders = {key: progress.states[key].leader for key in keys if has_live_leader(progress.states[key], unfenced)}
         logs = self._cluster.logs(leaders, {}) if leaders else {}
         unfenced = self._cluster.unfenced() if unsettled else unfenced
@@ -216,6 +216,24 @@ class Revival:
             else "run again"
         )
         return f"it does not have all its new replicas in sync yet ({now}); {remedy}"
+
+    def _complete(self, keys: Collection[TopicPartition]) -> set[TopicPartition]:
+        """Complete the reassignments of partitions whose new replicas are in sync. Return those that keep a lost replica.
+
+        Kafka completes a reassignment with the next change of its partition. If there is one new replica, no follower makes a change, so it is requested again.
+        """
+
+        def only_target(key: TopicPartition, state: PartitionState) -> bool:
+            return {*state.replicas} == {*self._targets[key].replicas}
+
+        states = self._progress.states
+        kept = {key for key in keys if not only_target(key, states[key])}
+        # Other replicas belong to a reassignment of others.
+        ours = {key for key in kept if {*states[key].replicas} <= {replica for both in self._replicas(key) for replica in both}}
+        if ours:
+            self._cluster.reassign({key: self._targets[key].replicas for key in ours})
+            self.changed = True
+        return self._wait(kept, only_target)
 
     def report(self, preview: int, check_mode: bool, with_diff: bool) -> dict[str, Any]:
         """Return what RETURN of the module documents."""

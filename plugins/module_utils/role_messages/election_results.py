@@ -25,11 +25,17 @@ _NOT_REPEATED = ("kafka_recovery_strategy",)
 
 
 def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> list[str]:
-    """Return the outcomes, the records that are given up, and whether other partitions are offline.
+    """Return the outcomes, the records that are given up, those that are saved, which disks to read, and whether other partitions are offline.
 
     `election`: the result of `kafka_designated_election`. Its counts are of all partitions, not only of those that it returns.
     """
-    return [_headline(election, run, allow_data_loss), *election["given_up"]["text"], *_other_lines(election, run.cluster)]
+    return [
+        _headline(election, run, allow_data_loss),
+        *election["given_up"]["text"],
+        *_saved_lines(election.get("saved_records") or {}, run.check_mode),
+        *_disk_lines(election.get("save_disks_of") or [], run),
+        *_other_lines(election, run.cluster),
+    ]
 
 
 def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> str:
@@ -38,6 +44,31 @@ def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: boo
     )
     path = f". All results: {election['results_path']}" if election["results_path"] else ""
     return f"{prefix}{summary(election['summary']) or 'no partition was without a leader'}{path}"
+
+
+def _saved_lines(saved: Mapping[str, Any], check_mode: bool) -> list[str]:
+    if check_mode and saved.get("replicas"):
+        logs = count(saved["replicas"], "survivor")
+        return [f"What {logs} {verb(saved['replicas'], 'truncates', 'truncate')} would be saved before, in {saved['path']}"]
+    if not saved.get("saved"):
+        return []
+    logs = count(saved["saved"], "survivor")
+    return [
+        f"What {logs} {verb(saved['saved'], 'truncates', 'truncate')} is saved in {saved['path']}. "
+        "To look at it: docs/saved-records.md. To write it to its partitions again: docs/record-replay.md"
+    ]
+
+
+def _disk_lines(brokers: Sequence[int], run: PresentRun) -> list[str]:
+    """Return what to do before lost brokers are started, whose disks may have records that the new leaders lack."""
+    if not brokers or run.check_mode:
+        return []
+    names = f"{verb(len(brokers), 'broker', 'brokers')} {', '.join(map(str, brokers))}"
+    disk = verb(len(brokers), "its disk is", "their disks are")
+    return [
+        f"Do not start {names} before {disk} read: a start deletes the records that the new leaders lack. Save these first (docs/lost-disks.md#rescue)",
+        run.commands.line("rescue", f"{run.cluster},kafka_brokers", {"kafka_recovery_run_id": run.run_id}),
+    ]
 
 
 def _other_lines(election: Mapping[str, Any], cluster: str) -> list[str]:

@@ -132,6 +132,16 @@ def test_a_lost_broker_is_not_safe_to_start_after_an_election(
     assert after is not None and after["safe_to_start"] is safe
 
 
+def test_brokers_that_may_have_what_the_new_leader_lacks_are_named(tmp_path: Path) -> None:
+    recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    recovery.look_at_all_partitions()
+    assert recovery.report(preview=20, with_diff=False)["save_disks_of"] == [], "nothing was elected"
+    recovery._entries = [found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))]
+    recovery.elect()
+    recovery.look_at_all_partitions()
+    assert recovery.report(preview=20, with_diff=False)["save_disks_of"] == [1]
+
+
 @pytest.mark.parametrize("in_plan", [True, False])
 def test_a_restored_order_of_a_partition_that_the_run_does_not_elect_is_a_warning_with_its_name(tmp_path: Path, in_plan: bool) -> None:
     cluster = Described()

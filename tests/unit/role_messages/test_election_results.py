@@ -83,6 +83,34 @@ def test_partitions_that_the_run_did_not_select_are_counted(others: int, line: s
     assert election_results.result_lines({**ELECTION, "other_offline_partitions": others}, RUN, True)[-1] == line
 
 
+SAVED = {"path": "/w/saved/1/east", "replicas": 4, "saved": 4}
+
+
+@pytest.mark.parametrize(
+    ("saved", "run", "shown"),
+    [
+        (SAVED, RUN, True),
+        (SAVED, DRY_RUN, True),
+        ({**SAVED, "saved": 0}, RUN, False),
+        ({"path": None, "replicas": 0, "saved": 0}, RUN, False),
+    ],
+    ids=["saved", "dry run", "not saved", "nothing to save"],
+)
+def test_the_folder_of_saved_records_is_shown(saved: dict[str, Any], run: PresentRun, shown: bool) -> None:
+    lines = election_results.result_lines({**ELECTION, "saved_records": saved}, run, True)
+    assert any("/w/saved/1/east" in line and "4 survivors" in line for line in lines) == shown
+
+
+def test_the_command_that_reads_the_disks_of_lost_brokers_is_shown() -> None:
+    run = replace(RUN, run_id="1")
+    lines = election_results.result_lines({**ELECTION, "save_disks_of": [1, 4]}, run, True)
+    assert "brokers 1, 4" in lines[-2]
+    assert lines[-1] == (
+        "ansible-playbook -i hosts.yml --limit east,kafka_brokers -e kafka_recovery_run_id=1 streamops.kafka_recovery.rescue"
+    )
+    assert not any("rescue" in line for line in election_results.result_lines({**ELECTION, "save_disks_of": [1]}, DRY_RUN, True))
+
+
 def test_there_is_no_problem_if_every_partition_has_a_leader() -> None:
     assert election_results.problem_lines(ELECTION, still_offline(), RUN) == []
     assert election_results.problem_lines(ELECTION, {}, DRY_RUN) == []
