@@ -56,19 +56,21 @@ def test_only_what_is_named_gets_an_empty_leader(west: Operator) -> None:
 
 @pytest.mark.long
 def test_a_killed_run_is_continued_on_its_brokers(west: Operator, tmp_path: Path) -> None:
-    lose(west.cluster, GONE)
+    lose(west.cluster, GONE, partitions=2)
     gone(west.cluster, GONE)
-    partitions = [{"topic": GONE, "partition": 0, "replicas": [3]}]
-    options = {**west.connection, **wanted(west, (GONE, 0)), "partitions": partitions}
-    job = Job(MODULE, options, str(tmp_path / "job"), str(west.workdir), None, signal.SIGKILL)
-    (checked,) = run_all([Job(MODULE, {**options, "_ansible_check_mode": True}, str(tmp_path / "check"), str(west.workdir))])
-    assert checked.returncode == 0, checked
-    # The step at which the reassignment is answered is known from a run of another partition.
-    for step in range(1, 200):
-        (run,) = run_all([Job(job.module, job.arguments, job.folder, job.files, step, signal.SIGKILL)])
-        if len(west.states(GONE)[GONE, 0].replicas) > 1:
-            break
-    assert run.returncode == -signal.SIGKILL and leaders(west) == {0: -1}
+
+    def job(partition: int, stop_at: int | None = None) -> Job:
+        named = [{"topic": GONE, "partition": partition, "replicas": [3]}]
+        arguments = {**west.connection, **wanted(west, (GONE, partition)), "partitions": named}
+        return Job(MODULE, arguments, str(tmp_path / str(partition)), str(west.workdir), stop_at, signal.SIGKILL)
+
+    (whole,) = run_all([job(1)])
+    assert whole.returncode == 0, whole
+    answered = next(number for number, step in enumerate(whole.steps, start=1) if step.startswith("answer to AlterPartitionReassignments"))
+    (killed,) = run_all([job(0, answered)])
+    assert killed.returncode == -signal.SIGKILL
+    assert west.states(GONE)[GONE, 0].replicas == (3, LOST) and leaders(west)[0] == -1
+
     done = revive(west, "1", {"topic": GONE}, allow_data_loss=True)
     assert done.returncode == 0 and "1 revived" in done.said, str(done)
-    assert leaders(west) == {0: 3} and west.states(GONE)[GONE, 0].replicas == (3,)
+    assert leaders(west) == {0: 3, 1: 3} and west.states(GONE)[GONE, 0].replicas == (3,)

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import REVIVED, Permitted, Situation, judge
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import (
+    REVIVED,
+    Permitted,
+    Situation,
+    judge,
+    objection_since,
+)
 
 BROKERS = st.integers(1, 6)
 LISTS = st.lists(BROKERS, unique=True, max_size=3).map(tuple)
@@ -131,3 +137,16 @@ def test_internal_topics_and_fewer_replicas_have_options_of_their_own() -> None:
     permitted = replace(PERMITTED, lost=frozenset({1, 4}))
     assert judge(two, permitted).outcome == Outcome.HELD
     assert judge(two, replace(permitted, fewer_replicas=True)).outcome == REVIVED
+
+
+@given(situations(), st.integers(1, 3), st.sampled_from(["id", "other"]))
+def test_nothing_is_elected_after_others_have_acted(drawn: tuple[Situation, Permitted], epoch: int, topic_id: str) -> None:
+    case, permitted = drawn
+    before = case.state
+    assert before is not None
+    now = replace(before, leader_epoch=epoch, topic_id=topic_id)
+    why = objection_since(before, now, case.ongoing, case.target, permitted.unfenced)
+    same = (epoch, topic_id) == (before.leader_epoch, before.topic_id) and now.leader not in permitted.unfenced
+    ours = case.ongoing is not None and case.ongoing.target == case.target
+    assert (why is None) == (same and ours and {*case.target} <= permitted.unfenced)
+    assert objection_since(before, None, case.ongoing, case.target, permitted.unfenced) is not None
