@@ -25,7 +25,7 @@ from chaos.ledger import ALL, Ledger
 from chaos.record_judge import Kept
 from chaos.recovery import Recovered, Recovery
 from chaos.stage import Stage
-from chaos.transactions import Transactions
+from chaos.transactions import Transactions, abort_hanging, unreadable
 from chaos.watch import Watcher
 from rig import KafkaCluster, RigError
 from rig.admin import TopicPartition
@@ -41,7 +41,10 @@ NEW = 3  # records for each partition, after the election
 
 @dataclass
 class Returned:
-    """What came of one history. `rescues`: runs for one disk each; `skipped`: records that replays did not write, by reason."""
+    """What came of one history.
+
+    `rescues`: runs for one disk each. `aborted`: partitions with a transaction that hung. `skipped`: records that replays did not write, by reason.
+    """
 
     seed: int
     strategy: str
@@ -57,6 +60,7 @@ class Returned:
     saved_from_disks: int = 0
     saved_before_election: int = 0
     replayed: int = 0
+    aborted: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     kept: Kept = field(default_factory=Kept)
     violations: list[Violation] = field(default_factory=list)
@@ -137,7 +141,8 @@ class ReturningRunner:
 
     def _go_through(self, script: Script, random: Random, fault: str, done: Returned, replays: bool) -> None:
         stage, seed = self._stage, script.seed
-        topics = [topic.name for topic in script.topics]
+        # Of the calm topic's partitions some have one survivor, which a fault may take away: held with a reason that stands only until it is back.
+        topics = [topic.name for topic in script.topics if topic.name != history.calm_topic(seed)]
         keys = list(stage.states(topics))
         done.partitions = len(keys)
         held = on_disks(stage.cluster, keys)
@@ -168,6 +173,9 @@ class ReturningRunner:
         if replays:
             disks.replay(topics)
         done.phases["replay"] = round(time.monotonic() - began)
+        for key in unreadable(stage.cluster, keys):
+            abort_hanging(stage.cluster, key)
+            done.aborted += 1
         self._judge(keys, held, done)
 
     def _judge(self, keys: Sequence[TopicPartition], held: Held, done: Returned) -> None:
@@ -230,7 +238,8 @@ class _Disks:
             self._done.violations.append(Violation("the playbook rescue fails", "", played.said[-2000:]))
 
     def replay(self, topics: Sequence[str]) -> None:
-        """Replay what every run has saved, in any order, then once more."""
+        """Replay what every run has saved, in any order, then once more. Then nothing changes, but for transactions that are decided since."""
+        undecided = Counter[str]()
         run_ids = sorted(path.parent.name for path in (self._operator.workdir / "saved").glob(f"*/{self._operator.name}"))
         self._random.shuffle(run_ids)
         for run_id in run_ids:
@@ -238,13 +247,15 @@ class _Disks:
             for result in self._runs(REPLAY, params):
                 self._done.replayed += result["counts"]["replayed"] + result["counts"]["already_there"]
                 self._done.skipped.update(result["counts"]["skipped"])
+                undecided[run_id] = result["counts"]["skipped"].get("undecided", 0)
                 for row in result["partitions"]:
                     if row["left"] or row["unreadable"]:
                         place = f"{row['topic']}-{row['partition']}"
                         self._done.violations.append(Violation("saved records are not replayed", place, json.dumps(row)))
         for run_id in run_ids:
             again = self._operator.ask(REPLAY, **self._operator.files(run_id), topics=[*topics], allow_replay=True)
-            if again["changed"]:
+            decided = undecided[run_id] - again["counts"]["skipped"].get("undecided", 0)
+            if again["changed"] and again["counts"]["replayed"] > decided:
                 self._done.violations.append(Violation("the second replay says changed", run_id, json.dumps(again["counts"])))
 
     def _runs(self, module: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from contextlib import suppress
 from random import Random
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Assigned
 
 from chaos.ledger import ALL, GIVE_UP_MS, Acknowledged, Ledger
-from rig import KafkaCluster
+from rig import KafkaCluster, RigError
 from rig.admin import TopicPartition
 from rig.clients import QUIET
+from rig.stock import tool
 
 SECONDS = 5.0
 PARTITIONS = 8
@@ -88,23 +88,51 @@ class Transactions:
 
     def _readable(self, keys: Collection[TopicPartition]) -> list[TopicPartition]:
         """Wait for the markers: Kafka answers the end of a transaction before it is in the logs. Return the partitions that are read to their end."""
-        options = {"bootstrap.servers": self._cluster.bootstrap_servers, **QUIET, "group.id": "unused"}
-        readers = [Consumer({**options, "isolation.level": isolation}) for isolation in ("read_committed", "read_uncommitted")]
-        deadline, found = time.monotonic() + SECONDS, list[TopicPartition]()
-        try:
-            while len(found) < len(keys) and time.monotonic() < deadline:
-                for key in keys:
-                    with suppress(KafkaException):
-                        ends = {reader.get_watermark_offsets(Assigned(*key), timeout=SECONDS)[1] for reader in readers}
-                        if key not in found and len(ends) == 1:
-                            found.append(key)
-        finally:
-            for reader in readers:
-                reader.close()
-        return found
+        deadline, left = time.monotonic() + SECONDS, unreadable(self._cluster, keys)
+        while left and time.monotonic() < deadline:
+            left = unreadable(self._cluster, left)
+        return [key for key in keys if key not in left]
 
     def _new_producer(self) -> Producer:
         return Producer({
             "bootstrap.servers": self._cluster.bootstrap_servers, **QUIET, "transactional.id": self._name, "linger.ms": 5,
             "message.timeout.ms": GIVE_UP_MS, "error_cb": lambda _error: None,
         })  # fmt: skip
+
+
+def unreadable(cluster: KafkaCluster, keys: Collection[TopicPartition]) -> list[TopicPartition]:
+    """The partitions that consumers with read_committed do not read to their end, because a transaction is open there."""
+    options = {"bootstrap.servers": cluster.bootstrap_servers, **QUIET, "group.id": "unused"}
+    readers = [Consumer({**options, "isolation.level": isolation}) for isolation in ("read_committed", "read_uncommitted")]
+    found = []
+    try:
+        for key in keys:
+            ends: set[int | None] = set()
+            for reader in readers:
+                try:
+                    ends.add(reader.get_watermark_offsets(Assigned(*key), timeout=SECONDS)[1])
+                except KafkaException:
+                    ends.add(None)
+            if len(ends) != 1 or None in ends:
+                found.append(key)
+    finally:
+        for reader in readers:
+            reader.close()
+    return found
+
+
+def abort_hanging(cluster: KafkaCluster, key: TopicPartition) -> None:
+    """Abort what is open in a partition, as an operator does after the replay: with Kafka's own tool."""
+    place = ["--topic", key[0], "--partition", str(key[1])]
+    producers = _tool(cluster, "describe-producers", *place)
+    for line in producers.splitlines()[1:]:
+        *_others, start_offset = line.split()
+        if start_offset.isdigit():
+            _tool(cluster, "abort", *place, "--start-offset", start_offset)
+
+
+def _tool(cluster: KafkaCluster, *arguments: str) -> str:
+    done = tool(cluster, "org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", cluster.bootstrap_servers, *arguments)
+    if done.returncode:
+        raise RigError(f"kafka-transactions.sh {' '.join(arguments)} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout

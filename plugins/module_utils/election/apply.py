@@ -28,7 +28,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import NotSaved, RecordSaver, not_saved
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import (
+    NotSaved,
+    RecordSaver,
+    not_saved,
+    unread_logs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     beyond_limits,
     may_change,
@@ -279,7 +284,7 @@ class Recovery:
         forecast = designated_election.predict(self._cluster, left.changed, journal.left_behind()) if left.changed else []
         changed = "its partition was not as the plan has it when its records were to be saved"
         for entry, result in zip(left.changed, forecast, strict=True):
-            results.append(not_saved(entry, changed) if result.outcome == Outcome.ELECTED else result)
+            results.append(not_saved(entry, unread_logs(entry) or changed) if result.outcome == Outcome.ELECTED else result)
         return results + left.held, taken
 
     def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:

@@ -25,7 +25,8 @@ REMEDY = "repair that and run again, or give these records up with save_records=
 
 
 class NotSaved(NamedTuple):
-    """Entries that must not be elected now: those that are `held`, with their results, and those whose partitions have `changed` since the plan."""
+    """Entries that must not be elected now: those that are `held`, with their results, and those whose partitions have `changed` since the plan, or have
+    logs that were not read. The guards may have better reasons against these."""
 
     held: list[Result]
     changed: list[Entry]
@@ -44,7 +45,7 @@ class RecordSaver:
 
     def destroys(self, entry: Entry) -> bool:
         """Return whether the election of an entry destroys, or may destroy, records that have to be saved before."""
-        return self._enabled and any(True for _one in (*_tails([entry]), *_unread(entry)))
+        return self._enabled and (any(True for _tail in _tails([entry])) or unread_logs(entry) is not None)
 
     def save(self, entries: Sequence[Entry]) -> tuple[list[Entry], NotSaved]:
         """Save what the elections of `entries` destroy. Return the entries of which all records are on the disk, and the others."""
@@ -62,10 +63,8 @@ class RecordSaver:
         for tail in left:
             if tail not in self._saved.changed:
                 reasons.setdefault(tail.key, []).append(f"the log of broker {tail.broker_id}: {self._reasons.get(tail, 'it was not read')}")
-        for entry in entries if self._enabled else ():
-            if unread := _unread(entry):
-                reasons.setdefault(entry.key, []).append(f"the log of broker {unread[0]}, which is alive or coming back, was not read")
-        changed = {tail.key for tail in left} - reasons.keys()
+        unread = {entry.key for entry in entries if self._enabled and unread_logs(entry)}
+        changed = ({tail.key for tail in left} | unread) - reasons.keys()
         held = [not_saved(entry, "; ".join(reasons[entry.key])) for entry in entries if entry.key in reasons]
         return (
             [self._with_fenced(entry) for entry in entries if entry.key not in reasons and entry.key not in changed],
@@ -117,10 +116,11 @@ def not_saved(entry: Entry, reason: str) -> Result:
     return Result.of(entry, Outcome.HELD, ReasonCode.TAIL_NOT_SAVED, sentence)
 
 
-def _unread(entry: Entry) -> list[int]:
-    """Return the brokers that will follow the new leader at once, and whose logs are not known: what they truncate then is lost."""
+def unread_logs(entry: Entry) -> str | None:
+    """Return which brokers will follow the new leader at once and truncate a log that is not known, as a reason; None if there are none."""
     logs = entry.live_evidence.logs if entry.live_evidence else ()
-    return [log.broker_id for log in logs if log.may_hold_more and not log.answered]
+    brokers = [log.broker_id for log in logs if log.may_hold_more and not log.answered]
+    return f"the log of broker {brokers[0]}, which is alive or coming back, was not read" if brokers else None
 
 
 def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:
