@@ -111,9 +111,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_mod
 
 def disk_evidence(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
-    result = keep_disk(module, cluster)
-    diff = result.pop("diff")
-    return {**result, "diff": diff} if module.ansible._diff else result
+    return keep_disk(module, cluster)
 
 
 def main() -> None:

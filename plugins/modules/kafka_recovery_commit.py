@@ -178,11 +178,10 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: propo
         "remote_messages": published.remote_messages,
         "left_out": [{"cluster": cluster, "reason": reason} for cluster, reason in sorted(published.left_out.items())],
     }
-    if module._diff:
-        # Plans are long. The summary has their content.
-        shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path}
-        added = [f"{path}\n" for path in published.files]
-        result["diff"] = {"before": "", "after": "".join([*added, *shown.values()]), "after_header": published.branch}
+    # Plans are long. The summary has their content.
+    shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path}
+    added = [f"{path}\n" for path in published.files]
+    result["diff"] = {"before": "", "after": "".join([*added, *shown.values()]), "after_header": published.branch}
     return result
 
 
