@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import (
     group,
     names,
@@ -29,7 +29,12 @@ def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: 
 
     `election`: the result of `kafka_designated_election`. Its counts are of all partitions, not only of those that it returns.
     """
-    return [_headline(election, run, allow_data_loss), *election["given_up"]["text"], *_other_lines(election, run.cluster)]
+    lines = [_headline(election, run, allow_data_loss), *election["given_up"]["text"]]
+    return [
+        *lines,
+        *_saved_lines(election.get("saved_records"), run.check_mode or not allow_data_loss),
+        *_other_lines(election, run.cluster),
+    ]
 
 
 def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> str:
@@ -38,6 +43,17 @@ def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: boo
     )
     path = f". All results: {election['results_path']}" if election["results_path"] else ""
     return f"{prefix}{summary(election['summary']) or 'no partition was without a leader'}{path}"
+
+
+def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:
+    """Return what was saved, or would be, before survivors truncate it. `saved`: `saved_records` of `kafka_designated_election`."""
+    if not saved or saved["path"] is None:
+        return []
+    replicas = count(saved["replicas"], "replica")
+    if dry_run:
+        size = "an unknown number of bytes" if saved["bytes_at_most"] is None else f"at most {count(saved['bytes_at_most'], 'byte')}"
+        return [f"Before the elections, records of {replicas} would be saved: {count(saved['offsets'], 'offset')}, {size}"]
+    return [f"Records of {number(saved['saved'])} of {replicas} that truncate their logs are saved: {saved['path']}"]
 
 
 def _other_lines(election: Mapping[str, Any], cluster: str) -> list[str]:

@@ -83,6 +83,28 @@ def test_partitions_that_the_run_did_not_select_are_counted(others: int, line: s
     assert election_results.result_lines({**ELECTION, "other_offline_partitions": others}, RUN, True)[-1] == line
 
 
+@pytest.mark.parametrize(
+    ("run", "bytes_at_most", "line"),
+    [
+        (DRY_RUN, 12000, "Before the elections, records of 2 replicas would be saved: 960 offsets, at most 12,000 bytes"),
+        (DRY_RUN, None, "Before the elections, records of 2 replicas would be saved: 960 offsets, an unknown number of bytes"),
+        (RUN, None, "Records of 1 of 2 replicas that truncate their logs are saved: /w/saved/1/east"),
+    ],
+)
+def test_what_is_saved_or_would_be_is_shown(run: PresentRun, bytes_at_most: int | None, line: str) -> None:
+    saved = {
+        "path": "/w/saved/1/east",
+        "replicas": 2,
+        "saved": 1,
+        "not_saved": 1,
+        "offsets": 960,
+        "bytes": 3,
+        "bytes_at_most": bytes_at_most,
+    }
+    assert line in election_results.result_lines({**ELECTION, "saved_records": saved}, run, True)
+    assert "saved" not in "".join(election_results.result_lines({**ELECTION, "saved_records": {**saved, "path": None}}, run, True))
+
+
 def test_there_is_no_problem_if_every_partition_has_a_leader() -> None:
     assert election_results.problem_lines(ELECTION, still_offline(), RUN) == []
     assert election_results.problem_lines(ELECTION, {}, DRY_RUN) == []
