@@ -294,7 +294,7 @@ saved_records:
     - In check mode nothing is saved, so C(saved), C(not_saved) and C(bytes) are 0.
   returned: success
   type: dict
-  sample: {path: /var/lib/kafka-recovery/saved/2026-11-21/east, replicas: 12, saved: 12, not_saved: 0, offsets: 960, bytes: 88320}
+  sample: {path: /var/lib/kafka-recovery/saved/2026-11-21/east, replicas: 12, saved: 12, not_saved: 0, offsets: 960, bytes: 88320, bytes_at_most: null}
 save_disks_of:
   description:
     - Ids of brokers that are replicas of elected partitions and are not alive. They may have records that the new leaders lack, and delete them when they

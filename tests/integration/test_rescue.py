@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Assigned
 from integration.breaking import wait_for_removed_logs
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, Operator, Played, play
@@ -24,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
 from rig import KafkaCluster, NewTopic
 
-LOST, SURVIVOR = 1, 2
+LOST, SURVIVOR, BEHIND = 1, 2, 3
 TOPIC = "rescued"
 
 
@@ -114,6 +116,49 @@ def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_
     assert saved(west) == expected and verdict(west)["safe_to_start"]
     assert not (west.workdir / "rescue" / west.name / f"copy-{LOST}").exists()
     assert log.written() == {}, "the cluster is unchanged"
+
+
+def test_four_numbers_say_what_became_of_lost_records_until_all_are_replayed(west: Operator) -> None:
+    """Broker 2 is elected: broker 3 truncates 20 records, and only the disk of broker 1 has 20 more."""
+    cluster = west.cluster
+    wait_for_removed_logs(cluster)
+    cluster.create_topics(
+        [NewTopic("__consumer_offsets", [[BEHIND]]), NewTopic(TOPIC, [[LOST, SURVIVOR, BEHIND]], {"min.insync.replicas": "1"})]
+    )
+    cluster.produce(TOPIC, 0, [f"all {number}" for number in range(20)])
+    for broker, isr in ((SURVIVOR, {LOST, BEHIND}), (BEHIND, {LOST})):
+        cluster.kill(broker)
+        cluster.wait_fenced([broker])
+        cluster.wait_for_partitions([TOPIC], lambda state, isr=isr: {*state.isr} == isr, f"in sync on {isr} alone")  # type: ignore[misc]
+        cluster.produce(TOPIC, 0, [f"without {broker} {number}" for number in range(20)])
+    cluster.kill(LOST)
+    for broker in (SURVIVOR, BEHIND):
+        cluster.start_node(broker)
+    cluster.wait_unfenced([SURVIVOR, BEHIND])
+    cluster.wait_fenced([LOST])
+
+    row = {"topic": TOPIC, "partition": 0, "designated_leader": SURVIVOR}
+    west.ask("kafka_designated_election", **west.files("1"), allow_data_loss=True, partitions=[row])
+    reader = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "billing", "enable.auto.commit": False})
+    reader.commit(offsets=[Assigned(TOPIC, 0, 60, leader_epoch=0)], asynchronous=False)
+    reader.close()
+
+    def numbers() -> list[int]:
+        (found,) = west.ask("kafka_consumer_impact_info", **west.files("1"))["records"]
+        return [found[name] for name in ("replayed", "saved", "on_disk", "gone", "total")]
+
+    assert numbers() == [0, 20, 0, 0, 20], "the election saved what broker 3 truncates"
+    disk: dict[str, Any] = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "broker_id": LOST}
+    assert not west.ask("kafka_lost_disk_records", **west.files("1"), **disk, max_saved_partition_bytes=1)["safe_to_start"]
+    assert numbers() == [0, 20, 20, 0, 40]
+    west.ask("kafka_lost_disk_records", **west.files("1"), **disk)
+    assert numbers() == [0, 40, 0, 0, 40]
+    (before,) = west.ask("kafka_consumer_impact_info", **west.files("1"))["offsets"]
+    assert (before["offsets_read_and_lost"], before["offsets_replayed"]) == (40, 0)
+    west.ask("kafka_record_replay", **west.files("1"), allow_replay=True, topics=[TOPIC])
+    assert numbers() == [40, 0, 0, 0, 40]
+    (after,) = west.ask("kafka_consumer_impact_info", **west.files("1"))["offsets"]
+    assert (after["offsets_read_and_lost"], after["offsets_replayed"], after["replayed_from"], after["replayed_to"]) == (0, 40, 20, 60)
 
 
 @pytest.mark.long

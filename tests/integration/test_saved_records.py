@@ -140,6 +140,7 @@ def test_an_election_saves_first_what_survivors_truncate_by_it(planned: Operator
     logs = {(partition, broker): on_disk(planned, partition, broker, cut["offset"]) for (partition, broker), cut in lost.items()}
     dry_run = planned.apply("2", check=True)["saved_records"]
     assert (dry_run["replicas"], dry_run["saved"], dry_run["bytes"]) == (len(lost), 0, 0)
+    assert dry_run["bytes_at_most"] >= sum(map(len, logs.values()))
     assert not (planned.workdir / "saved" / "2").exists()
     result = planned.apply("2")
     assert result["summary"]["elected"] == len(plan["partitions"])

@@ -191,6 +191,7 @@ class Recovery:
         """Set the result of all entries to HELD, because data loss is not allowed."""
         reason = "data loss is not allowed; set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
         self.results.rows += [Result.of(entry, Outcome.HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
+        self._record_saver.expect(self._entries)
         self.warnings += order_warnings(self._cluster, self._left_behind(), self._journal_path)
 
     def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import bytes_at_most
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of
 
 REMEDY = "repair that and run again, or give these records up with save_records=false (kafka_recovery_save_records)"
@@ -41,6 +43,7 @@ class RecordSaver:
         self._saved = Saved()
         self._tails: dict[Tail, None] = {}
         self._reasons: dict[Tail, str] = {}
+        self._bytes_at_most: int | None = None
         self.warnings: list[str] = []
 
     def destroys(self, entry: Entry) -> bool:
@@ -94,9 +97,11 @@ class RecordSaver:
         saver.save(tails)
 
     def expect(self, entries: Sequence[Entry]) -> None:
-        """Count what the elections of `entries` would save, without reading it."""
+        """Count what the elections of `entries` would save, without reading it, and ask brokers how large these logs are."""
         if self._enabled:
             self._tails |= dict.fromkeys(_tails(entries))
+            with suppress(RecoveryError):
+                self._bytes_at_most = bytes_at_most(self._cluster, self._tails)
 
     def report(self) -> dict[str, Any]:
         """Return the field `saved_records` of the result: the folder (None if there is nothing to save), and counts of this run."""
@@ -107,6 +112,7 @@ class RecordSaver:
             "not_saved": len(self._reasons) + sum(1 for tail in self._saved.changed if tail not in self._reasons),
             "offsets": sum(tail.end - (tail.start or 0) for tail in self._tails),
             "bytes": self._saved.size,
+            "bytes_at_most": self._bytes_at_most,
         }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import (
     group,
     names,
@@ -32,7 +32,7 @@ def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: 
     return [
         _headline(election, run, allow_data_loss),
         *election["given_up"]["text"],
-        *_saved_lines(election.get("saved_records") or {}, run.check_mode),
+        *_saved_lines(election.get("saved_records"), run.check_mode or not allow_data_loss),
         *_disk_lines(election.get("save_disks_of") or [], run),
         *_other_lines(election, run.cluster),
     ]
@@ -46,17 +46,18 @@ def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: boo
     return f"{prefix}{summary(election['summary']) or 'no partition was without a leader'}{path}"
 
 
-def _saved_lines(saved: Mapping[str, Any], check_mode: bool) -> list[str]:
-    if check_mode and saved.get("replicas"):
-        logs = count(saved["replicas"], "survivor")
-        return [f"What {logs} {verb(saved['replicas'], 'truncates', 'truncate')} would be saved before, in {saved['path']}"]
-    if not saved.get("saved"):
+def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:
+    """Return what was saved, or would be, before survivors truncate it. `saved`: `saved_records` of `kafka_designated_election`."""
+    if not saved or saved["path"] is None:
         return []
-    logs = count(saved["saved"], "survivor")
-    return [
-        f"What {logs} {verb(saved['saved'], 'truncates', 'truncate')} is saved in {saved['path']}. "
-        "To look at it: docs/saved-records.md. To write it to its partitions again: docs/record-replay.md"
-    ]
+    replicas = count(saved["replicas"], "replica")
+    if dry_run:
+        size = "an unknown number of bytes" if saved["bytes_at_most"] is None else f"at most {count(saved['bytes_at_most'], 'byte')}"
+        return [
+            f"Before the elections, records of {replicas} would be saved in {saved['path']}: {count(saved['offsets'], 'offset')}, {size}"
+        ]
+    use = "To look at them: docs/saved-records.md. To write them to their partitions again: docs/record-replay.md" if saved["saved"] else ""
+    return [f"Records of {number(saved['saved'])} of {replicas} that truncate their logs are saved in {saved['path']}. {use}".rstrip()]
 
 
 def _disk_lines(brokers: Sequence[int], run: PresentRun) -> list[str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import bytes_at_most
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
 
 
@@ -62,7 +63,7 @@ def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) ->
         "offsets": sum(tail.end - (tail.start or 0) for tail in tails),
         "bytes": saved.size,
         "batches": saved.batches,
-        "bytes_at_most": _bytes_at_most(cluster, tails),
+        "bytes_at_most": bytes_at_most(cluster, tails),
     }
     return {
         "path": str(folder),
@@ -82,10 +83,3 @@ def _rows(refused: Mapping[Tail, str]) -> Iterable[dict[str, Any]]:
             "end_offset": tail.end,
             "reason": reason,
         }
-
-
-def _bytes_at_most(cluster: Cluster, tails: Collection[Tail]) -> int | None:
-    """Return the bytes of all logs of which these tails are the ends, None if a broker does not report the size of one."""
-    sizes = cluster.log_dirs({tail.broker_id for tail in tails}, {tail.key for tail in tails}) if tails else {}
-    found = [sizes[tail.broker_id].sizes.get(tail.key) if tail.broker_id in sizes else None for tail in tails]
-    return None if None in found else sum(size for size in found if size is not None)

@@ -15,6 +15,7 @@ from collected_evidence import found_again
 from full_disk import no_room
 from record_batches import log
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
@@ -39,6 +40,9 @@ class Cluster:
 
     def partitions(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         return {key: PartitionState(*key, "topic-id", -1, self._leader_epoch, (1, 2, 3), (), (), (), ()) for key in keys}
+
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, LogDirs]:
+        return {broker: LogDirs(None, dict.fromkeys(keys or (), 1000), None, None, ()) for broker in brokers if broker not in self._silent}
 
     def unfenced(self) -> set[int]:
         return {2, 3}
@@ -73,7 +77,15 @@ def test_an_entry_whose_records_are_saved_may_be_elected(tmp_path: Path) -> None
     assert found.save(entries) == (entries, ([], []))
     assert found.report() == {
         "path": str(tmp_path / "saved/1/east"), "replicas": 2, "saved": 2, "not_saved": 0, "offsets": 10, "bytes": 2 * len(log(5)),
+        "bytes_at_most": None,
     }  # fmt: skip
+
+
+def test_a_dry_run_has_an_upper_bound_of_bytes_unless_a_broker_does_not_report_it(tmp_path: Path) -> None:
+    for silent, bound in ((), 2000), ({3}, None):
+        found = saver(tmp_path, Cluster(log(5), silent=silent))
+        found.expect([entry(0), entry(1)])
+        assert (found.report()["bytes_at_most"], found.report()["offsets"], found.report()["bytes"]) == (bound, 10, 0)
 
 
 def test_an_entry_is_held_for_each_log_that_is_not_saved(tmp_path: Path) -> None:

@@ -83,22 +83,39 @@ def test_partitions_that_the_run_did_not_select_are_counted(others: int, line: s
     assert election_results.result_lines({**ELECTION, "other_offline_partitions": others}, RUN, True)[-1] == line
 
 
-SAVED = {"path": "/w/saved/1/east", "replicas": 4, "saved": 4}
-
-
 @pytest.mark.parametrize(
-    ("saved", "run", "shown"),
+    ("run", "bytes_at_most", "line"),
     [
-        (SAVED, RUN, True),
-        (SAVED, DRY_RUN, True),
-        ({**SAVED, "saved": 0}, RUN, False),
-        ({"path": None, "replicas": 0, "saved": 0}, RUN, False),
+        (
+            DRY_RUN,
+            12000,
+            "Before the elections, records of 2 replicas would be saved in /w/saved/1/east: 960 offsets, at most 12,000 bytes",
+        ),
+        (
+            DRY_RUN,
+            None,
+            "Before the elections, records of 2 replicas would be saved in /w/saved/1/east: 960 offsets, an unknown number of bytes",
+        ),
+        (
+            RUN,
+            None,
+            "Records of 1 of 2 replicas that truncate their logs are saved in /w/saved/1/east. "
+            "To look at them: docs/saved-records.md. To write them to their partitions again: docs/record-replay.md",
+        ),
     ],
-    ids=["saved", "dry run", "not saved", "nothing to save"],
 )
-def test_the_folder_of_saved_records_is_shown(saved: dict[str, Any], run: PresentRun, shown: bool) -> None:
-    lines = election_results.result_lines({**ELECTION, "saved_records": saved}, run, True)
-    assert any("/w/saved/1/east" in line and "4 survivors" in line for line in lines) == shown
+def test_what_is_saved_or_would_be_is_shown(run: PresentRun, bytes_at_most: int | None, line: str) -> None:
+    saved = {
+        "path": "/w/saved/1/east",
+        "replicas": 2,
+        "saved": 1,
+        "not_saved": 1,
+        "offsets": 960,
+        "bytes": 3,
+        "bytes_at_most": bytes_at_most,
+    }
+    assert line in election_results.result_lines({**ELECTION, "saved_records": saved}, run, True)
+    assert "saved" not in "".join(election_results.result_lines({**ELECTION, "saved_records": {**saved, "path": None}}, run, True))
 
 
 def test_the_command_that_reads_the_disks_of_lost_brokers_is_shown() -> None:
