@@ -245,7 +245,14 @@ def test_topics_for_which_a_replay_is_not_right_are_held_or_named(lost: Operator
     held = replay(topics=[COMPACTED])
     assert (held["changed"], held["counts"]["left"]) == (False, 1) and "include_compacted" in held["partitions"][0]["reason"]
     assert replay(topics=[COMPACTED], include_compacted=True)["counts"]["replayed"] == 1
-    assert replay(topics=[TIMED])["partitions"][0]["timestamps_kept"] is False
+    with transaction(lost.cluster, "hidden") as hidden:
+        hidden.produce(TIMED, "open", None, 0)
+    result = replay(topics=[TIMED])
+    assert (result["partitions"][0]["timestamps_kept"], result["counts"]["left"]) == (False, 0)
+    assert "read_committed" in result["partitions"][0]["reason"] and "lost" not in values(lost.cluster, TIMED)
+    hidden.abort_transaction(60)
+    wait_for_marker(lost.cluster, TIMED)
+    assert replay(topics=[TIMED])["partitions"][0]["reason"] is None and "lost" in values(lost.cluster, TIMED)
 
 
 @pytest.mark.long

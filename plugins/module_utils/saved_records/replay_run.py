@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
@@ -55,6 +55,7 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     of_groups = [source for source in sources if source.key[0] == GROUP_TOPIC]
     partitions = PartitionReplay(module, admin, selection, targets)
     outcomes = [partitions.partition(source) for source in sources if source.key[0] != GROUP_TOPIC]
+    _note_open_transactions(outcomes, targets, admin)
     # Offsets of groups come last: they may be those of records that have just been replayed.
     outcomes += OffsetReplay(admin, params, selection, module.check_mode).run(of_groups)
     if not module.check_mode and (read := [outcome.replayed_row() for outcome in outcomes if outcome.runs is not None]):
@@ -67,6 +68,23 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     if lines:
         result["diff"] = {"before": "", "after": "".join(f"{line}\n" for line in lines)}
     return {**result, "partitions": rows[:RETURNED_PARTITIONS], "unreachable_brokers": admin.unreachable_rows()}
+
+
+def _note_open_transactions(outcomes: Iterable[Outcome], targets: Mapping[TopicPartition, PartitionState], admin: GroupOffsetAdmin) -> None:
+    """Note which replayed records stand behind a transaction that is open: consumers with read_committed do not get them until it ends."""
+    replayed = {(outcome.target_topic, outcome.source.key[1]): outcome for outcome in outcomes if outcome.runs}
+    if not replayed:
+        return
+    found = admin.active_transactions({key: targets[key].leader for key in replayed})
+    for key, outcome in replayed.items():
+        end = max(run.new_end_offset for run in outcome.runs or ())
+        open_at = {one.start_offset: one.producer_id for one in found.producers.get(key, ()) if 0 <= one.start_offset < end}
+        if open_at:
+            first = min(open_at)
+            outcome.notes.append(
+                f"consumers with read_committed do not get the records from offset {first} on until the transaction of producer {open_at[first]} ends: "
+                "if it hangs, kafka_consumer_impact_info returns the command that aborts it"
+            )
 
 
 def _lines(outcome: Outcome, check_mode: bool) -> Iterator[str]:
