@@ -80,7 +80,7 @@ def unclean(cluster: Elections, attempts: int = 3, duration: float = 5.0) -> dic
 @pytest.mark.parametrize(("broker", "safe"), [(1, False), (3, True)], ids=["lost", "alive"])
 def test_a_lost_broker_is_not_safe_to_start_after_an_unclean_election(tmp_path: Path, broker: int, safe: bool) -> None:
     path = disk_verdict.path_of(tmp_path, "east", broker)
-    verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None, "partitions": None}
     disk_verdict.write(path, "abc", "0", verdict)
     assert LeaderElection(Elections(), UNCLEAN, None).withdraw_verdicts(tmp_path, "east", "1") == []
     after = disk_verdict.read(tmp_path, path)

@@ -346,7 +346,7 @@ def test_a_lost_broker_is_not_safe_to_start_before_anything_changes(cluster: Los
 
 def test_a_verdict_after_the_revival_stays(cluster: Lost, tmp_path: Path) -> None:
     revive(cluster, tmp_path)
-    safe = {"broker_id": LOST, "safe_to_start": True, "reasons": [], "counts": {}, "path": None}
+    safe = {"broker_id": LOST, "safe_to_start": True, "reasons": [], "counts": {}, "path": None, "partitions": None}
     disk_verdict.write(disk_verdict.path_of(tmp_path, "east", LOST), "cluster", "2", safe)
     assert revive(cluster, tmp_path)[1]["outcome"] == "already_online"
     assert safe_to_start(tmp_path) is True
