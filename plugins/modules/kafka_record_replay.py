@@ -185,7 +185,8 @@ partitions:
     reason:
       description:
         - Why the partition is not replayed, or not to its end. Also that batches cannot be decoded, that a marker is not written, that offsets are
-          not committed, that records have the producer numbers of others, or that a transaction before replayed records is open. V(null) if there is nothing to say.
+          not committed, that records have the producer numbers of others, or that a transaction before replayed records is open.
+          V(null) if there is nothing to say.
       type: str
   sample:
     - topic: orders
