@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,14 +54,15 @@ def test_only_what_is_named_gets_an_empty_leader(west: Operator) -> None:
 
 
 @pytest.mark.long
-def test_a_killed_run_is_continued_on_its_brokers(west: Operator, tmp_path: Path) -> None:
+def test_a_killed_run_is_continued_on_its_brokers(west: Operator, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("jobs")  # the workdir's files are steps, these are not
     lose(west.cluster, GONE, partitions=2)
     gone(west.cluster, GONE)
 
     def job(partition: int, stop_at: int | None = None) -> Job:
         named = [{"topic": GONE, "partition": partition, "replicas": [3]}]
         arguments = {**west.connection, **wanted(west, (GONE, partition)), "partitions": named}
-        return Job(MODULE, arguments, str(tmp_path / str(partition)), str(west.workdir), stop_at, signal.SIGKILL)
+        return Job(MODULE, arguments, str(folder / str(partition)), str(west.workdir), stop_at, signal.SIGKILL)
 
     (whole,) = run_all([job(1)])
     assert whole.returncode == 0, whole
