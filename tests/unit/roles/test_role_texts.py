@@ -85,6 +85,7 @@ IMPACT: dict[str, Any] = {
     "summary": {"partitions": 2, "groups": 1},
     "groups": [{"command": "reset billing"}],
     "transactions": [],
+    "record_counts": {"partitions": 1, "replayed": 0, "saved": 25, "on_disk": 5, "gone": 0, "total": 30, "not_known": 0, "unread": 0},
     "path": "/w/impact.json",
 }
 
