@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import NUMBERS, LostRecords, lost_records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import Piece
 
+_UNKNOWN_EPOCHS = "records that were not saved may be the same as others: the leader epochs in which they were written are not known"
 _OTHER_LEADER = "not the designated broker leads, so what the others truncate is not known"
 
 
@@ -33,12 +34,16 @@ class LostRecordCounts:
     def __init__(self, workdir: Path, cluster: str, run_id: str, run: RecoveredRun) -> None:
         self._run = run
         self._pieces: dict[TopicPartition, list[Piece]] = {}
-        self._disks: dict[int, list[dict[str, Any]]] = {}
+        self._disks: frozenset[int] = frozenset()
+        self._disk_rows: dict[TopicPartition, list[tuple[int, dict[str, Any]]]] = {}
         self._replayed: dict[tuple[TopicPartition, str], list[replayed_records.ReplayedRun]] = {}
         self.error: str | None = None
         try:
             verdicts = disk_verdict.read_all(workdir, cluster, run.cluster_id)
-            self._disks = {broker: verdict["partitions"] for broker, verdict in verdicts.items() if verdict.get("partitions") is not None}
+            self._disks = frozenset(broker for broker, verdict in verdicts.items() if verdict.get("partitions") is not None)
+            for broker in self._disks:
+                for row in verdicts[broker]["partitions"]:
+                    self._disk_rows.setdefault((row["topic"], row["partition"]), []).append((broker, row))
             # The disk of a broker may have been saved, and replayed, with another run id.
             others = {verdicts[broker]["run_id"] for broker in self._disks} - {run_id}
             for own in (run_id, *sorted(others)):
@@ -81,28 +86,23 @@ class LostRecordCounts:
         topic_ids = {part.topic_id} if part.topic_id else {piece.topic_id for piece in pieces}
         replayed = [run.segment for topic_id in topic_ids for run in self._replayed.get((part.key, topic_id or ""), ())]
         truncated = {cut.broker_id: (cut.start or 0, cut.end or 0) for cut in part.truncated}
-        counts = lost_records(truncated, saved, on_disk, replayed)
-        return (
-            counts,
-            None
-            if counts
-            else "records that were not saved may be the same as others: nothing tells the leader epochs in which they were written",
-        )
+        if counts := lost_records(truncated, saved, on_disk, replayed):
+            return counts, None
+        return None, _UNKNOWN_EPOCHS
 
     def _on_disks(self, part: RecoveredPartition, pieces: Sequence[Piece]) -> tuple[list[Segment], list[int] | None]:
         """Return what only disks have, and the brokers whose disks may have more, None if it is not known who was lost."""
         segments: list[Segment] = []
         # The tail of a broker that was cut off, and answered, was saved before the election.
         answered = {piece.broker_id for piece in pieces if piece.leader_epoch == part.leader_epoch}
-        unread = {*(part.lost_replicas or ())} - answered - self._disks.keys()
-        for broker, rows in self._disks.items():
-            for row in rows:
-                if (row["topic"], row["partition"]) != part.key or part.topic_id not in (None, row["topic_id"]):
-                    continue
-                is_known = row["relation"] == ONLY_ON_DISK and row["end_offset"] is not None and row["leader_epochs"] != []
-                segments += _segments(row) if is_known else []
-                if not is_known or row["damage"] is not None:
-                    unread.add(broker)
+        unread = {*(part.lost_replicas or ())} - answered - self._disks
+        for broker, row in self._disk_rows.get(part.key, ()):
+            if part.topic_id not in (None, row["topic_id"]):
+                continue
+            is_known = row["relation"] == ONLY_ON_DISK and row["end_offset"] is not None and row["leader_epochs"] != []
+            segments += _segments(row) if is_known else []
+            if not is_known or row["damage"] is not None:
+                unread.add(broker)
         return segments, None if part.lost_replicas is None and not segments else sorted(unread)
 
 
