@@ -16,7 +16,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import SavedOffset
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    chunks,
+    has_live_leader,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets import GroupPartition, SavedOffsets
@@ -44,7 +49,8 @@ class OffsetReplay:
     def _run(self, sources: Collection[Source]) -> list[Outcome]:
         outcomes = [Outcome(source, source.key[0]) for source in sources]
         held = [self._obstacle(source) for source in sources]
-        saved = [self._saved(source) for source in sources]
+        states, unfenced = (self._admin.partitions({source.key for source in sources}), self._admin.unfenced()) if sources else ({}, set())
+        saved = [self._saved(source, states.get(source.key), unfenced) for source in sources]
         wanted: dict[GroupPartition, SavedOffset] = {}
         for one, obstacle in zip(saved, held, strict=True):
             if obstacle is None:
@@ -66,12 +72,11 @@ class OffsetReplay:
             return "offsets of groups cannot go to another topic: name other topics, or no target_topic"
         return None
 
-    def _saved(self, source: Source) -> SavedOffsets:
+    def _saved(self, source: Source, state: PartitionState | None, unfenced: Collection[int]) -> SavedOffsets:
         """Return what is saved of a partition, without what its leader has."""
         source.read()
         rules = Rules(self._admin.cluster_id, TargetLog(0, 0, ()))
-        state = self._admin.partitions({source.key}).get(source.key)
-        if source.is_of(state) and state is not None and has_live_leader(state, self._admin.unfenced()):
+        if source.is_of(state) and state is not None and has_live_leader(state, unfenced):
             log = self._admin.logs({source.key: state.leader}, {source.key: source.epochs})[source.key]
             if log.error is not None:
                 raise ClusterError(f"the log of {source.key[0]}-{source.key[1]} cannot be read: {log.error}; run again")
