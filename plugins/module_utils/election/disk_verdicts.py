@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    PartitionState,
+    PartitionSource,
     TopicPartition,
     without_live_leader,
 )
@@ -20,18 +20,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 ELECTED_SINCE = "partitions that it has were elected since: read its disk again"
 
 
-class PartitionSource(Protocol):
+class VerdictCluster(PartitionSource, Protocol):
     """The parts of a cluster that this file uses."""
 
     @property
     def cluster_id(self) -> str: ...
     def unfenced(self) -> set[int]: ...
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
 
 
-def withdraw(
-    cluster: PartitionSource, workdir: Path, name: str, run_id: str, replicas: Mapping[TopicPartition, Sequence[int]]
-) -> list[str]:
+def withdraw(cluster: VerdictCluster, workdir: Path, name: str, run_id: str, replicas: Mapping[TopicPartition, Sequence[int]]) -> list[str]:
     """Say that brokers are not safe to start which are lost replicas of partitions to elect, and were safe. Return warnings.
 
     name      of the cluster in the inventory

@@ -58,7 +58,7 @@ BATCH = 1000
 RETRY_SECONDS = 1.0
 
 
-class Kip460Cluster(blast_radius.BrokerSource, disk_verdicts.PartitionSource, Protocol):
+class Kip460Cluster(blast_radius.BrokerSource, disk_verdicts.VerdictCluster, Protocol):
     """The methods of a cluster that these elections use."""
 
     def feature_level(self, feature: str) -> int | None: ...

@@ -76,7 +76,7 @@ class RecordSaver:
 
     def _with_fenced(self, entry: Entry) -> Entry:
         """Return the entry with the ends of what was saved of fenced brokers, whose logs may grow until the election."""
-        ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated} if self._enabled else {}
+        ends = _fenced_ends(entry) if self._enabled else {}
         return replace(entry, saved_fenced=ends) if ends else entry
 
     def _save(self, tails: Sequence[Tail]) -> None:
@@ -129,11 +129,14 @@ def unread_logs(entry: Entry) -> str | None:
     return f"the log of broker {brokers[0]}, which is alive or coming back, was not read" if brokers else None
 
 
+def _fenced_ends(entry: Entry) -> dict[int, int]:
+    return {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated}
+
+
 def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:
     """Yield what survivors lose, and what fenced brokers that answer lose once they are back."""
     for entry in entries:
         place = entry.key, entry.topic_id, entry.leader_epoch
         ends = {broker: end for broker, (_epoch, end) in entry.survivors.items()}
         yield from tails_of(*place, ends, entry.truncated, entry.broker_epochs)
-        fenced_ends = {row["broker_id"]: row["log_end_offset"] for row in entry.fenced_truncated}
-        yield from tails_of(*place, fenced_ends, entry.fenced_truncated, entry.broker_epochs)
+        yield from tails_of(*place, _fenced_ends(entry), entry.fenced_truncated, entry.broker_epochs)

@@ -160,7 +160,7 @@ def objection_since(
     target: Sequence[int],
     unfenced: Collection[int],
 ) -> Reason | None:
-    """Return why a partition must not get its empty leader any more, or None. Nobody else may have acted on it since it was judged.
+    """Return why a partition must not get its empty leader any more, or None. Others must not have acted on it since it was judged.
 
     before    its state when it was judged
     now       its present state, and `ongoing` its reassignment, which this run has begun or continued

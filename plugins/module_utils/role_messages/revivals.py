@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
@@ -29,7 +30,7 @@ def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool) ->
     ]
     if brokers := ", ".join(map(str, revived["save_disks_of"])):
         lines.append(f"Save the disk of broker {brokers} before you start it (playbook rescue): it deletes the logs of these partitions")
-    if not allowed and not run.check_mode and any(row["reason_code"] == "data_loss_not_allowed" for row in revived["results"]):
+    if not allowed and not run.check_mode and any(row["reason_code"] == ReasonCode.DATA_LOSS_NOT_ALLOWED for row in revived["results"]):
         lines += [
             "Next, to give these partitions an empty leader (every record that no disk has is given up):",
             run.commands.line("revive", run.cluster, {"kafka_recovery_allow_data_loss": "true"}),

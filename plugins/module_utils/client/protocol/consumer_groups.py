@@ -56,14 +56,13 @@ def read_groups(answer: Any) -> tuple[str | None, dict[str, Group]]:
 def one_group_each(partitions: int) -> tuple[str, ...]:
     """Return a group name for each of so many partitions of `__consumer_offsets`, whose leader coordinates it: abs(String.hashCode) % partitions."""
     names: dict[int, str] = {}
-    for number in count():
-        if len(names) == partitions:
-            return tuple(names[partition] for partition in range(partitions))
-        name, code = f"kafka-recovery-{number}", 0
+    numbers = count()
+    while len(names) < partitions:
+        name, code = f"kafka-recovery-{next(numbers)}", 0
         for letter in name.encode():
             code = (31 * code + letter) & 0xFFFF_FFFF
         names.setdefault(abs(code - (code >> 31 << 32)) % partitions, name)
-    raise AssertionError
+    return tuple(names[partition] for partition in range(partitions))
 
 
 def read_refused_groups(answer: Any) -> dict[str, str]:
