@@ -87,6 +87,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.returned_brokers import returned_text
 
 
 def lost_disk_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
@@ -107,17 +108,11 @@ def _broker(module: KafkaModule, cluster_id: str, broker_id: int, alive: bool) -
     verdict = disk_verdict.read(module.workdir, path)
     if verdict and verdict["cluster_id"] != cluster_id:
         verdict = None
-    warning = None
-    if alive and verdict and not verdict["safe_to_start"]:
-        warning = (
-            f"broker {broker_id} is alive, and at {verdict['judged_at']} it was not safe to start ({'; '.join(verdict['reasons'])}): records that only its "
-            f"disk had are lost, or will be. Stop it if its logs are not truncated yet. When this is settled, remove {path}"
-        )
     return {
         "broker_id": broker_id,
         "alive": alive,
         "safe_to_start": verdict["safe_to_start"] if verdict else None,
-        "warning": warning,
+        "warning": returned_text(broker_id, verdict, path) if alive else None,
     }
 
 
