@@ -79,6 +79,9 @@ class Comparison:
         self.points = tuple(self._points()) if self.survivors else ()
         self._proven: dict[int, int] = {}
         proof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
+        self.lost_members = tuple(self._lost_members({*state.isr, *state.eligible_leader_replicas}))
+        if proof.undisturbed:
+            proof = proof._replace(members=tuple([log.broker_id for log in self.lost_members]))
         self.isr_proof: IsrProof = without_holders(proof, {broker for broker in proof.holders if self._ends_before_a_fork(broker)})
 
     def _corrupt(self) -> tuple[Pair, ...]:
@@ -95,6 +98,17 @@ class Comparison:
         for proof in self.evidence.proofs:
             if proof.held and any(log.broker_id == proof.broker_id for log in self.survivors):
                 yield Point(proof.broker_id, proof.offset, proof.source, proof.name or "")
+
+    def _lost_members(self, members: Collection[int]) -> Iterator[Log]:
+        """Yield logs of lost members of the ISR and the ELR that tell something about a fork. Each has every committed record, or has lost its end."""
+        for log in self.fenced if self.forks else ():
+            shared = [self._shared(one, log) for one in self.survivors]
+            if log.broker_id in members and None not in shared and not self._ends_before_a_fork(log.broker_id):
+                yield log
+
+    def _shared(self, one: Log, other: Log) -> int | None:
+        pair = self._pair(one.broker_id, other.broker_id)
+        return pair and pair.common_offset
 
     def _pair(self, one: int, other: int) -> Pair | None:
         """How the logs of two brokers relate. A fork between logs identical to them counts: where one was compacted, no trace of it may be left."""
@@ -149,11 +163,23 @@ class Comparison:
         return tuple(Lack(point, held) for point, held in found if held is not None and held < point.offset)
 
     def resolved(self, log: Log) -> bool:
-        """Return whether this log is, or continues, a log that holds every committed record by the ISR history.
+        """Return whether this log holds all committed records that any survivor holds: it is, or continues, a log that holds every committed record by the
+        ISR history, or no survivor agrees longer with the logs of lost members.
 
         If such a log is party to a fork that is hidden in this one, whether this one continues it is not known.
         """
-        return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
+        proof = self.isr_proof
+        if any(holder == log.broker_id or self._continues(log, holder) for holder in proof.holders):
+            return True
+        return bool(proof.members) and self.agrees_longest(log) and self._in_hidden_fork(log).isdisjoint(proof.members)
+
+    def agrees_longest(self, log: Log) -> bool:
+        """Return whether no survivor's log agrees longer than this one with the log of any lost member. False if none is known."""
+        return bool(self.lost_members) and all(
+            (self._shared(log, member) or 0) >= (self._shared(other, member) or 0)
+            for member in self.lost_members
+            for other in self.survivors
+        )
 
     def _continues(self, log: Log, holder: int) -> bool:
         return self._is_known_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)
@@ -180,7 +206,7 @@ class Comparison:
 
     def _is_start_of_both(self, broker: int, fork: Pair) -> bool:
         starts = [self._is_start(broker, other) for other in (fork.broker_a, fork.broker_b)]
-        end = next((log.end for log in self.survivors if log.broker_id == broker), 0)
+        end = next((log.end for log in (*self.survivors, *self.fenced) if log.broker_id == broker), 0)
         return all(starts) or (any(starts) and end <= (fork.common_offset or 0))
 
     def _in_hidden_fork(self, log: Log) -> set[int]:
@@ -210,7 +236,14 @@ class Comparison:
         return tuple(
             sorted(
                 self.survivors,
-                key=lambda log: (-self.proven(log), not self.resolved(log), -_known(log.last_written_epoch, -2), -log.end, _start(log)),
+                key=lambda log: (
+                    -self.proven(log),
+                    not self.resolved(log),
+                    not self.agrees_longest(log),
+                    -_known(log.last_written_epoch, -2),
+                    -log.end,
+                    _start(log),
+                ),
             )
         )
 

@@ -100,6 +100,11 @@ def _last_written(log: Log) -> str:
 def _history(decision: Decision) -> str | None:
     """Return what the ISR history says if logs fork."""
     proof, history = decision.isr_proof, decision.evidence.history
+    if decision.word == Word.FORKED_RESOLVED and (not proof.holders or _agrees_longest(decision)):
+        return (
+            f"the log of {broker_list(proof.members)}, lost with the ISR or the ELR, resolves it: no survivor agrees with it longer, so this branch has all "
+            "committed records that any survivor has"
+        )
     if decision.word == Word.FORKED_RESOLVED and history:
         return (
             f"the ISR history resolves it: since {broker_list(proof.holders)} left the ISR it has always been smaller than min.insync.replicas "
@@ -108,8 +113,23 @@ def _history(decision: Decision) -> str | None:
     if not decision.tails and not decision.hidden_forks:
         return None
     if decision.contradicted:
-        return f"the ISR history says that {broker_list(proof.holders)} would hold every committed record, but what is proven committed is not there"
-    return f"the ISR history does not resolve it: {proof.gap}" if proof.gap else None
+        complete = broker_list(proof.holders or proof.members)
+        return f"the ISR history says that {complete} would hold every committed record, but what is proven committed is not there"
+    return f"the ISR history does not resolve it: {proof.gap}" if proof.gap and not decision.resolved else None
+
+
+def _agrees_longest(decision: Decision) -> bool:
+    """Return whether no survivor's log agrees longer than the winner's with those of lost members."""
+    winner, others = decision.winner, decision.survivors
+    return all(
+        winner and _shared(decision, winner, member) >= max(_shared(decision, log, member) for log in others)
+        for member in decision.isr_proof.members
+    ) and bool(decision.isr_proof.members)
+
+
+def _shared(decision: Decision, log: Log, member: int) -> int:
+    pair = decision.evidence.pair(log.broker_id, member)
+    return (pair and pair.common_offset) or 0
 
 
 def _proof(decision: Decision) -> str | None:
