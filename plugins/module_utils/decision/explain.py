@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, brokers_of, follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.disk_text import disk_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
@@ -28,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     tails_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
@@ -100,10 +101,10 @@ def _last_written(log: Log) -> str:
 def _history(decision: Decision) -> str | None:
     """Return what the ISR history says if logs fork."""
     proof, history = decision.isr_proof, decision.evidence.history
-    if decision.word == Word.FORKED_RESOLVED and (not proof.holders or _agrees_longest(decision)):
+    if decision.word == Word.FORKED_RESOLVED and decision.winner and decision.winner.broker_id in proof.agreeing:
         return (
-            f"the log of {broker_list(proof.members)}, lost with the ISR or the ELR, resolves it: no survivor agrees with it longer, so this branch has all "
-            "committed records that any survivor has"
+            f"no survivor agrees longer with the log of {broker_list(proof.members)}, which was in the ISR or ELR when it was lost, so every committed "
+            "record that a survivor has is on this branch"
         )
     if decision.word == Word.FORKED_RESOLVED and history:
         return (
@@ -116,20 +117,6 @@ def _history(decision: Decision) -> str | None:
         complete = broker_list(proof.holders or proof.members)
         return f"the ISR history says that {complete} would hold every committed record, but what is proven committed is not there"
     return f"the ISR history does not resolve it: {proof.gap}" if proof.gap and not decision.resolved else None
-
-
-def _agrees_longest(decision: Decision) -> bool:
-    """Return whether no survivor's log agrees longer than the winner's with those of lost members."""
-    winner, others = decision.winner, decision.survivors
-    return all(
-        winner and _shared(decision, winner, member) >= max(_shared(decision, log, member) for log in others)
-        for member in decision.isr_proof.members
-    ) and bool(decision.isr_proof.members)
-
-
-def _shared(decision: Decision, log: Log, member: int) -> int:
-    pair = decision.evidence.pair(log.broker_id, member)
-    return (pair and pair.common_offset) or 0
 
 
 def _proof(decision: Decision) -> str | None:

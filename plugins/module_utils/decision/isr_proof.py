@@ -6,6 +6,9 @@
 Since Kafka 3.7 nothing is committed while the ISR is smaller than min.insync.replicas. So a replica since whose leaving the ISR has always been
 smaller holds every committed record: it had them all when it left, none was committed since, and to follow a clean leader never truncates one.
 Unless it has lost the end of its log since, in a power cut or with its disk: so where logs fork, it proves a branch only if its log reaches into it.
+
+A lost member of the ISR or ELR had every committed record, whatever min.insync.replicas was. If its log is known, the survivors that agree longest with it
+hold every committed record that any survivor holds.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ class IsrProof(NamedTuple):
 
     gap          why a history does not prove who holds every committed record; None if it does, or if none was read
     undisturbed  whether it shows that nothing since the first survivor left has given up committed records: a lost member of the ISR had them all
-    members      such lost members whose logs are known, and whose end is on one branch of each fork
+    members      if undisturbed: such lost members whose logs are known, and whose end is on one branch of each fork
+    agreeing     the survivors than which no other one agrees longer with the log of any of `members`
     """
 
     holders: tuple[int, ...] = ()
@@ -33,6 +37,7 @@ class IsrProof(NamedTuple):
     gap: str | None = None
     undisturbed: bool = False
     members: tuple[int, ...] = ()
+    agreeing: tuple[int, ...] = ()
 
 
 def isr_proof(state: State, history: History | None, survivors: Sequence[int]) -> IsrProof:

@@ -22,7 +22,7 @@ from model.partition import NOTHING, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
 from model.rules import able, agree_longest, best_first, lost_members, ours, waited_for
 from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import comparison, evidence_document, waiting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import comparison, evidence_document, log_pairs, waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import decide as decision_rule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, Word, decide
@@ -124,7 +124,15 @@ def with_lost_member(rng: random.Random, brokers: Mapping[int, Log | str]) -> di
         member: Log(tuple(epochs[:kept]), tuple(epochs[:kept]), 0, fenced=True),
         other: Log((*epochs[:fork], 3), (*epochs[:fork], 3), 0),
     }
-    return {**brokers, **logs}
+    # Those of further replicas are from the same history: one offset in one epoch is one record.
+    further = {broker: started(rng, logs[rng.choice((follower, other))], log) for broker, log in brokers.items() if isinstance(log, Log)}
+    return {**brokers, **further, **logs}
+
+
+def started(rng: random.Random, log: Log, replaced: Log) -> Log:
+    """The start of a log, on the broker of another one."""
+    kept = log.end if rng.random() < 0.7 else rng.randint(0, log.end)
+    return dataclasses.replace(replaced, epochs=log.epochs[:kept], branches=log.branches[:kept], high_watermark=0)
 
 
 def retained(rng: random.Random, log: Log | str) -> Log | str:
@@ -371,6 +379,14 @@ def needs_the_batch(_side: object, batch: LastBatch | None, offset: int) -> Last
     return batch
 
 
+def agreeing_with_any(compared: log_pairs.LogPairs, members: Collection[evidence_document.Log]) -> tuple[int, ...]:
+    return tuple(
+        log.broker_id
+        for log in compared.survivors
+        if any(pair for member in members if (pair := compared.pair(log.broker_id, member.broker_id)))
+    )
+
+
 def only_high_watermarks(
     compared: comparison.Comparison, points: Callable[..., Iterator[comparison.Point]] = comparison.Comparison._points
 ) -> Iterator[comparison.Point]:
@@ -386,12 +402,14 @@ def only_high_watermarks(
         (log_comparison._Side, "check_batch", needs_the_batch),
         (comparison.Comparison, "_points", only_high_watermarks),
         (comparison.Comparison, "proven", lambda _compared, _log: 0),
+        (log_pairs.LogPairs, "agreeing_longest", agreeing_with_any),
         (decision_rule, "elects_best_first", lambda *_order: True),
         (decision_rule, "have_a_gap", lambda _one, _other: False),
     ],
     ids=[
         "last known leader behind a lost member of the ELR", "failed disk on its way back", "failed disk only by the cluster's word",
-        "compacted logs not compared", "committed offsets forgotten", "committed offsets do not rank", "reassignment replaced", "gap not named",
+        "compacted logs not compared", "committed offsets forgotten", "committed offsets do not rank",
+        "one lost member is enough", "reassignment replaced", "gap not named",
     ],
 )  # fmt: skip
 def test_the_comparison_finds_mistakes(owner: object, name: str, mistake: object, monkeypatch: pytest.MonkeyPatch) -> None:
