@@ -15,6 +15,8 @@ description:
   - M(streamops.kafka_recovery.kafka_log_dir_info) reads the logs of a lost broker from its disk. This module keeps its result in the workdir, where every
     collection of evidence finds it, those of plans and of elections.
   - Such a replica cannot be elected, but its log is known. It is compared with the logs of survivors, bounds the loss, and plans say what only this disk has.
+    If survivors fork, the log of a member of the ISR or ELR can decide which branch is elected.
+  - The disk must be the broker's own, as it was when the broker was lost. An older backup or snapshot can make a plan elect the wrong branch.
   - Keeps the logs of partitions that have no leader now. A log counts until its partition gets a leader, or its broker is started.
   - A log is left out if its end is torn, doubtful or not checked, if it is empty, or if its topic was created again. RV(not_used) has the reasons.
   - Changes nothing in the cluster.

@@ -63,8 +63,14 @@ brokers:
       description: Whether the broker is alive (unfenced).
       type: bool
     safe_to_start:
-      description: The last verdict on its disk, V(null) if there is none.
+      description: The last verdict on its disk, V(null) if there is none. V(false) if RV(brokers[].elected_since) has partitions.
       type: bool
+    elected_since:
+      description:
+        - Partitions of a broker that was safe to start, and is not alive, which have another leader epoch since, whatever tool elected their leaders. Read its
+          disk again, because the new leaders may lack records that it has.
+      type: list
+      elements: dict
     warning:
       description: Why it should not be alive, V(null) if nothing is known against it.
       type: str
@@ -72,6 +78,7 @@ brokers:
     - broker_id: 1
       alive: false
       safe_to_start: true
+      elected_since: []
       warning: null
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
@@ -86,7 +93,9 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.returned_brokers import returned_text
 
 
 def lost_disk_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
@@ -95,29 +104,28 @@ def lost_disk_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     if len(set(ids)) != len(ids):
         raise RecoveryError(f"broker_ids is {ids}: name each broker once, and give each host in the inventory its own kafka_broker_id")
     unfenced = cluster.unfenced()
-    brokers = [_broker(module, cluster.cluster_id, broker_id, broker_id in unfenced) for broker_id in ids]
+    brokers = [_broker(module, cluster, broker_id, broker_id in unfenced) for broker_id in ids]
     for row in brokers:
         if row["warning"]:
             module.ansible.warn(row["warning"])
     return {"changed": False, "cluster_id": cluster.cluster_id, "brokers": brokers, "unreachable_brokers": cluster.unreachable_rows()}
 
 
-def _broker(module: KafkaModule, cluster_id: str, broker_id: int, alive: bool) -> dict[str, Any]:
+def _broker(module: KafkaModule, cluster: Cluster, broker_id: int, alive: bool) -> dict[str, Any]:
     path = disk_verdict.path_of(module.workdir, module.params["cluster"], broker_id)
     verdict = disk_verdict.read(module.workdir, path)
-    if verdict and verdict["cluster_id"] != cluster_id:
+    if verdict and verdict["cluster_id"] != cluster.cluster_id:
         verdict = None
-    warning = None
-    if alive and verdict and not verdict["safe_to_start"]:
-        warning = (
-            f"broker {broker_id} is alive, and at {verdict['judged_at']} it was not safe to start ({'; '.join(verdict['reasons'])}): records that only its "
-            f"disk had are lost, or will be. Stop it if its logs are not truncated yet. When this is settled, remove {path}"
-        )
+    elected: list[TopicPartition] = []
+    if verdict and verdict["safe_to_start"] and not alive and verdict.get("leader_epochs"):
+        keys = {(row["topic"], row["partition"]) for row in verdict["leader_epochs"]}
+        elected = disk_verdict.elected_since(verdict, cluster.partitions(keys))
     return {
         "broker_id": broker_id,
         "alive": alive,
-        "safe_to_start": verdict["safe_to_start"] if verdict else None,
-        "warning": warning,
+        "safe_to_start": verdict["safe_to_start"] and not elected if verdict else None,
+        "elected_since": [{"topic": topic, "partition": partition} for topic, partition in elected],
+        "warning": returned_text(broker_id, verdict, path) if alive else None,
     }
 
 

@@ -186,6 +186,9 @@ partitions:
     end_offset:
       description: The offset after the last one. V(null) if there is none.
       type: int
+    leader_epoch:
+      description: The partition's leader epoch when the disk was compared, V(null) if the cluster has no such partition.
+      type: int
     leader_epochs:
       description: Leader epochs of these offsets, each with the first one (C(epoch) and C(start_offset)).
       type: list
@@ -209,6 +212,7 @@ partitions:
     - topic: orders
       partition: 0
       topic_id: 0wsEX7CPSmyXTcW-hn4sMw
+      leader_epoch: 7
       relation: only_on_disk
       start_offset: 100
       end_offset: 150

@@ -19,7 +19,8 @@ description:
   - Each partition gets one word of evidence. A replica on a failed disk of a live broker is lost, like one on a lost broker.
   - V(prefix) means that every other survivor's log is a prefix of the best.
   - V(forked) means that some survivor holds records that the best lacks, V(forked_proven) that a high watermark or a committed offset proves
-    one branch, V(forked_resolved) that the ISR history proves it (see M(streamops.kafka_recovery.kafka_replica_log_info)), so that C(balanced) elects,
+    one branch, V(forked_resolved) that the ISR history proves it (see M(streamops.kafka_recovery.kafka_replica_log_info)), alone or with the log of a
+    lost member of the ISR (see M(streamops.kafka_recovery.kafka_disk_evidence)), so that C(balanced) elects,
     and V(contradicted) that these two prove different branches.
   - V(incomplete) means that a live broker did not answer, that logs could not be compared, or that the evidence of the partition contradicts itself;
     V(weak) that a last-written epoch could not be read.

@@ -24,7 +24,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as Committed
 from confluent_kafka.admin import AdminClient
 from integration.breaking import delete_topics
-from integration.support import Operator, by_partition
+from integration.support import Operator, by_partition, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS
 from rig import KafkaCluster, NewTopic, elect_unclean
@@ -34,10 +34,11 @@ pytestmark = pytest.mark.long
 
 HISTORIES = ("fork", "figure.8")
 # The same history for each rule, so that each can really elect.
-RULES = ("stock", "kip1275", "epoch", "ours")
+RULES = ("stock", "kip1275", "epoch", "ours", "disk")
 FORKS = [f"fork.{rule}" for rule in (*RULES, "proven")]
 FIGURES = [f"figure.8.{rule}" for rule in (*RULES, "proven")]
-RIGHT, WRONG = 1, 3
+# "disk" has min.insync.replicas 1, with which the ISR history alone proves nothing: `ours` with the log on the disk of broker 2, the last one in the ISR.
+RIGHT, LOST, WRONG = 1, 2, 3
 # Seconds. Broker 2 hangs from the middle of broker 1's last session on until broker 3 is dead: it is not to be fenced for that.
 SESSION = 10.0
 EVERYWHERE, OLDER, NEVER_COPIED, NEWER = 10, 5, {"fork": 80, "figure.8": 3}, 20
@@ -51,16 +52,20 @@ OUTCOMES = {
     ("figure.8", "kip1275"): (RIGHT, 0),
     ("figure.8", "epoch"): (WRONG, OLDER),
     ("figure.8", "ours"): (RIGHT, 0),
+    ("fork", "disk"): (RIGHT, 0),
+    ("figure.8", "disk"): (RIGHT, 0),
 }
 
 
 @dataclass
 class Lived:
-    """The cluster after both histories. `read`: what a consumer had read of each topic. `evidence`: of what our plan elected."""
+    """The cluster after both histories. `read`: what a consumer had read of each topic. `evidence`: of what our plan elected. `held_without_disk`: why it
+    held what it elected with the disk."""
 
     operator: Operator
     read: dict[str, list[str]]
     evidence: dict[str, str] = field(default_factory=dict)
+    held_without_disk: dict[str, str] = field(default_factory=dict)
 
 
 def _wait_read(cluster: KafkaCluster, key: tuple[str, int], records: int) -> None:
@@ -69,9 +74,9 @@ def _wait_read(cluster: KafkaCluster, key: tuple[str, int], records: int) -> Non
 
 def live_through(cluster: KafkaCluster) -> dict[str, list[str]]:
     """Make both histories for all topics in one course of events; returns what a consumer read of each before the end."""
-    config = {"min.insync.replicas": "2"}
+    config = {name: {"min.insync.replicas": "1" if name.endswith(".disk") else "2"} for name in (*FORKS, *FIGURES)}
     cluster.create_topics(
-        [NewTopic(name, [[1, 3, 2]], config) for name in FIGURES] + [NewTopic(name, [[3, 1, 2]], config) for name in FORKS]
+        [NewTopic(name, [[1, 3, 2]], config[name]) for name in FIGURES] + [NewTopic(name, [[3, 1, 2]], config[name]) for name in FORKS]
     )
     cluster.reorder_replicas({(name, 0): [3, 1, 2] for name in FIGURES})
     _write(cluster, {*FORKS, *FIGURES}, "everywhere", EVERYWHERE, "1")
@@ -167,8 +172,28 @@ def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     assert found["history"]["doubt"] is None
     operator.plan("ours", strategy="balanced")
     lived.evidence = {row["topic"]: row["evidence"] for row in operator.apply("ours", controller_bootstrap_servers=controllers)["results"]}
+    elect_by_disk(lived, controllers)
     settled(small, [f"{history}.{rule}" for history, rule in OUTCOMES])
     return lived
+
+
+def elect_by_disk(lived: Lived, controllers: list[str]) -> None:
+    """Plan without the disk of the lost broker, then with it, and elect."""
+    operator, topics = lived.operator, [f"{history}.disk" for history in HISTORIES]
+    operator.snapshot("without.disk", topics, controller_bootstrap_servers=controllers)
+    operator.plan("without.disk", strategy="balanced")
+    lived.held_without_disk = {row["topic"]: row["reason_code"] for row in operator.read("plans", "without.disk")["held"]}
+    cluster = operator.cluster
+    disk = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "cluster_id": cluster.cluster_id, "broker_id": LOST}
+    read = run_module("kafka_log_dir_info", {**disk, "whole_logs": True, "crc_bytes": 1 << 40})
+    assert read.returncode == 0, read
+    options: dict[str, Any] = {"cluster": operator.files("disk")["cluster"], "workdir": str(operator.workdir), "broker_id": LOST}
+    operator.ask("kafka_disk_evidence", **options, disk=read.result)
+    operator.snapshot("disk", topics, controller_bootstrap_servers=controllers)
+    operator.plan("disk", strategy="balanced")
+    results = operator.apply("disk", controller_bootstrap_servers=controllers)["results"]
+    lived.evidence |= {row["topic"]: row["evidence"] for row in results}
+    operator.ask("kafka_disk_evidence", **options, state="absent")
 
 
 @pytest.mark.parametrize(("history", "rule"), OUTCOMES)
@@ -187,6 +212,13 @@ def test_the_isr_history_resolves_the_fork_and_balanced_elects(lived: Lived, his
     (entry,) = (row for row in lived.operator.read("plans", "ours")["partitions"] if row["topic"] == topic)
     assert [row["broker_id"] for row in entry["truncated"]] == [WRONG]
     assert (entry["designatedLeader"], entry["loss"]["upper_bound_from"]) == (RIGHT, "isr_history")
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_the_disk_of_the_last_isr_member_resolves_the_fork_and_balanced_elects(lived: Lived, history: str) -> None:
+    topic = f"{history}.disk"
+    assert lived.held_without_disk[topic] == "forked"
+    assert lived.evidence[topic] == "forked_resolved"
 
 
 @pytest.mark.parametrize("rule", ["kip1275", "ours"])

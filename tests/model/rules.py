@@ -60,6 +60,35 @@ def isr_history(survivors: Survivors, proven: Proven = ()) -> Winners:
     return _with_history(survivors, NOTHING, proven)
 
 
+def lost_members(survivors: Survivors, members: Sequence[Log], proven: Proven = ()) -> Winners:
+    """`isr_history` where the logs of lost members of the ISR or the ELR are known, as from their disks.
+
+    Each has every committed record, or has lost its end. So of logs that fork, those that agree longest with each of these hold all committed records that any
+    survivor holds. A log that is a prefix of both branches says nothing. Held as by `isr_history` where another leader led since any survivor left; and where
+    a member has more than the winner, because its broker brings it back.
+    """
+    elected = ours(survivors)
+    if not elected:
+        agreeing = agree_longest(survivors, members)
+        undisturbed = all(replica.since == NOTHING for replica in survivors)
+        trusted = {*able(survivors), *(agreeing if undisturbed else ())}
+        sound = [place for place in trusted if all(common(survivors[place].log, log) >= offset for log, offset in proven)]
+        elected = _best(survivors, {*sound} & agreeing or sound)
+    return frozenset(place for place in elected if all(is_prefix(member, survivors[place].log) for member in members))
+
+
+def agree_longest(survivors: Survivors, members: Sequence[Log]) -> set[int]:
+    """Of logs that fork: those that no other survivor's log surpasses in how long it agrees with each member's log which is on one branch."""
+    logs = [replica.log for replica in survivors]
+    forks = [(one, other) for one, other in combinations(logs, 2) if not is_prefix(one, other) and not is_prefix(other, one)]
+    telling = [member for member in members if not any(is_prefix(member, one) and is_prefix(member, other) for one, other in forks)]
+    if not forks or not telling:
+        return set()
+    return {
+        place for place, log in enumerate(logs) if all(common(log, member) >= common(other, member) for other in logs for member in telling)
+    }
+
+
 def isr_history_trusting_disks(survivors: Survivors) -> Winners:
     """The same, held only after an unclean election: right as long as no crash costs a leader the end of its log."""
     return _with_history(survivors, UNCLEAN_ELECTION - 1)
@@ -117,13 +146,14 @@ def able(survivors: Survivors, tolerated: int = NOTHING) -> list[int]:
     return [place for place, one in enumerate(survivors) if any(is_prefix(replica.log, one.log) for replica in complete)]
 
 
-def best_first(survivors: Survivors, by_history: Collection[int], proven: Proven, starts: Sequence[int]) -> bool:
+def best_first(survivors: Survivors, by_history: Collection[int], agreeing: Collection[int], proven: Proven, starts: Sequence[int]) -> bool:
     """Whether the survivors stand best-first, as the controller elects them from their order: the more is proven of one, the better, then what is complete
-    by the ISR history, then (last-written epoch, log end offset), then the log that starts first."""
+    by the ISR history, then what agrees longest with lost members, then (last-written epoch, log end offset), then the log that starts first."""
     ranks = [
         (
             max([0, *(min(common(one.log, log), offset) for log, offset in proven)]),
             place in by_history,
+            place in agreeing,
             one.log[-1:],
             len(one.log),
             -starts[place],

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     State,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof, isr_proof, without_holders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import LogPairs, brokers_of
 
 NO_COMPARISON = "the snapshot has no comparison of them"
 
@@ -74,12 +75,17 @@ class Comparison:
         answered.sort(key=lambda log: state.replicas.index(log.broker_id))
         self.survivors = tuple([log for log in answered if log.broker_state == UNFENCED])
         self.fenced = tuple([log for log in answered if log.broker_state != UNFENCED])
-        self.forks = tuple([pair for pair in evidence.pairs.values() if pair.relation == FORKED])
+        self.pairs = LogPairs(evidence, self.survivors, self.fenced)
+        self.forks = self.pairs.forks
         self.corrupt = self._corrupt()
         self.points = tuple(self._points()) if self.survivors else ()
         self._proven: dict[int, int] = {}
+        lost_members = self.pairs.lost_members({*state.isr, *state.eligible_leader_replicas})
+        self.agreeing = self.pairs.agreeing_longest(lost_members)
         proof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
-        self.isr_proof: IsrProof = without_holders(proof, {broker for broker in proof.holders if self._ends_before_a_fork(broker)})
+        if proof.undisturbed:
+            proof = proof._replace(members=tuple([log.broker_id for log in lost_members]), agreeing=self.agreeing)
+        self.isr_proof: IsrProof = without_holders(proof, {broker for broker in proof.holders if self.pairs.ends_before_a_fork(broker)})
 
     def _corrupt(self) -> tuple[Pair, ...]:
         """The comparisons of survivors that found different bytes at one offset from one leader epoch, also those without the winner."""
@@ -96,28 +102,9 @@ class Comparison:
             if proof.held and any(log.broker_id == proof.broker_id for log in self.survivors):
                 yield Point(proof.broker_id, proof.offset, proof.source, proof.name or "")
 
-    def _pair(self, one: int, other: int) -> Pair | None:
-        """How the logs of two brokers relate. A fork between logs identical to them counts: where one was compacted, no trace of it may be left."""
-        pair = self.evidence.pair(one, other)
-        if not self.forks or pair is None or pair.relation not in (SAME, PREFIX):
-            return pair
-        alike, others = self._identical(one), self._identical(other)
-        return next(
-            (
-                fork
-                for fork in self.forks
-                if (fork.broker_a in alike and fork.broker_b in others) or (fork.broker_a in others and fork.broker_b in alike)
-            ),
-            pair,
-        )
-
-    def _identical(self, broker: int) -> set[int]:
-        same = (pair for pair in self.evidence.pairs.values() if pair.relation == SAME and broker in (pair.broker_a, pair.broker_b))
-        return {broker, *(one for pair in same for one in (pair.broker_a, pair.broker_b))}
-
     def relation(self, one: Log, other: Log) -> Relation:
         """Return how the log of `other` relates to that of `one`."""
-        pair = self._pair(one.broker_id, other.broker_id)
+        pair = self.pairs.pair(one.broker_id, other.broker_id)
         if pair is None:
             return Relation(other, UNKNOWN, None, None, NO_COMPARISON)
         return Relation(other, pair.relation, pair.shorter, pair.common_offset, pair.reason)
@@ -130,7 +117,7 @@ class Comparison:
         """Return the same as `held`, or None if the logs were not compared."""
         if point.holder == log.broker_id:
             return point.offset
-        pair = self._pair(log.broker_id, point.holder)
+        pair = self.pairs.pair(log.broker_id, point.holder)
         return None if pair is None or pair.common_offset is None else min(point.offset, pair.common_offset)
 
     def proven(self, log: Log) -> int:
@@ -149,39 +136,18 @@ class Comparison:
         return tuple(Lack(point, held) for point, held in found if held is not None and held < point.offset)
 
     def resolved(self, log: Log) -> bool:
-        """Return whether this log is, or continues, a log that holds every committed record by the ISR history.
+        """Return whether this log holds all committed records that any survivor holds: it is, or continues, a log that holds every committed record by the
+        ISR history, or no survivor agrees longer with the logs of lost members.
 
         If such a log is party to a fork that is hidden in this one, whether this one continues it is not known.
         """
-        return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
+        proof = self.isr_proof
+        if any(holder == log.broker_id or self._continues(log, holder) for holder in proof.holders):
+            return True
+        return log.broker_id in proof.agreeing and self._in_hidden_fork(log).isdisjoint(proof.members)
 
     def _continues(self, log: Log, holder: int) -> bool:
-        return self._is_known_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)
-
-    def _is_known_start(self, broker: int, other: int) -> bool:
-        """Return whether the log of `broker` is the start of that of `other`: by their comparison or, without one, because it is the start of a third log
-        which is the start of it. Retention may leave two such logs without a common offset."""
-        pair = self._pair(broker, other)
-        if pair is not None and pair.relation != UNKNOWN:
-            return self._is_start(broker, other)
-        return any(self._is_start(broker, log.broker_id) and self._is_start(log.broker_id, other) for log in self.survivors)
-
-    def _is_start(self, broker: int, other: int) -> bool:
-        """Return whether the log of `broker` is the same as that of `other`, or a prefix of it."""
-        pair = self._pair(broker, other)
-        return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == broker))
-
-    def _ends_before_a_fork(self, broker: int) -> bool:
-        """Return whether this broker's log is the same as, or a prefix of, both logs of a fork. Such a log does not say which of them it continued in.
-
-        A prefix of one of them that ends where they fork, or before, is a prefix of the other one, too, also if it was not compared with that.
-        """
-        return any(broker not in brokers_of([fork]) and self._is_start_of_both(broker, fork) for fork in self.forks)
-
-    def _is_start_of_both(self, broker: int, fork: Pair) -> bool:
-        starts = [self._is_start(broker, other) for other in (fork.broker_a, fork.broker_b)]
-        end = next((log.end for log in self.survivors if log.broker_id == broker), 0)
-        return all(starts) or (any(starts) and end <= (fork.common_offset or 0))
+        return self.pairs.is_known_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)
 
     def _in_hidden_fork(self, log: Log) -> set[int]:
         if not self.forks:
@@ -210,7 +176,14 @@ class Comparison:
         return tuple(
             sorted(
                 self.survivors,
-                key=lambda log: (-self.proven(log), not self.resolved(log), -_known(log.last_written_epoch, -2), -log.end, _start(log)),
+                key=lambda log: (
+                    -self.proven(log),
+                    not self.resolved(log),
+                    log.broker_id not in self.agreeing,
+                    -_known(log.last_written_epoch, -2),
+                    -log.end,
+                    _start(log),
+                ),
             )
         )
 
@@ -260,8 +233,3 @@ def have_a_gap(one: Log, other: Log) -> bool:
 def is_beyond(row: Relation, winner: Log) -> bool:
     """Return whether the other's high watermark lies above what the winner shares with it."""
     return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)
-
-
-def brokers_of(pairs: Iterable[Pair]) -> set[int]:
-    """Return the brokers of these pairs."""
-    return {broker for pair in pairs for broker in (pair.broker_a, pair.broker_b)}

@@ -19,7 +19,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Point,
     Ranking,
     Relation,
-    brokers_of,
     follows,
     have_a_gap,
     is_beyond,
@@ -36,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     State,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import elects_best_first, waiting_for
 
@@ -101,7 +101,7 @@ class Decision:
     hidden_forks  forks between two logs which both seem to be prefixes of the winner's, or identical
     corrupt       comparisons that found different bytes at one offset from one leader epoch
     singled_out   whether proof of commitment leaves one branch of a fork
-    resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
+    resolved      whether the ISR history says that the winner holds every committed record (of survivors, by lost members), and no proof says otherwise
     contradicted  whether each log that the ISR history calls complete is known to lack something that is proven committed
     waiting_for   brokers that the controller may elect by itself, with their states
     fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors and cannot be elected

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, brokers_of, follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.disk_text import disk_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
@@ -28,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     tails_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
@@ -100,6 +101,11 @@ def _last_written(log: Log) -> str:
 def _history(decision: Decision) -> str | None:
     """Return what the ISR history says if logs fork."""
     proof, history = decision.isr_proof, decision.evidence.history
+    if decision.word == Word.FORKED_RESOLVED and decision.winner and decision.winner.broker_id in proof.agreeing:
+        return (
+            f"no survivor agrees longer with the log of {broker_list(proof.members)}, which was in the ISR or ELR when it was lost, so every committed "
+            "record that a survivor has is on this branch"
+        )
     if decision.word == Word.FORKED_RESOLVED and history:
         return (
             f"the ISR history resolves it: since {broker_list(proof.holders)} left the ISR it has always been smaller than min.insync.replicas "
@@ -108,8 +114,9 @@ def _history(decision: Decision) -> str | None:
     if not decision.tails and not decision.hidden_forks:
         return None
     if decision.contradicted:
-        return f"the ISR history says that {broker_list(proof.holders)} would hold every committed record, but what is proven committed is not there"
-    return f"the ISR history does not resolve it: {proof.gap}" if proof.gap else None
+        complete = broker_list(proof.holders or proof.members)
+        return f"the ISR history says that {complete} would hold every committed record, but what is proven committed is not there"
+    return f"the ISR history does not resolve it: {proof.gap}" if proof.gap and not decision.resolved else None
 
 
 def _proof(decision: Decision) -> str | None:

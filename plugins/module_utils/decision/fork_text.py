@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of, follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PREFIX
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import plural
 
 

@@ -6,6 +6,9 @@
 Since Kafka 3.7 nothing is committed while the ISR is smaller than min.insync.replicas. So a replica since whose leaving the ISR has always been
 smaller holds every committed record: it had them all when it left, none was committed since, and to follow a clean leader never truncates one.
 Unless it has lost the end of its log since, in a power cut or with its disk: so where logs fork, it proves a branch only if its log reaches into it.
+
+A lost member of the ISR or ELR had every committed record, whatever min.insync.replicas was. If its log is known, the survivors that agree longest with it
+hold every committed record that any survivor holds.
 """
 
 from __future__ import annotations
@@ -22,13 +25,19 @@ SOUND_METADATA_VERSION = 15
 class IsrProof(NamedTuple):
     """`holders`: survivors which hold every committed record. `left_last`: the survivors that left the ISR last, and when (milliseconds since 1970).
 
-    `gap`: why a history proves nothing; None where it does, or where none was read.
+    gap          why a history does not prove who holds every committed record; None if it does, or if none was read
+    undisturbed  whether it shows that nothing since the first survivor left has given up committed records: a lost member of the ISR had them all
+    members      if undisturbed: such lost members whose logs are known, and whose end is on one branch of each fork
+    agreeing     the survivors than which no other one agrees longer with the log of any of `members`
     """
 
     holders: tuple[int, ...] = ()
     left_last: tuple[int, ...] = ()
     left_at: int | None = None
     gap: str | None = None
+    undisturbed: bool = False
+    members: tuple[int, ...] = ()
+    agreeing: tuple[int, ...] = ()
 
 
 def isr_proof(state: State, history: History | None, survivors: Sequence[int]) -> IsrProof:
@@ -47,8 +56,9 @@ def isr_proof(state: State, history: History | None, survivors: Sequence[int]) -
     if latest >= 0 and history.doubt is None:
         left_last = tuple(broker for broker, place in inside.items() if place == latest)
         left_at = changes[latest + 1].timestamp if latest + 1 < len(changes) else None
-    gap = next(_gaps(state, history, inside, holders), None)
-    return IsrProof(() if gap else holders, left_last, left_at, gap)
+    disturbance = next(_disturbances(state, history, inside), None)
+    gap = disturbance or next(_commits(history, holders), None)
+    return IsrProof(() if gap else holders, left_last, left_at, gap, disturbance is None)
 
 
 def without_holders(proof: IsrProof, shorter: Collection[int]) -> IsrProof:
@@ -65,8 +75,8 @@ def _last(places: Iterable[int]) -> int:
     return max(places, default=-1)
 
 
-def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple[int, ...]) -> Iterator[str]:
-    """Yield why the history proves nothing, the most specific reason first."""
+def _disturbances(state: State, history: History, inside: dict[int, int]) -> Iterator[str]:
+    """Yield why the history proves nothing about any log, the most specific reason first."""
     changes, earliest = history.changes, min(inside.values())
     if history.doubt is not None:
         yield history.doubt
@@ -74,14 +84,6 @@ def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple
         yield "it does not end where the partition stands"
     if unseen := [broker for broker, place in inside.items() if place < 0]:
         yield f"it does not go back to a moment when these were in the ISR: brokers {', '.join(map(str, unseen))}"
-    if history.metadata_version is None:
-        yield "metadata.version of that time is not known: brokers before 3.7-IV0 commit records with an ISR smaller than min.insync.replicas"
-    elif history.metadata_version < SOUND_METADATA_VERSION:
-        yield "metadata.version was below 3.7-IV0, and such brokers commit records with an ISR smaller than min.insync.replicas"
-    if history.min_insync_replicas is None:
-        yield (
-            "min.insync.replicas was not set for the topic or the cluster all the time, and what the files of brokers said then cannot be proven"
-        )
     # What happened after the moment from which on a survivor was missing in the ISR.
     since = changes[earliest + 1 :] if earliest >= 0 else ()
     if any(change.unclean for change in since):
@@ -92,6 +94,18 @@ def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple
         yield "it lost its last leader before and got one back, and whether that one had lost the end of its log is not known"
     if {*inside} & {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}:
         yield "a survivor is in the ISR, ELR or last known ELR"
+
+
+def _commits(history: History, holders: tuple[int, ...]) -> Iterator[str]:
+    """Yield why records may have been committed after all survivors had left the ISR, the most specific reason first."""
+    if history.metadata_version is None:
+        yield "metadata.version of that time is not known: brokers before 3.7-IV0 commit records with an ISR smaller than min.insync.replicas"
+    elif history.metadata_version < SOUND_METADATA_VERSION:
+        yield "metadata.version was below 3.7-IV0, and such brokers commit records with an ISR smaller than min.insync.replicas"
+    if history.min_insync_replicas is None:
+        yield (
+            "min.insync.replicas was not set for the topic or the cluster all the time, and what the files of brokers said then cannot be proven"
+        )
     if not holders:
         yield (
             "records could be committed after all survivors had left the ISR "

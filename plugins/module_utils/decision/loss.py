@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     FENCED_BROKER,
@@ -23,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Proof,
     State,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import brokers_of
 
 NONE, UNKNOWN = "none", "unknown"
 # What an upper bound can rest on, best first.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     CONSUMER_GROUP,
@@ -15,6 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     HEALTHY_SNAPSHOT,
     ClusterHeader,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.log_pairs import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
     ALL_REPLICAS,
     ELR,

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, STRAY, log_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
     TopicPartition,
     has_live_leader,
     in_recovery_order,
@@ -88,7 +89,7 @@ class _View(NamedTuple):
     """A disk, compared with the cluster.
 
     `absent`: partitions without a log on the disk: requested ones, and those of which the broker is a replica, or was until they were revived.
-    `deleted`: partitions that the cluster may still have, and whose logs the broker was deleting.
+    `deleted`: partitions that the cluster may still have, and whose logs the broker was deleting. `states`: of the partitions.
     """
 
     disk: _Disk
@@ -96,6 +97,7 @@ class _View(NamedTuple):
     tails: dict[TopicPartition, Tail]
     absent: list[TopicPartition]
     deleted: list[TopicPartition]
+    states: Mapping[TopicPartition, PartitionState]
 
 
 def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revived] = ()) -> dict[str, Any]:
@@ -146,7 +148,10 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
         "safe_to_start": False if reasons else None if selected else True,
         "reasons": reasons,
         "counts": _counts(view.compared, view.tails, saved),
-        "partitions": [_row(one, view.tails.get(one.log.key), saved, salvaged.get(one.log.key)) for one in _worst_first(view.compared)],
+        "partitions": [
+            _row(one, view.states.get(one.log.key), view.tails.get(one.log.key), saved, salvaged.get(one.log.key))
+            for one in _worst_first(view.compared)
+        ],
         "unreachable_brokers": admin.unreachable_rows(),
     }
 
@@ -182,7 +187,7 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
         one.key for one in revived if disk.broker_id in one.original and one.key in states and states[one.key].topic_id == one.topic_id
     }
     absent = sorted({*disk.absent, *(() if selected else assigned)} - on_disk - {*deleted}, key=in_recovery_order)
-    return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted)
+    return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted, states)
 
 
 def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
@@ -224,13 +229,14 @@ def _worst_first(compared: Iterable[Compared]) -> list[Compared]:
     return sorted(compared, key=lambda one: (RELATIONS.index(one.relation), one.log.key))
 
 
-def _row(one: Compared, tail: Tail | None, saved: Saved, salvaged: Salvaged | None) -> dict[str, Any]:
+def _row(one: Compared, state: PartitionState | None, tail: Tail | None, saved: Saved, salvaged: Salvaged | None) -> dict[str, Any]:
     """Return what the module documents of a partition."""
     reasons = (saved.refused.get(tail) if tail else None, salvaged and salvaged.reason, one.reason)
     return {
         "topic": one.log.topic,
         "partition": one.log.partition,
         "topic_id": one.log.topic_id,
+        "leader_epoch": state.leader_epoch if state and state.topic_id == one.log.topic_id else None,
         "relation": one.relation,
         "start_offset": one.start if tail else None,
         "end_offset": one.end if tail else None,

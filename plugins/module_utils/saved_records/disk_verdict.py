@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     Optional,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import IN_CLUSTER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable
 
@@ -37,6 +38,9 @@ _PARTITIONS = Optional([{
     "topic": Name(), "partition": BROKER, "topic_id": Optional(Name()), "relation": Name(), "start_offset": Optional(OFFSET),
     "end_offset": Optional(OFFSET), "leader_epochs": [{"epoch": BROKER, "start_offset": OFFSET}], "damage": Optional(str),
 }])  # fmt: skip
+
+
+_LEADER_EPOCH = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": BROKER}
 
 
 def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
@@ -50,6 +54,8 @@ def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any]) -
     verdict: dict[str, Any] = {"cluster_id": cluster_id, "run_id": run_id, "judged_at": utc_now()}
     verdict |= {name: result[name] for name in ("broker_id", "safe_to_start", "reasons", "counts", "path")}
     rows = result["partitions"]
+    # An election with any tool raises the leader epoch, and then the disk was compared with another leader's log.
+    verdict["leader_epochs"] = [{name: row[name] for name in _LEADER_EPOCH} for row in rows or () if row.get("leader_epoch") is not None]
     verdict["partitions"] = None if rows is None else [row for row in rows if row["relation"] != IN_CLUSTER or row["damage"]]
     write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
     make_durable(path.parent)
@@ -87,11 +93,25 @@ def read(workdir: Path, path: Path) -> dict[str, Any] | None:
         verdict = strict_json.parse(read_regular(path, follow=False))
         strict_json.check(verdict, _SHAPE)
         strict_json.check(verdict.get("partitions"), _PARTITIONS)
+        strict_json.check(verdict.get("leader_epochs"), Optional([_LEADER_EPOCH]))
     except FileNotFoundError:
         return None
     except (OSError, ContentError) as error:
         raise FileError(f"{path}: {error}; remove it, and read the disk of that broker again before you start it") from error
     return dict(verdict)
+
+
+def elected_since(verdict: Mapping[str, Any], states: Mapping[TopicPartition, PartitionState]) -> list[TopicPartition]:
+    """Return the partitions of the disk that have another leader epoch than when it was compared, with whatever tool they were elected.
+
+    states  of the partitions of the verdict. One that the cluster has no more, or has under another topic id, counts as unchanged
+    """
+    then = {(row["topic"], row["partition"]): row for row in verdict.get("leader_epochs") or ()}
+    return sorted(
+        key
+        for key, row in then.items()
+        if key in states and states[key].topic_id == row["topic_id"] and states[key].leader_epoch != row["leader_epoch"]
+    )
 
 
 def read_all(workdir: Path, cluster: str, cluster_id: str) -> dict[int, dict[str, Any]]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a recovery of a cluster may start: its workdir, throttles, permissions, the metadata quorum, and what has no live leader."""
+"""Whether a recovery of a cluster may start: workdir, throttles, lost brokers that are back, permissions, metadata quorum, what has no live leader."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.sh
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file, quorum_stability, readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import returned_brokers
 
 
 def make_workdir(module: KafkaTask) -> None:
@@ -37,6 +38,8 @@ def check_readiness(module: KafkaTask, cluster: NativeCluster, limit: int) -> di
         throttles = run.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
         elects = params["elect"] and not module.check_mode
         if warning := run.left_over_warning(throttles or (), params["cluster"], elects):
+            module.ansible.warn(warning)
+        for warning in returned_brokers.warnings(cluster, module.workdir, params["cluster"]):
             module.ansible.warn(warning)
     commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
     permissions = readiness.permissions(cluster, params, wanted, commands)

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 SAFE = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {"saved": 20}, "path": "/saved", "partitions": []}
@@ -39,6 +41,24 @@ def test_a_broker_is_not_safe_to_start_until_its_disk_is_read_again(
         assert verdict is not None
         assert (verdict["safe_to_start"], verdict["reasons"], verdict["run_id"]) == (False, reasons, "2")
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def state(leader_epoch: int, topic_id: str = "t") -> PartitionState:
+    """Orders-0, led by broker 2."""
+    fields: Any = {"topic": "orders", "partition": 0, "topic_id": topic_id, "leader": 2, "leader_epoch": leader_epoch}
+    lists: Any = dict.fromkeys(("replicas", "isr", "eligible_leader_replicas", "last_known_elr", "offline_replicas"), ())
+    return PartitionState(**fields, **lists)
+
+
+def test_partitions_that_were_elected_since_by_any_tool_are_found_by_their_leader_epochs(tmp_path: Path) -> None:
+    path, key = disk_verdict.path_of(tmp_path, "east", 1), ("orders", 0)
+    row = {"topic": "orders", "partition": 0, "topic_id": "t", "leader_epoch": 7, "relation": "in_cluster", "damage": None}
+    disk_verdict.write(path, "id", "1", {**SAFE, "partitions": [row]})
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and verdict["partitions"] == []
+    assert disk_verdict.elected_since(verdict, {key: state(7)}) == []
+    assert disk_verdict.elected_since(verdict, {key: state(8)}) == [key]
+    assert disk_verdict.elected_since(verdict, {key: state(8, "made again")}) == disk_verdict.elected_since(verdict, {}) == []
 
 
 def test_a_verdict_that_cannot_be_read_is_replaced_and_a_link_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import RATES, SetRate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.readiness_checks import check_readiness, make_workdir
 
 RATE = SetRate(1, min(RATES), None, ("1000",))
@@ -28,11 +29,13 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return []
 
 
-def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", check_mode: bool = True, **params: Any) -> list[str] | None:
+def look(
+    workdir: Path, warnings: list[str], cluster_id: str = "abc", check_mode: bool = True, alive: tuple[int, ...] = (), **params: Any
+) -> list[str] | None:
     """Do what the module does, and return the states of throttles that it finds."""
     options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, "elect": False, **params}
     module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=check_mode, ansible=SimpleNamespace(warn=warnings.append))
-    cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list)
+    cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list, unfenced=lambda: {*alive})
     rows = check_readiness(module, cluster, limit=0)["throttles"]
     return None if rows is None else [row["state"] for row in rows]
 
@@ -84,6 +87,15 @@ def test_a_journal_that_cannot_be_used_does_not_stop_a_recovery(tmp_path: Path, 
     journal.path.write_text("{}\n")
     look(tmp_path, warnings)
     assert warnings == []
+
+
+def test_a_broker_that_is_back_before_its_disk_was_saved_is_named(tmp_path: Path, warnings: list[str]) -> None:
+    result = {"broker_id": 1, "safe_to_start": False, "reasons": ["not saved"], "counts": {}, "path": None, "partitions": None}
+    disk_verdict.write(disk_verdict.path_of(tmp_path, "east", 1), "abc", "1", result)
+    look(tmp_path, warnings)
+    assert warnings == []
+    look(tmp_path, warnings, alive=(1, 2))
+    assert len(warnings) == 1 and "broker 1 is alive" in warnings[0]
 
 
 def test_check_mode_makes_no_workdir(tmp_path: Path) -> None:
