@@ -22,8 +22,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import THROTTLED_ROUNDS, Limits, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import THROTTLED_ROUNDS, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
 
 HEADER = {"cluster": "east", "cluster_id": "id", "run_id": "1", "backend": "compat"}
@@ -143,7 +145,7 @@ def test_a_log_that_is_shorter_than_in_the_plan_is_not_saved(tmp_path: Path) -> 
 
 
 def test_a_run_goes_on_behind_the_last_part_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "PART_BYTES", 1)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 1)
     logs = {(KEY, 2): log(5, 5, 5, 5)}
     with pytest.raises(KeyboardInterrupt):
         save(tmp_path, Brokers(logs, killed_after=2), tail(0, 20))
@@ -214,7 +216,7 @@ def test_records_that_were_saved_in_another_leader_epoch_do_not_count(tmp_path: 
 
 def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "saved" / "1" / "east"
-    with store.locked(folder), pytest.raises(FileError, match="another run saves records in"):
+    with locked(folder), pytest.raises(FileError, match="another run saves records in"):
         save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
 
 
@@ -230,7 +232,7 @@ def test_a_part_that_was_not_closed_does_not_count_as_saved(tmp_path: Path) -> N
 
 
 def test_a_row_of_an_index_has_a_bounded_number_of_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "ROW_BATCHES", 2)
+    monkeypatch.setattr(part_writer, "ROW_BATCHES", 2)
     content = log(1, 1, 1, 1, 1)
     brokers = Brokers({(KEY, 2): content})
     brokers._answer = lambda *_: FetchedRecords(None, content)  # type: ignore[method-assign]  # more than was asked for
@@ -338,8 +340,8 @@ def test_tails_are_the_truncated_ends_of_a_plan() -> None:
 
 
 def test_a_part_of_the_file_system_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "FREE_BYTES", 1 << 60)
-    monkeypatch.setattr(store, "FREE_SHARE", 1)
+    monkeypatch.setattr(saved_folder, "FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(saved_folder, "FREE_SHARE", 1)
     brokers = Brokers({(KEY, 2): log(5, 5)})
     found = save(tmp_path, brokers, tail(0, 10))
     assert "make room, or choose another workdir" in found.refused[tail(0, 10)] and not found.complete and found.size == 0
