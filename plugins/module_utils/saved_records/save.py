@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import PartWriter, open_part
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_progress import SaveProgress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked, no_room
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_reading import Reading, first_gap
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
@@ -106,16 +107,24 @@ class TailSaver:
         began = time.monotonic()
         with locked(self._folder):
             waiting = self._waiting(current)
+            self._progress = self._begun(waiting)
             while waiting and self._obstacle(began) is None:
                 with open_part(self._folder, self._header) as part:
                     while waiting and not part.is_full and self._obstacle(began) is None:
                         self._round(waiting, part)
+                        self._progress.write()
                         self._keep_rate(began)
                 self.saved.complete += self._read_to_end
                 self._read_to_end = []
-        for reading in (one for readings in waiting.values() for one in readings):
-            self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
+            for reading in (one for readings in waiting.values() for one in readings):
+                self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
+            self._progress.end()
         return self.saved
+
+    def _begun(self, waiting: Mapping[int, Sequence[Reading]]) -> SaveProgress:
+        """Return the progress of what is left to read."""
+        readings = [one for each in waiting.values() for one in each]
+        return SaveProgress(self._folder, self._header, len(readings), sum(one.tail.end - one.next_offset for one in readings))
 
     def _obstacle(self, began: float) -> str | None:
         """Return why nothing more is read, None if it is."""
@@ -201,7 +210,9 @@ class TailSaver:
         if (limit := self._reached(reading.size + size, size)) is not None:
             return self._refuse(tail, limit)
         part.add(tail, reading.next_offset, memoryview(fetched.records)[:size], batches)
+        offset = reading.next_offset
         reading.add(batches, size)
+        self._progress.add(reading.next_offset - offset, size, reading.next_offset >= tail.end)
         self.saved.size += size
         self.saved.batches += len(batches)
         if reading.next_offset < tail.end:

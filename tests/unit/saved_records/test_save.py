@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -348,3 +349,14 @@ def test_a_part_of_the_file_system_stays_free(tmp_path: Path, monkeypatch: pytes
     assert not [*tmp_path.rglob("*.batches")]
     monkeypatch.undo()
     assert save(tmp_path, brokers, tail(0, 10)).complete == [tail(0, 10)]
+
+
+def test_the_progress_file_counts_what_this_run_has_to_read(tmp_path: Path) -> None:
+    logs = {(("t", number), 2): log(5, 5) for number in range(2)}
+    save(tmp_path, Brokers(logs), tail(0, 10, key=("t", 0)))
+    save(
+        tmp_path, Brokers(logs, errors={3: "KAFKA_STORAGE_ERROR"}), *(tail(0, 10, key=("t", number)) for number in range(2)), tail(0, 7, 3)
+    )
+    found = json.loads((tmp_path / "saved" / "1" / "east" / "progress.json").read_text())
+    assert (found["replicas"], found["saved"], found["offsets"], found["saved_offsets"]) == (2, 1, 17, 10)
+    assert found["ended"] and found["bytes"] == len(log(5, 5))
