@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import PartWriter, open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run_bytes import RunBytes, counted_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_progress import SaveProgress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked, no_room
@@ -105,7 +107,7 @@ class TailSaver:
             self.saved.changed |= changed
             current = [tail for tail in current if tail not in changed]
         began = time.monotonic()
-        with locked(self._folder):
+        with locked(self._folder), self._counted() as self._run_bytes:
             waiting = self._waiting(current)
             self._progress = self._begun(waiting)
             while waiting and self._obstacle(began) is None:
@@ -120,6 +122,11 @@ class TailSaver:
                 self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
             self._progress.end()
         return self.saved
+
+    def _counted(self) -> AbstractContextManager[RunBytes | None]:
+        """Return the count of all clusters of the run, None if it has no limit."""
+        most = self._limits.run_bytes
+        return nullcontext() if most is None else counted_bytes(self._folder, most)
 
     def _begun(self, waiting: Mapping[int, Sequence[Reading]]) -> SaveProgress:
         """Return the progress of what is left to read."""
@@ -233,10 +240,13 @@ class TailSaver:
         limits = self._limits
         if limits.partition_bytes is not None and of_partition > limits.partition_bytes:
             return f"it has more than {limits.partition_bytes} bytes: raise max_saved_partition_bytes"
-        if limits.run_bytes is not None and self.saved.size + more > limits.run_bytes:
-            return f"all tails have more than {limits.run_bytes} bytes: raise max_saved_bytes"
-        reason = no_room(self._folder, more)
-        return reason and f"{reason}: make room, or choose another workdir"
+        if limits.cluster_bytes is not None and self.saved.size + more > limits.cluster_bytes:
+            return f"all tails have more than {limits.cluster_bytes} bytes: raise max_saved_bytes"
+        if reason := no_room(self._folder, more):
+            return f"{reason}: make room, or choose another workdir"
+        if self._run_bytes is not None and not self._run_bytes.take(more):
+            return f"all clusters of the run have more than {limits.run_bytes} bytes: raise max_saved_run_bytes"
+        return None
 
     def _keep_rate(self, began: float) -> None:
         if self._limits.bytes_per_second:

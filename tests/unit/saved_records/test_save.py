@@ -260,10 +260,22 @@ def test_limits_hold_back_what_is_beyond_them(tmp_path: Path) -> None:
     logs = {(KEY, 2): log(5), (("t", 1), 2): log(5)}
     tails = tail(0, 5), tail(0, 5, key=("t", 1))
     size = len(log(5))
-    found = save(tmp_path / "run", Brokers(logs), *tails, limits=Limits(run_bytes=size))
+    found = save(tmp_path / "run", Brokers(logs), *tails, limits=Limits(cluster_bytes=size))
     assert (found.complete, found.refused) == ([tails[0]], {tails[1]: f"all tails have more than {size} bytes: raise max_saved_bytes"})
     found = save(tmp_path / "one", Brokers(logs), *tails, limits=Limits(partition_bytes=size - 1))
     assert {*found.refused.values()} == {f"it has more than {size - 1} bytes: raise max_saved_partition_bytes"} and not found.complete
+
+
+def test_the_clusters_of_a_run_have_one_limit_together(tmp_path: Path) -> None:
+    size = len(log(5))
+    brokers = Brokers({(KEY, 2): log(5)})
+    run = tmp_path / "saved" / "1"
+    limits = Limits(run_bytes=2 * size - 1)
+    assert TailSaver(brokers, run / "west", HEADER | {"cluster": "west"}, limits).save([tail(0, 5)]).complete
+    found = save(tmp_path, brokers, tail(0, 5), limits=limits)
+    assert found.refused == {tail(0, 5): f"all clusters of the run have more than {2 * size - 1} bytes: raise max_saved_run_bytes"}
+    assert save(tmp_path, brokers, tail(0, 5), limits=Limits(run_bytes=2 * size)).complete
+    assert save(tmp_path, brokers, tail(0, 5), limits=Limits(run_bytes=1)).before, "what is saved already needs no more bytes"
 
 
 def test_the_rate_is_kept(tmp_path: Path) -> None:
