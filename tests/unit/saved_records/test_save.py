@@ -345,9 +345,10 @@ def test_tails_are_the_truncated_ends_of_a_plan() -> None:
     truncated = [{"broker_id": 3, "offset": 100, "records": 80}, {"broker_id": 4, "offset": None, "records": None}]
     entry = {
         "topic": "t", "partition": 0, "guards": {"topic_id": "id-of-t", "leader_epoch": 5, "survivors": survivors}, "truncated": truncated,
+        "fenced_truncated": [{"broker_id": 1, "log_end_offset": 105, "offset": 100, "records": 5}],
     }  # fmt: skip
     plan = {"plan_id": "p", "partitions": [entry]}
-    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4)]
+    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4), tail(100, 105, 1)]
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
 
