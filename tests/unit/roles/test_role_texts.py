@@ -83,6 +83,7 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
 
 IMPACT: dict[str, Any] = {
     "summary": {"partitions": 2, "groups": 1},
+    "record_counts": {"partitions": 0},
     "groups": [{"command": "reset billing"}],
     "transactions": [],
     "path": "/w/impact.json",
