@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lists on stderr all partitions that an election has left without a leader (KIP-1275), which the result of the module only counts.
+"""Shows the progress of saving records, and lists on stderr all partitions that an election has left without a leader (KIP-1275).
 
-They are read from the results file. If it is out of reach (a remote host, become), nothing is listed.
+The result of the module only counts these. They are read from the results file. If it is out of reach (a remote host, become), nothing is listed.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
 
+from ansible_collections.streamops.kafka_recovery.plugins.action.kafka_replica_records import ActionModule as SaveAction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import offline_list
 
 display = Display()
 
 
-class ActionModule(NormalAction):  # type: ignore[misc]
-    """Ansible's action for modules, which lists these partitions after the election."""
+class ActionModule(SaveAction):
+    """The action of modules that save records, which lists these partitions after the election."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result."""

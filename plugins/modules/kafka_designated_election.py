@@ -107,6 +107,12 @@ options:
   max_saved_partition_bytes:
     description: Most bytes that are saved of one replica. A partition with more is V(held) with the reason code V(tail_not_saved). Default is no limit.
     type: int
+  max_saved_run_bytes:
+    description:
+      - Most bytes that the folder C(<workdir>/saved/<run_id>) has, of all clusters together. Partitions beyond it are V(held) with the reason code
+        V(tail_not_saved).
+      - It also holds if other tasks save records of other clusters at the same time. What is saved already counts. Default is no limit.
+    type: int
   saved_bytes_per_second:
     description: Most bytes that are read from all brokers per second to save them. Default is no limit.
     type: int
@@ -379,6 +385,7 @@ def main() -> None:
             "decide_again": {"type": "bool", "default": False},
             "save_records": {"type": "bool", "default": True},
             "max_saved_bytes": {"type": "int"},
+            "max_saved_run_bytes": {"type": "int"},
             "max_saved_partition_bytes": {"type": "int"},
             "saved_bytes_per_second": {"type": "int"},
             "save_timeout": {"type": "float", "default": 600.0},

@@ -76,6 +76,11 @@ options:
       - Most bytes that are saved in this run. Partitions beyond it are not saved. Default is no limit.
       - In any case 1 GiB of the file system of O(workdir) stays free, or 5 percent of a smaller one. What has no room is not saved.
     type: int
+  max_saved_run_bytes:
+    description:
+      - Most bytes that the folder C(<workdir>/saved/<run_id>) has, of all clusters together. Partitions beyond it are not saved.
+      - It also holds if other tasks save records of other clusters at the same time. What is saved already counts. Default is no limit.
+    type: int
   saved_bytes_per_second:
     description: Most bytes that are read from the disk per second. Default is no limit.
     type: int
@@ -295,6 +300,7 @@ def main() -> None:
             "give_up_partitions": {**partition_arguments()["partitions"]},
             "max_saved_partition_bytes": {"type": "int"},
             "max_saved_bytes": {"type": "int"},
+            "max_saved_run_bytes": {"type": "int"},
             "saved_bytes_per_second": {"type": "int"},
         },
         mutually_exclusive=[("partitions", "partitions_file"), ("log_dirs", "disk"), ("disk", "partitions"), ("disk", "partitions_file")],

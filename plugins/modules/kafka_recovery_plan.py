@@ -170,6 +170,8 @@ RETURN = r"""
 plans:
   description:
     - The plan files, sorted by cluster, with the number of partitions to elect, held partitions, and partitions that are online already.
+    - C(truncated_replicas) is the number of replicas that would lose records by the elections, and C(truncated_offsets) the number of offsets that they would
+      lose at most. The elections save these records first (O(streamops.kafka_recovery.kafka_designated_election#module:save_records)).
     - C(held_reasons) has the number of held partitions by reason code, and the first three of each.
   returned: success
   type: list
@@ -180,6 +182,8 @@ plans:
       elect: 118
       held: 2
       online: 0
+      truncated_replicas: 12
+      truncated_offsets: 960
       held_reasons:
         - reason_code: forked
           count: 2

@@ -15,13 +15,14 @@ description:
   - After an unclean election each surviving replica truncates its log to the new leader's log. What it alone held is destroyed then. Until then it can be
     read from that replica, which this module does.
   - Reads, for each partition that O(plan) elects, from each survivor whose log is truncated, all batches from the offset at which the logs part to its log end.
+    Fenced brokers that answered when the evidence was collected are read in the same way. They truncate their logs once they are back.
     If the plan does not know that offset, the whole log is read.
   - Checks each batch (format, CRC, order of offsets and leader epochs) and that no offset is missing, unless the topic is compacted.
   - Writes the batches as Kafka stores them to C(<workdir>/saved/<run_id>/<cluster>/<number>.batches), and for each such file a sealed index
     C(<number>.jsonl) with the offsets, epochs, producers, transactions, times and codecs of the batches. Both are on the disk when the task ends.
   - A second run of the task reads only what is not saved yet. A run that was killed loses the file that it was writing, at most 64 MB.
   - Replicas that cannot be read, and records that are not as the plan says, are returned as RV(not_saved) and do not fail the task.
-  - Replicas on lost or fenced brokers are not read.
+  - Replicas on lost brokers are not read, nor those on fenced brokers that do not answer.
   - Changes nothing in the cluster. In check mode it reads no records and writes no file.
 options:
   plan:
@@ -35,6 +36,11 @@ options:
     description:
       - Most bytes that are saved in this run. Replicas beyond it are not saved. Default is no limit.
       - In any case 1 GiB of the file system of O(workdir) stays free, or 5 percent of a smaller one. What has no room is not saved.
+    type: int
+  max_saved_run_bytes:
+    description:
+      - Most bytes that the folder C(<workdir>/saved/<run_id>) has, of all clusters together. Replicas beyond it are not saved.
+      - It also holds if other tasks save records of other clusters at the same time. What is saved already counts. Default is no limit.
     type: int
   saved_bytes_per_second:
     description: Most bytes that are read from all brokers per second. Default is no limit.
@@ -119,6 +125,7 @@ def main() -> None:
             "plan": {"type": "path", "required": True},
             "max_saved_partition_bytes": {"type": "int"},
             "max_saved_bytes": {"type": "int"},
+            "max_saved_run_bytes": {"type": "int"},
             "saved_bytes_per_second": {"type": "int"},
         }
     )

@@ -16,6 +16,7 @@ from bench import plain
 from integration.damaged import PROPERTIES
 from integration.support import Answer, Operator, by_partition, run_module
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
 from rig import KafkaCluster, NewTopic
 from rig.proxy import Mode, Proxies
 
@@ -132,6 +133,11 @@ def test_what_a_fenced_broker_holds_is_read_shown_and_not_given_up(apart: Apart,
 
     bold = planned(operator, "1", "aggressive")
     assert {row["topic"] for row in bold["partitions"]} == {*ASSIGNMENTS}, "aggressive gives up what it holds"
+    saved = operator.ask("kafka_replica_records", **operator.files("1"), plan=str(operator.path("plans", "1")))
+    pieces = read_pieces(Path(saved["path"]), cluster.cluster_id, whole=True)
+    assert {(piece.topic, piece.broker_id, piece.start, piece.end) for piece in pieces} == {
+        (topic, CUT_OFF, BY_ALL, ends[topic]) for topic in (AHEAD, MINE)
+    }, saved
 
     # A fenced broker that hangs takes connections, and no more of anybody's time than its own short limit.
     cluster.pause(CUT_OFF)

@@ -19,8 +19,9 @@ from integration.support import Operator, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, TailSaver
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from rig import KafkaCluster, NewTopic, java, stock
 

@@ -67,6 +67,8 @@ def test_tails_are_saved_byte_for_byte_and_a_second_run_reads_nothing(planned: O
         (row,) = (row for row in rows if row["kind"] == "piece" and row["position"] == piece.position)
         assert [list(batch) for batch in stored_batches(saved)] == row["batches"]
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in Path(first["path"]).iterdir())
+    progress = json.loads(Path(first["path"], "progress.json").read_text())
+    assert (progress["replicas"], progress["saved"], progress["bytes"], progress["ended"]) == (4, 4, counts["bytes"], True)
     second = planned.ask(MODULE, **options(planned, "1"))
     assert (second["counts"]["saved"], second["counts"]["saved_before"], second["counts"]["bytes"]) == (4, 4, 0)
     (partition, broker), lost = next(iter(truncated.items()))
@@ -101,6 +103,11 @@ def test_a_limit_that_is_reached_says_which_and_a_run_without_it_goes_on(planned
     few = planned.ask(MODULE, **options(planned, "few", max_saved_bytes=2000))
     assert few["counts"]["saved"] < 4
     assert {row["reason"] for row in few["not_saved"]} == {"all tails have more than 2000 bytes: raise max_saved_bytes"}
+    of_run = planned.ask(MODULE, **options(planned, "few", max_saved_run_bytes=2000))
+    assert of_run["counts"]["saved"] == few["counts"]["saved"]
+    assert {row["reason"] for row in of_run["not_saved"]} == {
+        "all clusters of the run have more than 2000 bytes: raise max_saved_run_bytes"
+    }
     all_of_them = planned.ask(MODULE, **options(planned, "few"))
     assert all_of_them["counts"]["saved"] == 4 and all_of_them["counts"]["saved_before"] == few["counts"]["saved"]
 

@@ -16,7 +16,8 @@ from unit.record_batches import batch, batch_of
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from rig import NewTopic
 from rig.acls import Acl
@@ -46,10 +47,10 @@ def with_saved_records(operator: Operator, topic: str) -> None:
     operator.cluster.produce(topic, 0, ["kept"] * 3)
     (row,) = operator.ask("kafka_partition_info", state="all", partitions=[{"topic": topic, "partition": 0}])["partitions"]
     offsets = batch_of(0, [(0, offset_key(topic, topic, 0), offset_value(3, 0), [])])
-    folder = store.folder_of(operator.workdir, "1", operator.name)
+    folder = folder_of(operator.workdir, "1", operator.name)
     private_directory(folder)
     header = {"cluster": operator.name, "cluster_id": operator.cluster.cluster_id, "run_id": "1", "backend": "compat"}
-    with store.open_part(folder, header) as part:
+    with open_part(folder, header) as part:
         for name, topic_id, data, start in ((topic, row["topic_id"], batch(3, 2), 3), ("__consumer_offsets", "lost", offsets, 0)):
             batches = list(stored_batches(data))
             part.add(Tail(name, 0, topic_id, 1, 1, start, batches[-1].last_offset + 1), start, memoryview(data), batches)

@@ -32,7 +32,8 @@ SURVIVORS = [
 ELECTED = {
     "topic": "orders", "partition": 0, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix", "explanation": "bröker 2",
     "guards": {"topic_id": "id", "leader_epoch": 3, "replicas": [1, 2, 3], "survivors": SURVIVORS}, "loss": LOSS,
-    "truncated": [{"broker_id": 3, "offset": None, "records": None}], "isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "named": False,
+    "truncated": [{"broker_id": 3, "offset": None, "records": None}], "fenced_truncated": [],
+    "isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "named": False,
     "min_insync_replicas": 2, "unclean_leader_election_enable": False,
 }  # fmt: skip
 
@@ -52,4 +53,4 @@ BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
 def content() -> dict[str, Any]:
     """A valid plan, but for its sha256."""
     entries = {"brokers": [BROKER], "partitions": [ELECTED], "held": [HELD], "online": [ONLINE]}
-    return copy.deepcopy({"version": 5, **HEADER, **entries})
+    return copy.deepcopy({"version": 6, **HEADER, **entries})

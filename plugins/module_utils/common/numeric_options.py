@@ -29,6 +29,7 @@ MINIMUMS = {
     "last_batches": 0,
     "max_saved_partition_bytes": 1,
     "max_saved_bytes": 1,
+    "max_saved_run_bytes": 1,
     "saved_bytes_per_second": 1,
     "replayed_bytes_per_second": 1,
     "max_batch_bytes": 1,

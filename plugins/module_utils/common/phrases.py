@@ -30,6 +30,14 @@ def count(value: int, one: str, many: str | None = None) -> str:
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
 
 
+def in_bytes(count: float) -> str:
+    """Return a number of bytes as text with a decimal unit: 1 kB is 1,000 bytes, as Kafka's throttle rates are decimal, too."""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
 def verb(value: int, one: str, many: str) -> str:
     """Return the form of a verb that agrees with a number."""
     return one if value == 1 else many

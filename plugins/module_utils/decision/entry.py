@@ -56,6 +56,7 @@ def _elected(decision: Decision, loss: Loss, text: str) -> Fields:
         },
         "loss": loss_fields(loss),
         "truncated": list(truncated(decision)),
+        "fenced_truncated": list(fenced_truncated(decision)),
         "isr": list(state.isr),
         "eligible_leader_replicas": list(state.eligible_leader_replicas),
         "last_known_elr": list(state.last_known_elr),
@@ -122,9 +123,9 @@ def fenced_truncated(decision: Decision) -> Iterator[Fields]:
         if row.common_offset is None or row.common_offset < row.other.end:
             yield {
                 "broker_id": row.other.broker_id,
+                "log_end_offset": row.other.end,
                 "offset": row.common_offset,
                 "records": row.beyond_common,
-                "log_end_offset": row.other.end,
             }
 
 

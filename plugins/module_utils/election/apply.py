@@ -53,7 +53,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 
 ELECT: Mapping[str, designated_election.Elect] = {
     backend_selection.COMPAT: designated_election.elect_by_order,

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import expired_throttle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
@@ -86,9 +86,7 @@ def _recovery(module: KafkaTask, cluster: NativeCluster) -> Recovery:
         check_mode=module.check_mode,
         decide_again=params["decide_again"],
         save_records=params["save_records"],
-        save_limits=Limits(
-            params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"], params["save_timeout"]
-        ),
+        save_limits=Limits.from_params(params),
     )
     if "plan_id" in plan:
         recovery.take_plan(plan, params["plan"])

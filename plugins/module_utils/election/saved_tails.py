@@ -18,8 +18,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import bytes_at_most
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of
 
@@ -35,7 +36,7 @@ class NotSaved(NamedTuple):
 
 
 class RecordSaver:
-    """Saves the tails of entries of one cluster and run. `header`: as in `store.open_part`; `enabled`: whether anything is saved at all."""
+    """Saves the tails of entries of one cluster and run. `header`: as in `part_writer.open_part`; `enabled`: whether anything is saved at all."""
 
     def __init__(self, cluster: NativeCluster, workdir: Path, header: Mapping[str, Any], enabled: bool, limits: Limits) -> None:
         self._cluster, self._header, self._enabled, self._limits = cluster, header, enabled, limits

@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 
 # Incremented with every change of the plan's fields. A plan of another version is refused.
-VERSION = 5
+VERSION = 6
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 # Made once: json.dumps makes a new encoder for every call with options.
@@ -147,6 +147,7 @@ _LOSS = {
     "gaps": [Name()],
 }
 _TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET), "records": Optional(OFFSET)}]
+_FENCED_TRUNCATED = [{**_TRUNCATED[0], "log_end_offset": OFFSET}]
 _CONFIGS = {"min_insync_replicas": Optional(int), "unclean_leader_election_enable": Optional(bool)}
 _BARE = {"partitions": [{"topic": str, "partition": int, "designatedLeader": BROKER}]}
 _PLAN: dict[str, Any] = {
@@ -173,6 +174,7 @@ _PLAN: dict[str, Any] = {
             "guards": {"topic_id": Name(), "leader_epoch": EPOCH, "replicas": [BROKER], "survivors": _SURVIVORS},
             "loss": _LOSS,
             "truncated": _TRUNCATED,
+            "fenced_truncated": _FENCED_TRUNCATED,
             "isr": [BROKER],
             "eligible_leader_replicas": [BROKER],
             "last_known_elr": [BROKER],
@@ -291,5 +293,8 @@ def _check_entry(row: Mapping[str, Any], where: str) -> None:
     lost = [cut["broker_id"] for cut in row["truncated"]]
     if len(lost) != len({*lost} & {*survivors}):
         raise ContentError(f"{where}: truncated {strict_json.shortened(lost)} are not some of its survivors, each once")
+    fenced = [cut["broker_id"] for cut in row["fenced_truncated"]]
+    if len(fenced) != len({*fenced} & {*replicas} - {*survivors}):
+        raise ContentError(f"{where}: fenced_truncated {strict_json.shortened(fenced)} are not some of its other replicas, each once")
     if len(survivors) != len({*survivors} & {*replicas}) or len(replicas) != len(order):
         raise ContentError(f"{where}: survivors {strict_json.shortened(survivors)} are not some of its replicas, each once")

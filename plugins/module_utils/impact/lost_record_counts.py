@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, replayed_records, store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import ONLY_ON_DISK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import NUMBERS, LostRecords, lost_records
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import Piece
 
 _UNKNOWN_EPOCHS = "records that were not saved may be the same as others: the leader epochs in which they were written are not known"
@@ -47,7 +48,7 @@ class LostRecordCounts:
             # The disk of a broker may have been saved, and replayed, with another run id.
             others = {verdicts[broker]["run_id"] for broker in self._disks} - {run_id}
             for own in (run_id, *sorted(others)):
-                pieces = store.read_pieces(store.folder_of(workdir, own, cluster), run.cluster_id)
+                pieces = store.read_pieces(folder_of(workdir, own, cluster), run.cluster_id)
                 for piece in pieces:
                     if own == run_id or (piece.broker_id in self._disks and verdicts[piece.broker_id]["run_id"] == own):
                         self._pieces.setdefault((piece.topic, piece.partition), []).append(piece)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import in_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 IN_SYNC, BEHIND = "in_sync", "behind"
@@ -169,8 +170,8 @@ def summary(
     }
 
 
-def line(name: str, progress: Mapping[str, Any]) -> str:
-    """Return the progress of the cluster `name` as one line. `progress`: as `summary` returns it."""
+def line(progress: Mapping[str, Any]) -> str:
+    """Return the progress as one line. `progress`: as `summary` returns it."""
     parts = [f"{progress['in_sync']:,} of {progress['partitions']:,} partitions in sync"]
     behind = [in_bytes(progress["bytes_behind"])] if progress["bytes_behind"] else []
     behind += [f"{progress['messages_behind']:,} messages"] if progress["messages_behind"] else []
@@ -181,15 +182,7 @@ def line(name: str, progress: Mapping[str, Any]) -> str:
     if progress["in_sync"] < progress["partitions"]:
         left = progress["estimated_seconds"]
         parts.append("remaining time unknown" if left is None else f"about {in_time(left)} left")
-    return f"{name}: {', '.join(parts)}"
-
-
-def in_bytes(count: float) -> str:
-    """Return a number of bytes as text with a decimal unit: 1 kB is 1,000 bytes, as Kafka's throttle rates are decimal, too."""
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count:.0f} B"
+    return ", ".join(parts)
 
 
 def in_time(seconds: float) -> str:

@@ -52,6 +52,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.pa
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_replicas import Role, replicas_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 
 # Partitions or topics that an error names.
 MOST_NAMED = 5
@@ -269,7 +270,7 @@ def _pieces(
         return []
     known = (*key, evidence.state.topic_id, evidence.state.leader_epoch)
     try:
-        pieces = store.read_pieces(store.folder_of(files.workdir, files.run_id, files.cluster), header["cluster_id"])
+        pieces = store.read_pieces(folder_of(files.workdir, files.run_id, files.cluster), header["cluster_id"])
     except RecoveryError as error:
         warnings.append(f"what is saved is not drawn: {error}")
         return []

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
@@ -25,6 +26,7 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
     lines = [
         f"{plan['elect']} to elect, {plan['held']} held, {plan['online']} online already, with strategy {strategy}",
         *(group("held", row) for row in plan["held_reasons"]),
+        *truncated_line(plan),
         f"Plan: {plan['path']}",
     ]
     edited = str(Path(manual_output_dir, f"{run.cluster}.json"))
@@ -34,6 +36,14 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
     if candidates in planned.get("manual_candidates", ()):
         lines.append(f"Candidates of what is held: {candidates}")
     return lines
+
+
+def truncated_line(plan: Mapping[str, Any]) -> list[str]:
+    """Return how much the elections of a plan would truncate at most, nothing if they truncate nothing. `plan`: a row of `plans`."""
+    if not plan["truncated_replicas"]:
+        return []
+    records = f"at most {count(plan['truncated_offsets'], 'record')} of {count(plan['truncated_replicas'], 'replica')}"
+    return [f"The elections would truncate {records}, which are saved before (kafka_recovery_save_records)"]
 
 
 def apply_lines(planned: Mapping[str, Any], run: PresentRun, require_commit: bool, manual_output_dir: str) -> list[str]:

@@ -36,11 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import MOST_SEGMENT_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import (
-    locked,
-    room,
-    room_for_files,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked, room, room_for_files
 
 # Of one answer. Pieces of many short logs go together.
 PIECES_PER_ANSWER = 200

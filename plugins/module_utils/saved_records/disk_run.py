@@ -42,8 +42,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 # Bytes at the end of each log whose crcs are checked to find out where it ends. What is saved is checked whole.
@@ -117,7 +118,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
-        limits = Limits(params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"])
+        limits = Limits.from_params(params)
 
         def save(tails: Collection[Tail]) -> None:
             saver = TailSaver(

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import IN_CLUSTER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
 
 _SHAPE: dict[str, Any] = {"cluster_id": str, "run_id": str, "judged_at": str, "safe_to_start": bool, "reasons": [str]}
 _PARTITIONS = Optional([{

@@ -25,8 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     refuse_link,
     replacing,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable, no_room
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import make_durable, no_room
 
 with suppress(ImportError):  # optional_imports.py says why
     import orjson

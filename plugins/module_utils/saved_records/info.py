@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     by_replica,
     contents_of,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import (
     SelectedRecord,
     Selection,
@@ -52,7 +53,7 @@ def records_info(module: InfoTask) -> dict[str, Any]:
     check_numbers(params)
     workdir = Path(params["workdir"]).expanduser().absolute()
     selection = selection_of(params)
-    folder = store.folder_of(workdir, params["run_id"], params["cluster"])
+    folder = folder_of(workdir, params["run_id"], params["cluster"])
     path = None if params["export"] is None else Path(params["export"]).expanduser().absolute()
     if path is not None:
         check_path(path, workdir)

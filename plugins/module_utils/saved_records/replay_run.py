@@ -26,6 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     totals,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import by_replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import selection_of
 
 
@@ -42,7 +43,7 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     if target is not None and (target in INTERNAL or not TOPIC_NAME.fullmatch(target)):
         raise RecoveryError(f"target_topic: {target!r} is not a topic that records can be replayed to")
     selection = selection_of(params)
-    folder = store.folder_of(module.workdir, params["run_id"], params["cluster"])
+    folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     pieces = by_replica(store.read_pieces(folder, admin.cluster_id, whole=True))
     if store.cluster_id_of(folder) is None:
         module.ansible.warn(

@@ -14,8 +14,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Limits, Saved, TailSaver
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import bytes_at_most
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
 
@@ -52,7 +53,7 @@ def save_records(module: SaveTask, cluster: Cluster, plan: Mapping[str, Any]) ->
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": cluster.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
-        limits = Limits(params["max_saved_partition_bytes"], params["max_saved_bytes"], params["saved_bytes_per_second"])
+        limits = Limits.from_params(params)
         saved = TailSaver(cluster, folder, header, limits, {*configs.compacted, *configs.refused}, states=cluster).save(tails)
     not_saved = saved.changed | saved.refused
     counts = {

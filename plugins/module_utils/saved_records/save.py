@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    PartitionState,
-    TopicPartition,
-    has_live_leader,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import PartWriter, open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run_bytes import RunBytes, counted_bytes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_progress import SaveProgress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked, no_room
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_reading import Reading, first_gap
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails_to_read import StateSource, changes, unfinished
 
 # Of one answer, and of one partition in it. Answers of all brokers of a round are in memory at once.
 ROUND_BYTES, ANSWER_BYTES, PIECE_BYTES = 32 << 20, 8 << 20, 1 << 20
@@ -33,13 +36,6 @@ BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 # Answers of one broker in a row without any partition: it throttles, and the client waits as long as the answer says (KIP-219).
 THROTTLED_ROUNDS = 20
-
-
-class StateSource(Protocol):
-    """The parts of a cluster that show whether a plan still fits it (`Cluster`)."""
-
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
-    def unfenced(self) -> set[int]: ...
 
 
 class RecordSource(Protocol):
@@ -51,26 +47,6 @@ class RecordSource(Protocol):
         self, work: Mapping[int, Mapping[TopicPartition, int]], partition_bytes: int, answer_bytes: int
     ) -> dict[int, dict[TopicPartition, FetchedRecords]]: ...
     def log_starts(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, int]]: ...
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of bytes, None for no limit: of one partition, of the whole run, and of each second; and of the seconds of one call of `save`."""
-
-    partition_bytes: int | None = None
-    run_bytes: int | None = None
-    bytes_per_second: int | None = None
-    seconds: float | None = None
-
-
-@dataclass
-class _Reading:
-    """A tail that is being read: the next offset, and the bytes and last batch so far."""
-
-    tail: Tail
-    next_offset: int
-    size: int = 0
-    last: StoredBatch | None = None
 
 
 @dataclass
@@ -92,7 +68,7 @@ class Saved:
 
 
 class TailSaver:
-    """Saves the tails of one cluster below `folder`. `header`: as in `store.open_part`. `compacted`: topics whose logs may lack offsets.
+    """Saves the tails of one cluster below `folder`. `header`: as in `part_writer.open_part`. `compacted`: topics whose logs may lack offsets.
 
     states         a cluster: each partition must still be without a live leader in the leader epoch of the plan. None if there is no plan
     keep_gaps      whether a tail that lacks offsets is saved, and its first gap kept in `saved.gaps`. Else it is refused
@@ -125,20 +101,37 @@ class TailSaver:
 
     def save(self, tails: Iterable[Tail]) -> Saved:
         """Save all of `tails` that no run before has saved. Raises FileError if nothing more can be written, SavedRecordsError for damaged parts."""
-        current = self._current(list(tails))
+        current = list(tails)
+        if self._states is not None:
+            changed = changes(self._states, current)
+            self.saved.changed |= changed
+            current = [tail for tail in current if tail not in changed]
         began = time.monotonic()
-        with store.locked(self._folder):
-            waiting = self._unfinished(current)
+        with locked(self._folder), self._counted() as self._run_bytes:
+            waiting = self._waiting(current)
+            self._progress = self._begun(waiting)
             while waiting and self._obstacle(began) is None:
-                with store.open_part(self._folder, self._header) as part:
+                with open_part(self._folder, self._header) as part:
                     while waiting and not part.is_full and self._obstacle(began) is None:
                         self._round(waiting, part)
+                        self._progress.write()
                         self._keep_rate(began)
                 self.saved.complete += self._read_to_end
                 self._read_to_end = []
-        for reading in (one for readings in waiting.values() for one in readings):
-            self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
+            for reading in (one for readings in waiting.values() for one in readings):
+                self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
+            self._progress.end()
         return self.saved
+
+    def _counted(self) -> AbstractContextManager[RunBytes | None]:
+        """Return the count of all clusters of the run, None if it has no limit."""
+        most = self._limits.run_bytes
+        return nullcontext() if most is None else counted_bytes(self._folder, most)
+
+    def _begun(self, waiting: Mapping[int, Sequence[Reading]]) -> SaveProgress:
+        """Return the progress of what is left to read."""
+        readings = [one for each in waiting.values() for one in each]
+        return SaveProgress(self._folder, self._header, len(readings), sum(one.tail.end - one.next_offset for one in readings))
 
     def _obstacle(self, began: float) -> str | None:
         """Return why nothing more is read, None if it is."""
@@ -148,61 +141,19 @@ class TailSaver:
             return f"it was not read to its end in {self._limits.seconds:g} s: run again, which goes on, or raise save_timeout"
         return None
 
-    def _current(self, tails: Sequence[Tail]) -> list[Tail]:
-        """Return the tails whose partitions are as the plan has them."""
-        if self._states is None or not tails:
-            return [*tails]
-        states, unfenced = self._states.partitions({tail.key for tail in tails}), self._states.unfenced()
-        current = []
-        for tail in tails:
-            state = states.get(tail.key)
-            if state is None or state.topic_id != tail.topic_id:
-                self.saved.changed[tail] = "the topic of the plan does not exist any more: plan again"
-            elif has_live_leader(state, unfenced):
-                self.saved.changed[tail] = f"the partition has a leader, broker {state.leader}: nothing needs to be elected"
-            elif state.leader_epoch != tail.leader_epoch:
-                self.saved.changed[tail] = f"its leader epoch is {state.leader_epoch}, and {tail.leader_epoch} in the plan: plan again"
-            else:
-                current.append(tail)
-        return current
-
-    def _unfinished(self, tails: Sequence[Tail]) -> dict[int, list[_Reading]]:
-        """Return what is left to read of each broker, the shortest tail first: a long one may reach a limit."""
-        pieces: dict[tuple[TopicPartition, int], list[store.Piece]] = {}
-        for piece in store.read_pieces(self._folder, self._header["cluster_id"]):
-            pieces.setdefault(((piece.topic, piece.partition), piece.broker_id), []).append(piece)
-        if pieces:
-            # A killed run may have left parts whose names are not on the disk yet.
-            store.make_durable(self._folder)
-        starts = self._log_starts([tail for tail in tails if tail.start is None])
-        waiting: dict[int, list[_Reading]] = {}
-        before: list[Tail] = []
-        counted: list[store.Piece] = []
-        for tail in sorted(tails, key=lambda tail: (tail.start is None, tail.end - (tail.start or 0))):
-            start = starts.get((tail.key, tail.broker_id)) if tail.start is None else tail.start
-            if start is None:
-                self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
-                continue
-            end, used = store.saved_end(tail, start, pieces.get((tail.key, tail.broker_id), ()))
-            counted += used
-            if end >= tail.end:
-                before.append(tail)
-            else:
-                waiting.setdefault(tail.broker_id, []).append(_Reading(tail, end))
-        # What they have is not read again, and an election destroys the original.
-        store.check_digests(counted, self._header["cluster_id"])
-        self.saved.before += before
-        self.saved.complete += before
+    def _waiting(self, tails: Sequence[Tail]) -> dict[int, list[Reading]]:
+        """Return what is left to read of each broker."""
+        found = unfinished(self._source, self._folder, self._header["cluster_id"], tails)
+        for tail in found.unknown:
+            self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
+        self.saved.before += found.before
+        self.saved.complete += found.before
+        waiting: dict[int, list[Reading]] = {}
+        for tail, offset in found.left:
+            waiting.setdefault(tail.broker_id, []).append(Reading(tail, offset))
         return waiting
 
-    def _log_starts(self, tails: Sequence[Tail]) -> dict[tuple[TopicPartition, int], int]:
-        work: dict[int, dict[TopicPartition, int]] = {}
-        for tail in tails:
-            work.setdefault(tail.broker_id, {})[tail.key] = tail.end - 1
-        found = self._source.log_starts(work) if work else {}
-        return {(key, broker): start for broker, starts in found.items() for key, start in starts.items()}
-
-    def _round(self, waiting: dict[int, list[_Reading]], part: store.PartWriter) -> None:
+    def _round(self, waiting: dict[int, list[Reading]], part: PartWriter) -> None:
         """Send one request to each broker, and write what they answer. Removes from `waiting` what is complete or refused."""
         brokers = list(waiting)[: self._together]
         share = min(ANSWER_BYTES, ROUND_BYTES // len(brokers))
@@ -232,7 +183,7 @@ class TailSaver:
             if left:
                 waiting[broker] = left  # behind the other brokers
 
-    def _after(self, error: ClusterError, brokers: Sequence[int], waiting: dict[int, list[_Reading]]) -> None:
+    def _after(self, error: ClusterError, brokers: Sequence[int], waiting: dict[int, list[Reading]]) -> None:
         """Go on with one broker at a time: large batches of several do not fit into memory. If it was one broker, its tails are refused."""
         if len(brokers) > 1:
             self._together = 1
@@ -240,7 +191,7 @@ class TailSaver:
         for reading in waiting.pop(brokers[0]):
             self._refuse(reading.tail, str(error))
 
-    def _read(self, reading: _Reading, fetched: FetchedRecords | None, is_first: bool, part: store.PartWriter) -> bool:
+    def _read(self, reading: Reading, fetched: FetchedRecords | None, is_first: bool, part: PartWriter) -> bool:
         """Write what an answer has of a tail. Return whether more of it is to be read. `is_first`: whether an empty answer means that its log ends."""
         tail = reading.tail
         if fetched is None:
@@ -252,7 +203,11 @@ class TailSaver:
             return self._refuse(tail, f"it cannot be read: {fetched.error}")
         try:
             batches = list(stored_batches(fetched.records))
-            self._check(reading, batches, is_first)
+            if batches:
+                reading.check(batches, self._again)
+                self._check_gaps(reading, batches)
+            elif is_first:
+                raise BatchError(f"its log ends at offset {reading.next_offset}, and not at {tail.end}: {self._again}")
         except BatchError as error:
             self.saved.damaged.add(tail)
             return self._refuse(tail, str(error))
@@ -262,7 +217,9 @@ class TailSaver:
         if (limit := self._reached(reading.size + size, size)) is not None:
             return self._refuse(tail, limit)
         part.add(tail, reading.next_offset, memoryview(fetched.records)[:size], batches)
-        reading.size, reading.last, reading.next_offset = reading.size + size, batches[-1], batches[-1].last_offset + 1
+        offset = reading.next_offset
+        reading.add(batches, size)
+        self._progress.add(reading.next_offset - offset, size, reading.next_offset >= tail.end)
         self.saved.size += size
         self.saved.batches += len(batches)
         if reading.next_offset < tail.end:
@@ -270,18 +227,10 @@ class TailSaver:
         self._read_to_end.append(tail)
         return False
 
-    def _check(self, reading: _Reading, batches: Sequence[StoredBatch], is_first: bool) -> None:
-        """Raise BatchError if these are not the next batches of the tail."""
-        tail, offset = reading.tail, reading.next_offset
-        if not batches:
-            if is_first:
-                raise BatchError(f"its log ends at offset {offset}, and not at {tail.end}: {self._again}")
-            return
-        if batches[0].last_offset < offset or (reading.last is not None and batches[0].epoch < reading.last.epoch):
-            raise BatchError(f"the broker answers with the batch at offset {batches[0].base_offset}, which cannot be at offset {offset}")
-        if batches[-1].last_offset >= tail.end:
-            raise BatchError(f"its log has offset {batches[-1].last_offset}, and must end at {tail.end}: {self._again}")
-        if tail.topic not in self._compacted and tail not in self.saved.gaps and (gap := _first_gap(batches, offset)):
+    def _check_gaps(self, reading: Reading, batches: Sequence[StoredBatch]) -> None:
+        """Raise BatchError if the tail lacks offsets that it must have, or keep its first gap."""
+        tail = reading.tail
+        if tail.topic not in self._compacted and tail not in self.saved.gaps and (gap := first_gap(batches, reading.next_offset)):
             if not self._keep_gaps:
                 raise BatchError(gap)
             self.saved.gaps[tail] = gap
@@ -291,10 +240,13 @@ class TailSaver:
         limits = self._limits
         if limits.partition_bytes is not None and of_partition > limits.partition_bytes:
             return f"it has more than {limits.partition_bytes} bytes: raise max_saved_partition_bytes"
-        if limits.run_bytes is not None and self.saved.size + more > limits.run_bytes:
-            return f"all tails have more than {limits.run_bytes} bytes: raise max_saved_bytes"
-        reason = store.no_room(self._folder, more)
-        return reason and f"{reason}: make room, or choose another workdir"
+        if limits.cluster_bytes is not None and self.saved.size + more > limits.cluster_bytes:
+            return f"all tails have more than {limits.cluster_bytes} bytes: raise max_saved_bytes"
+        if reason := no_room(self._folder, more):
+            return f"{reason}: make room, or choose another workdir"
+        if self._run_bytes is not None and not self._run_bytes.take(more):
+            return f"all clusters of the run have more than {limits.run_bytes} bytes: raise max_saved_run_bytes"
+        return None
 
     def _keep_rate(self, began: float) -> None:
         if self._limits.bytes_per_second:
@@ -307,14 +259,3 @@ class TailSaver:
 
     def _why_silent(self, tail: Tail) -> str:
         return f"broker {tail.broker_id} does not answer: {self._source.unreachable.get(tail.broker_id, 'no answer for this partition')}"
-
-
-def _first_gap(batches: Iterable[StoredBatch], offset: int) -> str | None:
-    """Return which offsets from `offset` on these batches lack first, None if they have all."""
-    for batch in batches:
-        if batch.base_offset > offset:
-            return f"offsets {offset} to {batch.base_offset - 1} are missing, and cleanup.policy is not compact"
-        if batch.records <= batch.last_offset - batch.base_offset:
-            return f"the batch at offset {batch.base_offset} lacks records, and cleanup.policy is not compact"
-        offset = batch.last_offset + 1
-    return None

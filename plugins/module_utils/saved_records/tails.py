@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What survivors lose when the designated leaders of a plan are elected: each survivor truncates its log to the new leader's. Pure."""
+"""What replicas lose when the designated leaders of a plan are elected: each truncates its log to the new leader's. Pure."""
 
 from __future__ import annotations
 
@@ -45,11 +45,16 @@ def tails_of_plan(plan: Mapping[str, Any]) -> Iterator[Tail]:
     if "plan_id" not in plan:
         raise RecoveryError("a bare KIP-1275 file does not say what each survivor holds: save with a plan of kafka_recovery_plan")
     for entry in plan["partitions"]:
-        guards = entry["guards"]
-        ends = {survivor["broker_id"]: survivor["log_end_offset"] for survivor in guards["survivors"]}
-        epochs = {survivor["broker_id"]: survivor["broker_epoch"] for survivor in guards["survivors"]}
-        place = (entry["topic"], entry["partition"]), guards["topic_id"], guards["leader_epoch"]
-        yield from tails_of(*place, ends, entry["truncated"], epochs)
+        yield from tails_of_entry(entry)
+
+
+def tails_of_entry(entry: Mapping[str, Any]) -> Iterator[Tail]:
+    """Yield what survivors lose by the election of an entry of a plan, and what fenced brokers that answer lose once they are back."""
+    guards, fenced = entry["guards"], entry["fenced_truncated"]
+    ends = {row["broker_id"]: row["log_end_offset"] for row in (*guards["survivors"], *fenced)}
+    epochs = {survivor["broker_id"]: survivor["broker_epoch"] for survivor in guards["survivors"]}
+    place = (entry["topic"], entry["partition"]), guards["topic_id"], guards["leader_epoch"]
+    yield from tails_of(*place, ends, (*entry["truncated"], *fenced), epochs)
 
 
 def tails_of(
@@ -60,7 +65,7 @@ def tails_of(
     truncated: Iterable[Mapping[str, Any]],
     broker_epochs: Mapping[int, int | None],
 ) -> Iterator[Tail]:
-    """Yield the tails of one partition. `ends`: log end offsets of the survivors, by broker. `truncated`: as in a plan. `broker_epochs`: by broker."""
+    """Yield the tails of one partition. `ends`: log end offsets, by broker. `truncated`: as in a plan. `broker_epochs`: by broker."""
     for row in truncated:
         end = ends.get(row["broker_id"], 0)
         if (row["offset"] or 0) < end:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.action import kafka_partition_reassignment as action
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile, path_of
+from ansible_collections.streamops.kafka_recovery.plugins.plugin_utils import progress_lines
 
 
 class Display:
@@ -37,16 +37,16 @@ class Display:
 @pytest.fixture
 def display(monkeypatch: pytest.MonkeyPatch) -> Display:
     shown = Display()
-    monkeypatch.setattr(action, "display", shown)
-    monkeypatch.setattr(action, "POLL_SECONDS", 0.005)
-    monkeypatch.setattr(action, "MIN_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress_lines, "display", shown)
+    monkeypatch.setattr(progress_lines, "POLL_SECONDS", 0.005)
+    monkeypatch.setattr(progress_lines, "MIN_SECONDS_BETWEEN_LINES", 0.0)
     return shown
 
 
 @contextmanager
 def reading(workdir: Path) -> Iterator[None]:
     ended = threading.Event()
-    reader = threading.Thread(target=action._display_progress, args=(str(workdir), "east", "1", ended))
+    reader = threading.Thread(target=progress_lines.display_progress, args=(path_of(str(workdir), "east"), "1", ended))
     reader.start()
     try:
         yield

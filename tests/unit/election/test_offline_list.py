@@ -96,7 +96,7 @@ def collections(tmp_path: Path) -> Path:
     """This collection with a module in the place of the election that writes the results file `RESULTS`."""
     plugins = tmp_path / "collections/ansible_collections/streamops/kafka_recovery/plugins"
     (plugins / "modules").mkdir(parents=True)
-    for part in ("action", "module_utils", "filter"):
+    for part in ("action", "module_utils", "filter", "plugin_utils"):
         (plugins / part).symlink_to(ROOT / "plugins" / part)
     for part in ("meta", "galaxy.yml"):
         (plugins.parent / part).symlink_to(ROOT / part)

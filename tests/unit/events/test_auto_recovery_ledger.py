@@ -47,6 +47,7 @@ def entry(partition: int, evidence: str = "prefix", epoch: int = 4, topic_id: st
     return {
         "topic": "orders", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 1], "evidence": evidence, "explanation": "text",
         "guards": {"topic_id": topic_id, "leader_epoch": epoch, "replicas": [1, 2], "survivors": survivors}, "loss": LOSS, "truncated": [],
+        "fenced_truncated": [],
         "isr": [], "eligible_leader_replicas": [], "last_known_elr": [], "named": False, "min_insync_replicas": 1, "unclean_leader_election_enable": False,
     }  # fmt: skip
 

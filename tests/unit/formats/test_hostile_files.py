@@ -48,11 +48,20 @@ def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
     guards = {"topic_id": "id", "leader_epoch": 1, "replicas": replicas, "survivors": SURVIVORS}
     place = {"topic": "t", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix"}
     standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "named": False}
-    return {**place, "explanation": "text", "guards": guards, "loss": LOSS, "truncated": TRUNCATED, **standing, **CONFIGS}
+    return {
+        **place,
+        "explanation": "text",
+        "guards": guards,
+        "loss": LOSS,
+        "truncated": TRUNCATED,
+        "fenced_truncated": [],
+        **standing,
+        **CONFIGS,
+    }
 
 
 PLAN = {
-    "version": 5, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
+    "version": 6, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
     "backend": "compat", "strategy": "balanced", "topic_strategies": [], "ranking": "last_written_epoch", "dry_run": False,
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],

@@ -108,7 +108,7 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (edit("version", to=2), "version 2 of the plan file is not 5: make the plan with this version of the collection"),
+        (edit("version", to=2), "version 2 of the plan file is not 6: make the plan with this version of the collection"),
         (
             edit("partitions", 0, "loss", "upper_bound", to="unknown"),
             r"partitions\[0\].loss.upper_bound: expected a whole number, found a text",

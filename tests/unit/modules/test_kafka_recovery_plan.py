@@ -28,7 +28,8 @@ def test_it_writes_plans_in_check_mode_too_and_changes_nothing(tmp_path: Path) -
     result = run(tmp_path, _ansible_check_mode=True, clusters=["east", "west"], spark_conf={"spark.sql.shuffle.partitions": 2})
     assert result["changed"] is False
     path = tmp_path / "plans" / RUN / "east.json"
-    assert result["plans"] == [{"cluster": "east", "path": str(path), "elect": 1, "held": 0, "online": 0, "held_reasons": []}]
+    counts = {"elect": 1, "held": 0, "online": 0, "truncated_replicas": 0, "truncated_offsets": 0}
+    assert result["plans"] == [{"cluster": "east", "path": str(path), **counts, "held_reasons": []}]
     assert json.loads(path.read_text())["partitions"][0]["designatedLeader"] == 2
     west = str(tmp_path / "landing" / RUN / "west.jsonl")
     assert result["quarantine"] == [{"path": west, "reason": "there is no landing file"}]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import in_bytes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import line_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress, progress_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress import (
@@ -91,17 +93,17 @@ def test_a_summary_and_its_line() -> None:
         "estimated_seconds": 100.0,
     }
     line = "east: 1 of 3 partitions in sync, 10.0 kB and 10,456 messages behind, 100 B/s, about 1 min 40 s left"
-    assert progress.line("east", found) == line
+    assert f"east: {progress.line(found)}" == line
     done = progress.summary([], 3, 3, None)
     assert (done["bytes_behind"], done["messages_behind"], done["estimated_seconds"]) == (0, 0, 0.0)
-    assert progress.line("east", done) == "east: 3 of 3 partitions in sync"
+    assert f"east: {progress.line(done)}" == "east: 3 of 3 partitions in sync"
     silent = progress.summary(statuses({KEY: [1]}, STATES, {0, 1}, Measurements()), 3, 1, None)
     assert (silent["bytes_behind"], silent["messages_behind"], silent["estimated_seconds"]) == (None, None, None)
-    assert progress.line("east", silent) == "east: 1 of 3 partitions in sync, remaining time unknown"
+    assert f"east: {progress.line(silent)}" == "east: 1 of 3 partitions in sync, remaining time unknown"
 
 
 def test_sizes_and_times_as_text() -> None:
-    assert [progress.in_bytes(size) for size in (0, 999, 1000, 25_340_000, 3.2e9, 1e13)] == [
+    assert [in_bytes(size) for size in (0, 999, 1000, 25_340_000, 3.2e9, 1e13)] == [
         "0 B",
         "999 B",
         "1.0 kB",
@@ -122,13 +124,13 @@ def test_sizes_and_times_as_text() -> None:
 def test_the_progress_file_is_read_for_its_own_run_only(tmp_path: Path) -> None:
     file = progress_file.ProgressFile(tmp_path, "east", "1")
     path = progress_file.path_of(str(tmp_path), "east")
-    assert progress_file.line_of(path, "1") is None
+    assert line_of(path, "1") is None
     file.write(progress.summary([], 3, 1, None))
-    assert progress_file.line_of(path, "1") == "east: 1 of 3 partitions in sync, about 0 s left"
-    assert progress_file.line_of(path, "2") is None
+    assert line_of(path, "1") == "east: 1 of 3 partitions in sync, about 0 s left"
+    assert line_of(path, "2") is None
     file.end("interrupted\nby SIGTERM")
     document = json.loads(path.read_text())
     assert document["ended"] is True and document["in_sync"] == 1 and document["run_id"] == "1"
-    assert progress_file.line_of(path, "1") == "east: interrupted\\nby SIGTERM"
+    assert line_of(path, "1") == "east: interrupted\\nby SIGTERM"
     path.write_text("{")
-    assert progress_file.line_of(path, "1") is None
+    assert line_of(path, "1") is None

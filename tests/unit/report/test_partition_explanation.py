@@ -25,7 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import RunFiles, explain
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of, locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 MODULE = "kafka_recovery_explain_info"
@@ -62,10 +63,10 @@ def write_results(
 
 def save(workdir: Path, start: int, end: int, leader_epoch: int = 7) -> None:
     """Write an index of saved records of broker 3 that has these offsets. The batches themselves do not matter here."""
-    folder = store.folder_of(workdir, RUN, "east")
+    folder = folder_of(workdir, RUN, "east")
     with (
-        store.locked(folder),
-        store.open_part(folder, {"cluster": "east", "cluster_id": "id-of-east", "run_id": RUN, "backend": "compat"}) as part,
+        locked(folder),
+        open_part(folder, {"cluster": "east", "cluster_id": "id-of-east", "run_id": RUN, "backend": "compat"}) as part,
     ):
         tail = Tail("orders", 0, "id-of-orders", leader_epoch, 3, 100, 180)
         content = batch(start, end - start)
@@ -174,7 +175,7 @@ def test_saved_records_are_drawn_if_they_are_of_these_logs(workdir: Path) -> Non
     found = shown(workdir)
     assert found["replicas"][2]["saved"] == [{"start": 100, "end": 150}]
     assert any("▓" in line and "▒" in line for line in found["lines"])
-    next(store.folder_of(workdir, RUN, "east").glob("*.batches")).write_bytes(b"")
+    next(folder_of(workdir, RUN, "east").glob("*.batches")).write_bytes(b"")
     damaged = shown(workdir)
     assert damaged["replicas"][2]["saved"] == [] and "what is saved is not drawn" in damaged["warnings"][0]
 

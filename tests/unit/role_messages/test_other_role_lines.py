@@ -33,6 +33,8 @@ PLAN: dict[str, Any] = {
     "elect": 2,
     "held": 4,
     "online": 0,
+    "truncated_replicas": 0,
+    "truncated_offsets": 0,
     "held_reasons": [FORKED],
 }
 
@@ -42,6 +44,13 @@ def test_a_plan_says_why_partitions_are_held() -> None:
         "2 to elect, 4 held, 0 online already, with strategy balanced",
         "held (forked), 4 partitions: orders-0, orders-1, orders-2 and 1 more",
         "Plan: /w/plans/1/east.json",
+    ]
+
+
+def test_a_plan_says_how_much_its_elections_would_truncate() -> None:
+    planned = {"plans": [{**PLAN, "held_reasons": [], "truncated_replicas": 1, "truncated_offsets": 9600}]}
+    assert plan_lines(planned, RUN, "balanced", "")[1:-1] == [
+        "The elections would truncate at most 9,600 records of 1 replica, which are saved before (kafka_recovery_save_records)"
     ]
 
 

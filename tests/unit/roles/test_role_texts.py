@@ -83,6 +83,7 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
 
 IMPACT: dict[str, Any] = {
     "summary": {"partitions": 2, "groups": 1},
+    "record_counts": {"partitions": 0},
     "groups": [{"command": "reset billing"}],
     "transactions": [],
     "record_counts": {"partitions": 1, "replayed": 0, "saved": 25, "on_disk": 5, "gone": 0, "total": 30, "not_known": 0, "unread": 0},
@@ -131,7 +132,7 @@ READINESS: dict[str, Any] = {
     "permissions": {"missing": [], "unknown": []},
     "partitions": {"count": 4, "brokers": [{"broker_id": 1, "broker_state": "fenced"}]},
 }
-PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 0, "online": 0, "held_reasons": []}
+PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 0, "online": 0, "truncated_replicas": 0, "held_reasons": []}
 MOVES: dict[str, Any] = {
     "path": "/w/m/east.json",
     "planned": 3,

@@ -67,7 +67,7 @@ def ending_at(end: int) -> LeaderLog:
 
 
 def run(tmp_path: Path, admin: Admin, *disks: Disk, revived: Collection[Revived] = (), **options: Any) -> dict[str, Any]:
-    limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second"))
+    limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second", "max_saved_run_bytes"))
     params = {
         **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None,
         "give_up_partitions": None, "run_id": "r", "cluster": "east",

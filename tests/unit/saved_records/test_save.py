@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,8 +23,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import THROTTLED_ROUNDS, Limits, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import THROTTLED_ROUNDS, Saved, TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of_plan
 
 HEADER = {"cluster": "east", "cluster_id": "id", "run_id": "1", "backend": "compat"}
@@ -143,7 +146,7 @@ def test_a_log_that_is_shorter_than_in_the_plan_is_not_saved(tmp_path: Path) -> 
 
 
 def test_a_run_goes_on_behind_the_last_part_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "PART_BYTES", 1)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 1)
     logs = {(KEY, 2): log(5, 5, 5, 5)}
     with pytest.raises(KeyboardInterrupt):
         save(tmp_path, Brokers(logs, killed_after=2), tail(0, 20))
@@ -214,7 +217,7 @@ def test_records_that_were_saved_in_another_leader_epoch_do_not_count(tmp_path: 
 
 def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "saved" / "1" / "east"
-    with store.locked(folder), pytest.raises(FileError, match="another run saves records in"):
+    with locked(folder), pytest.raises(FileError, match="another run saves records in"):
         save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
 
 
@@ -230,7 +233,7 @@ def test_a_part_that_was_not_closed_does_not_count_as_saved(tmp_path: Path) -> N
 
 
 def test_a_row_of_an_index_has_a_bounded_number_of_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "ROW_BATCHES", 2)
+    monkeypatch.setattr(part_writer, "ROW_BATCHES", 2)
     content = log(1, 1, 1, 1, 1)
     brokers = Brokers({(KEY, 2): content})
     brokers._answer = lambda *_: FetchedRecords(None, content)  # type: ignore[method-assign]  # more than was asked for
@@ -257,10 +260,22 @@ def test_limits_hold_back_what_is_beyond_them(tmp_path: Path) -> None:
     logs = {(KEY, 2): log(5), (("t", 1), 2): log(5)}
     tails = tail(0, 5), tail(0, 5, key=("t", 1))
     size = len(log(5))
-    found = save(tmp_path / "run", Brokers(logs), *tails, limits=Limits(run_bytes=size))
+    found = save(tmp_path / "run", Brokers(logs), *tails, limits=Limits(cluster_bytes=size))
     assert (found.complete, found.refused) == ([tails[0]], {tails[1]: f"all tails have more than {size} bytes: raise max_saved_bytes"})
     found = save(tmp_path / "one", Brokers(logs), *tails, limits=Limits(partition_bytes=size - 1))
     assert {*found.refused.values()} == {f"it has more than {size - 1} bytes: raise max_saved_partition_bytes"} and not found.complete
+
+
+def test_the_clusters_of_a_run_have_one_limit_together(tmp_path: Path) -> None:
+    size = len(log(5))
+    brokers = Brokers({(KEY, 2): log(5)})
+    run = tmp_path / "saved" / "1"
+    limits = Limits(run_bytes=2 * size - 1)
+    assert TailSaver(brokers, run / "west", HEADER | {"cluster": "west"}, limits).save([tail(0, 5)]).complete
+    found = save(tmp_path, brokers, tail(0, 5), limits=limits)
+    assert found.refused == {tail(0, 5): f"all clusters of the run have more than {2 * size - 1} bytes: raise max_saved_run_bytes"}
+    assert save(tmp_path, brokers, tail(0, 5), limits=Limits(run_bytes=2 * size)).complete
+    assert save(tmp_path, brokers, tail(0, 5), limits=Limits(run_bytes=1)).before, "what is saved already needs no more bytes"
 
 
 def test_the_rate_is_kept(tmp_path: Path) -> None:
@@ -330,19 +345,31 @@ def test_tails_are_the_truncated_ends_of_a_plan() -> None:
     truncated = [{"broker_id": 3, "offset": 100, "records": 80}, {"broker_id": 4, "offset": None, "records": None}]
     entry = {
         "topic": "t", "partition": 0, "guards": {"topic_id": "id-of-t", "leader_epoch": 5, "survivors": survivors}, "truncated": truncated,
+        "fenced_truncated": [{"broker_id": 1, "log_end_offset": 105, "offset": 100, "records": 5}],
     }  # fmt: skip
     plan = {"plan_id": "p", "partitions": [entry]}
-    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4)]
+    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4), tail(100, 105, 1)]
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
 
 
 def test_a_part_of_the_file_system_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "FREE_BYTES", 1 << 60)
-    monkeypatch.setattr(store, "FREE_SHARE", 1)
+    monkeypatch.setattr(saved_folder, "FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(saved_folder, "FREE_SHARE", 1)
     brokers = Brokers({(KEY, 2): log(5, 5)})
     found = save(tmp_path, brokers, tail(0, 10))
     assert "make room, or choose another workdir" in found.refused[tail(0, 10)] and not found.complete and found.size == 0
     assert not [*tmp_path.rglob("*.batches")]
     monkeypatch.undo()
     assert save(tmp_path, brokers, tail(0, 10)).complete == [tail(0, 10)]
+
+
+def test_the_progress_file_counts_what_this_run_has_to_read(tmp_path: Path) -> None:
+    logs = {(("t", number), 2): log(5, 5) for number in range(2)}
+    save(tmp_path, Brokers(logs), tail(0, 10, key=("t", 0)))
+    save(
+        tmp_path, Brokers(logs, errors={3: "KAFKA_STORAGE_ERROR"}), *(tail(0, 10, key=("t", number)) for number in range(2)), tail(0, 7, 3)
+    )
+    found = json.loads((tmp_path / "saved" / "1" / "east" / "progress.json").read_text())
+    assert (found["replicas"], found["saved"], found["offsets"], found["saved_offsets"]) == (2, 1, 17, 10)
+    assert found["ended"] and found["bytes"] == len(log(5, 5))

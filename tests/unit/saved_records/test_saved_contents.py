@@ -25,7 +25,7 @@ from saved_folders import folder, save
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import export, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import export, saved_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.info import records_info
 
 NOW = 1_795_000_000_000
@@ -320,8 +320,8 @@ def test_a_full_disk_leaves_no_file(workdir: Path, tmp_path: Path, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_an_export_leaves_a_part_of_the_file_system_free(workdir: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(store, "FREE_BYTES", 1 << 60)
-    monkeypatch.setattr(store, "FREE_SHARE", 1)
+    monkeypatch.setattr(saved_folder, "FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(saved_folder, "FREE_SHARE", 1)
     assert "make room, or name a file on another file system" in refusal(workdir, export=str(workdir / "export"), format=kind)
     assert {one.name for one in workdir.iterdir()} == {"saved"}
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     insert_absent,
     read_absent_partitions,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import tails_of_entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
     BrokenFileError,
     Keep,
@@ -55,7 +57,11 @@ SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
 
 @dataclass
 class Plan:
-    """The plan of one cluster while it is made. `seats`: spread leaders over partitions with the same equally good replicas."""
+    """The plan of one cluster while it is made.
+
+    seats      spread leaders over partitions with the same equally good replicas
+    truncated  numbers of `replicas` that lose records by the elections, and of the `offsets` that they lose at most
+    """
 
     path: Path
     header: Mapping[str, Any]
@@ -63,6 +69,7 @@ class Plan:
     seats: Seats = field(default_factory=lambda: Seats({}))
     counts: Counts = field(default_factory=Counter)
     firsts: Firsts = field(default_factory=dict)
+    truncated: Counter[str] = field(default_factory=Counter)
 
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
@@ -199,12 +206,25 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
             if (topic, partition) in seen:
                 raise BrokenFileError(f"two documents of {topic}-{partition}")
             seen.add((topic, partition))
-            writer.add_lines(section, with_leader(entry, _leader(plan, tuple(choices)), order) if choices else entry)
+            lines = with_leader(entry, _leader(plan, tuple(choices)), order) if choices else entry
+            writer.add_lines(section, lines)
+            if section == PARTITIONS:
+                plan.truncated.update(_truncated(lines))
             plan.counts[section, word] += 1
             if section == HELD and plan.counts[section, word] <= SHOWN:
                 plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})
         if frame != worker.FRAME_LINES:
             raise BrokenFileError(worker.BROKEN_FRAME)
+
+
+def _truncated(lines: str) -> dict[str, int]:
+    """Return what an entry adds to `Plan.truncated`. `lines`: its fields as JSON, in the order of the plan file."""
+    texts = dict(zip(plan_file.FIELDS[PARTITIONS], lines.split("\n"), strict=True))
+    if texts["truncated"] == texts["fenced_truncated"] == "[]":
+        return {}
+    names = ("topic", "partition", "guards", "truncated", "fenced_truncated")
+    tails = list(tails_of_entry({name: json.loads(texts[name]) for name in names}))
+    return {"replicas": len(tails), "offsets": sum(tail.end - (tail.start or 0) for tail in tails)}
 
 
 def _leader(plan: Plan, choices: tuple[int, ...]) -> int:
@@ -225,6 +245,8 @@ def _row(name: str, plan: Plan) -> dict[str, Any]:
         "elect": _total(plan.counts, PARTITIONS),
         "held": _total(plan.counts, HELD),
         "online": _total(plan.counts, ONLINE),
+        "truncated_replicas": plan.truncated["replicas"],
+        "truncated_offsets": plan.truncated["offsets"],
         "held_reasons": [
             {"reason_code": word, "count": plan.counts[HELD, word], "partitions": plan.firsts[word]} for word in sorted(plan.firsts)
         ],

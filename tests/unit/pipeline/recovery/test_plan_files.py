@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import tails_of_plan
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import cluster_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import in_plan_order
 
@@ -36,6 +37,19 @@ ROWS = [
 
 def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None) -> dict[str, Any]:
     return plan_files.write_plans(spark, plan_files.find_landing_files(workdir, RUN, clusters), workdir, "balanced", "last_written_epoch")
+
+
+def test_a_plan_has_and_counts_what_survivors_and_fenced_brokers_that_answer_would_lose(spark: SparkSession, tmp_path: Path) -> None:
+    shorter = Log.of((80, 0), (9, 1))
+    cut_off = Log.of((110, 0), (7, 2), fenced=True)
+    land(tmp_path, "east", [*broker_rows(3), *Situation("orders", {1: cut_off, 2: LONG, 3: shorter}).rows()])
+    files = plan_files.find_landing_files(tmp_path, RUN, ["east"])
+    (row,) = plan_files.write_plans(spark, files, tmp_path, "aggressive", "kip1275")["plans"]
+    (entry,) = plan_file.load(row["path"])["partitions"]
+    assert [lost["broker_id"] for lost in entry["fenced_truncated"]] == [1]
+    tails = list(tails_of_plan({"plan_id": "", "partitions": [entry]}))
+    assert {tail.broker_id: tail.end for tail in tails}.items() >= {1: 117}.items()
+    assert (row["truncated_replicas"], row["truncated_offsets"]) == (len(tails), sum(tail.end - (tail.start or 0) for tail in tails))
 
 
 def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The progress file of a run that saves records, `progress.json` in its folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, in_bytes, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import ProgressFile
+
+SECONDS_BETWEEN_WRITES = 3.0
+
+
+def progress_path(folder: Path) -> Path:
+    """Return the path of the progress file in a folder of saved records."""
+    return folder / "progress.json"
+
+
+class SaveProgress:
+    """Counts what is saved of `replicas` and `offsets`, and writes it every few seconds. `header`: as in `part_writer.open_part`."""
+
+    def __init__(self, folder: Path, header: Mapping[str, Any], replicas: int, offsets: int) -> None:
+        self._file = ProgressFile(progress_path(folder), header["cluster"], header["run_id"])
+        self._replicas, self._offsets = replicas, offsets
+        self._saved = self._saved_offsets = self._bytes = 0
+        self._began = time.monotonic()
+        self._write()
+
+    def add(self, offsets: int, size: int, is_last: bool) -> None:
+        """Count offsets of a replica, in `size` bytes. `is_last`: whether the replica has no more."""
+        self._saved_offsets, self._bytes, self._saved = self._saved_offsets + offsets, self._bytes + size, self._saved + is_last
+
+    def write(self) -> None:
+        """Write the progress if that was not done in the last seconds."""
+        if time.monotonic() - self._written >= SECONDS_BETWEEN_WRITES:
+            self._write()
+
+    def end(self) -> None:
+        """Write the progress of a run that has ended."""
+        self._write()
+        self._file.end(f"{self._line()}, saving has ended")
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        rate = self._bytes / max(self._written - self._began, 0.001)
+        numbers = {
+            "replicas": self._replicas,
+            "saved": self._saved,
+            "offsets": self._offsets,
+            "saved_offsets": self._saved_offsets,
+            "bytes": self._bytes,
+            "bytes_per_second": round(rate),
+        }
+        self._file.write(f"{self._line()}, {in_bytes(rate)}/s", numbers)
+
+    def _line(self) -> str:
+        replicas = f"{number(self._saved)} of {count(self._replicas, 'replica')} saved"
+        return f"{replicas}, {number(self._saved_offsets)} of {count(self._offsets, 'offset')}, {in_bytes(self._bytes)}"
