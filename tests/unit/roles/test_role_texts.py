@@ -83,7 +83,6 @@ def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
 
 IMPACT: dict[str, Any] = {
     "summary": {"partitions": 2, "groups": 1},
-    "record_counts": {"partitions": 0},
     "groups": [{"command": "reset billing"}],
     "transactions": [],
     "record_counts": {"partitions": 1, "replayed": 0, "saved": 25, "on_disk": 5, "gone": 0, "total": 30, "not_known": 0, "unread": 0},
