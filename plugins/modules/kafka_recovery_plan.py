@@ -55,7 +55,8 @@ options:
       - V(none) elects nothing, but shows candidates and evidence.
       - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
       - V(aggressive) does not wait and elects on all evidence except a document that is damaged or contradicts itself. With C(below_high_watermark),
-        C(contradicted), C(corrupt), or a log epoch that is greater than the controller's, it elects only partitions that were named.
+        C(contradicted), C(corrupt), or a log epoch that is greater than the controller's, it elects only partitions that were named. An election that
+        saves records does wait until the log of each broker that is alive or coming back is read.
       - All except V(aggressive) hold a partition if a fenced broker that answers holds more than the best survivor.
       - C(__transaction_state) is elected only if it was named, with any strategy. C(__cluster_metadata) is never elected.
       - V(kip966_balanced) elects on the same evidence as V(balanced), and waits as KIP-966's strategy Balanced does, until every member of ISR, ELR and
