@@ -130,6 +130,7 @@ def test_every_tail_is_saved_byte_for_byte(tmp_path_factory: pytest.TempPathFact
         (log(5, 5), tail(0, 8), "its log has offset 9, and must end at 8: plan again"),
         (batch(0, 5) + batch(7, 3), tail(0, 10), "offsets 5 to 6 are missing, and cleanup.policy is not compact"),
         (log(3, start=4), tail(0, 7), "offsets 0 to 3 are missing, and cleanup.policy is not compact"),
+        (batch(0, 5, epoch=-7), tail(0, 5), "the header of the batch at offset 0 has impossible values"),
         (log(5)[:-1] + b"?", tail(0, 5), "the crc of the batch at offset 0 is wrong: its bytes have changed since they were written"),
     ],
 )
@@ -138,6 +139,7 @@ def test_records_that_are_not_as_the_plan_says_are_not_saved(tmp_path: Path, con
     brokers._answer = lambda *_: FetchedRecords(None, content)  # type: ignore[method-assign]  # a broker that sends what it likes
     found = save(tmp_path, brokers, one)
     assert found.refused == {one: reason} and not found.complete
+    assert not store.read_pieces(tmp_path / "saved" / "1" / "east", "id"), "what is saved of others can still be read"
 
 
 def test_a_log_that_is_shorter_than_in_the_plan_is_not_saved(tmp_path: Path) -> None:
