@@ -198,6 +198,23 @@ def test_without_a_common_offset_the_whole_log_is_saved(tmp_path: Path) -> None:
     assert "where its log begins could not be read" in unknown.refused[tail(None, 17)]
 
 
+@pytest.mark.parametrize("start", [-1, -(1 << 63), 5, 6, (1 << 63) - 1])
+def test_a_log_that_begins_at_no_offset_of_the_tail_is_not_saved(tmp_path: Path, start: int) -> None:
+    """Neither is it taken for saved, nor is an index written that cannot be read again."""
+    one = tail(None, 5)
+    found = save(tmp_path, Brokers({(KEY, 2): log(5)}, starts={2: {KEY: start}}), one)
+    assert not found.complete and "where its log begins" in found.refused[one]
+    assert not store.read_pieces(tmp_path / "saved" / "1" / "east", "id")
+
+
+def test_what_an_index_could_not_say_is_not_written(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5), (("u", 0), 3): log(4)}
+    impossible, other = tail(0, 5)._replace(broker_epoch=-2), tail(0, 4, 3, ("u", 0))
+    found = save(tmp_path, Brokers(logs), impossible, other)
+    assert found.complete == [other] and "broker_epoch" in found.refused[impossible]
+    assert saved_bytes(tmp_path, other) == log(4)
+
+
 def test_a_broker_that_throttles_is_read_later(tmp_path: Path) -> None:
     logs = {(KEY, 2): log(5)}
     assert save(tmp_path / "later", Brokers(logs, throttled=THROTTLED_ROUNDS), tail(0, 5)).complete == [tail(0, 5)]
