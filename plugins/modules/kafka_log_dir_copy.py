@@ -55,7 +55,10 @@ options:
         type: int
         required: true
   dest:
-    description: Folder on the control node, which no one else may write in. Required unless O(pieces) are set.
+    description:
+      - Folder on the control node, which no one else may write in. Required unless O(pieces) are set.
+      - It must be a folder of its own. Segments that an earlier task has copied there and that are not needed any more are removed. A folder that has other
+        files is refused.
     type: path
   max_saved_partition_bytes:
     description: Most bytes that are copied of one partition. One with more is not copied. Default is no limit.

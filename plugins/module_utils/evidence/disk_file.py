@@ -35,7 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 
 FOLDER, SUFFIX, CONTENT = "disks", ".jsonl", "disk"
 _NUMBER = IntRange(0, EPOCH.high)
-_BATCH = {"base_offset": OFFSET, "last_offset": OFFSET, "epoch": _NUMBER}
+_BATCH = {"base_offset": OFFSET, "last_offset": OFFSET, "epoch": EPOCH}
 # Of a row of `kafka_log_dir_info` without an error.
 _READ = {
     "topic_id": Optional(Name()),

@@ -22,6 +22,8 @@ with suppress(ImportError):  # optional_imports.py says why
 _XERIAL, _XERIAL_HEADER = b"\x82SNAPPY\x00", 16
 _LENGTH = struct.Struct(">i")
 _CHUNK = 1 << 20
+# Blocks of one batch. Clients write blocks of 32 KiB, and each one takes a call and an object.
+_MOST_BLOCKS = 100_000
 
 
 class CompressionError(RecoveryError):
@@ -62,8 +64,11 @@ def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     if data[: len(_XERIAL)] != _XERIAL:
         yield data
         return
-    at = _XERIAL_HEADER
+    at, blocks = _XERIAL_HEADER, 0
     while at < len(data):
+        blocks += 1
+        if blocks > _MOST_BLOCKS:
+            raise CompressionError(f"its snappy data has more than {_MOST_BLOCKS} blocks")
         if at + _LENGTH.size > len(data):
             raise CompressionError("its snappy data is cut off")
         (length,) = _LENGTH.unpack_from(data, at)

@@ -12,10 +12,12 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import crc32c
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
 
 # Where the crc is, and where the part of a batch begins that it covers.
 CRC, CRC_ENDS = struct.Struct(">17xI"), 21
+NO_EPOCH = -1  # of a batch that no leader has written
 SMALLEST_LENGTH = HEADER.size - LENGTH_ENDS
 # Attributes: bits 0 to 2 are the codec, bit 4 is set in batches of a transaction, bit 5 in the markers at its end.
 _CODEC, _TRANSACTIONAL, _CONTROL = 0b111, 0b1_0000, 0b10_0000
@@ -65,13 +67,18 @@ class StoredBatch(NamedTuple):
 
 
 def batch_header(data: bytes | bytearray | memoryview, at: int = 0) -> StoredBatch:
-    """Return the header that begins at `at`. Raises BatchError for another format, and for an impossible length, offset, number of records or codec."""
+    """Return the header that begins at `at`. Raises BatchError for another format, and for values that no batch can have.
+
+    The crc does not cover the base offset and the leader epoch.
+    """
     base, length, epoch, magic, _crc, attributes, delta, first, latest, producer, producer_epoch, sequence, count = HEADER.unpack_from(
         data, at
     )
     if magic != 2:
         raise BatchError(f"the batch at offset {base} has format {magic}, and only format 2 can be checked", FORMAT)
-    possible_values = 0 <= count <= delta + 1 > 0 and base >= 0 and attributes & _CODEC < len(CODECS)
+    possible_values = (
+        0 <= count <= delta + 1 > 0 and 0 <= base < MOST_INT64 - delta and epoch >= NO_EPOCH and attributes & _CODEC < len(CODECS)
+    )
     if length < SMALLEST_LENGTH or not possible_values:
         fault = HEADER_VALUES if length >= SMALLEST_LENGTH else LENGTH
         raise BatchError(f"the header of the batch at offset {base} has impossible values", fault)

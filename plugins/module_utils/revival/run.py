@@ -228,6 +228,8 @@ class Revival:
 
         states = self._progress.states
         kept = {key for key in keys if not only_target(key, states[key])}
+        if not self._params["allow_data_loss"]:
+            return kept
         # Other replicas belong to a reassignment of others.
         ours = {key for key in kept if {*states[key].replicas} <= {replica for both in self._replicas(key) for replica in both}}
         if ours:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import error_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 
 
@@ -54,8 +55,13 @@ def _reasons(result: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterato
             if row["saved"] is False and row["reason"]:
                 yield f"{row['topic']}-{row['partition']}: {row['reason']}"
     elif "partitions" not in disk:
-        yield f"its disk was not read: {disk.get('msg') or 'the host did not answer'}"
+        yield f"its disk was not read: {_said(disk) or 'the host did not answer'}"
     else:
         yield result.get("msg") or "its disk was not judged"
-    if message := (variables.get("kafka_recovery_copied") or {}).get("msg"):
+    if message := _said(variables.get("kafka_recovery_copied") or {}):
         yield f"its records were not copied: {message}"
+
+
+def _said(answer: Mapping[str, Any]) -> str:
+    """Return the message of a host with a disk, on one line: it could look like a line about another broker."""
+    return error_line(str(answer.get("msg") or ""))

@@ -31,12 +31,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     IntRange,
     Optional,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, log_dir_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import MOST_BYTES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_name, segment_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_files, log_name, segment_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import MOST_SEGMENT_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked, room, room_for_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import LOCK, locked, room, room_for_files
 
 # Of one answer. Pieces of many short logs go together.
 PIECES_PER_ANSWER = 200
@@ -90,8 +91,10 @@ def copy_logs(folder: Path, logs: Sequence[Mapping[str, Any]], limits: Limits, h
     ranges = [one for one in found if one.key in keys]
     copied = 0
     if not check_mode:
+        others = _others(folder, {one.file for one in ranges})
         with locked(folder):
-            _remove_others(folder, {one.file for one in ranges})
+            for path in others:
+                path.unlink(missing_ok=True)
             _check_room(folder, ranges)
             for pieces in _together(ranges):
                 copied += _copy(folder, pieces, host)
@@ -150,11 +153,32 @@ def _check_room(folder: Path, ranges: Sequence[_Range]) -> None:
             )
 
 
-def _remove_others(folder: Path, files: set[Path]) -> None:
-    """Remove what an earlier copy has left and this one does not need."""
-    for path in folder.glob("*/*"):
-        if path.relative_to(folder) not in files:
-            path.unlink()
+def _others(folder: Path, files: set[Path]) -> list[Path]:
+    """Return the files that an earlier copy has left and this one does not need. Raises FileError if the folder has anything that no copy has left."""
+    return [path for path in _left(folder) if path.relative_to(folder) not in files] if folder.exists() else []
+
+
+def _left(folder: Path) -> Iterator[Path]:
+    try:
+        with log_dir_folder(folder) as opened:
+            for entry in opened.entries():
+                if entry.name == LOCK:
+                    continue
+                if not entry.is_folder or log_name(entry.name) is None:
+                    raise _foreign(folder / entry.name)
+                with opened.folder(entry.name) as log:
+                    for file in log.entries():
+                        if not log_files([file]).segments:
+                            raise _foreign(folder / entry.name / file.name)
+                        yield folder / entry.name / file.name
+    except DiskError as error:
+        raise FileError(str(error)) from error
+
+
+def _foreign(path: Path) -> FileError:
+    return FileError(
+        f"{path} is a link, or nothing that a copy has left, and other files in the folder of a copy are removed: name a folder of its own (dest)"
+    )
 
 
 def _together(ranges: Sequence[_Range]) -> Iterator[list[_Piece]]:

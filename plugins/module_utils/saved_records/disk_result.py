@@ -54,7 +54,7 @@ def checked_result(result: Mapping[str, Any], cluster_id: str, broker_id: int | 
         for row in [*readable, *identified]:
             _check_topic_id(row)
         for row in readable:
-            _check_offsets(row)
+            _check_epochs(row)
     except ContentError as error:
         raise RecoveryError(f"disk: {error}: it must be the result of kafka_log_dir_info") from error
     wanted = result["broker_id"] if broker_id is None else broker_id
@@ -69,14 +69,10 @@ def checked_result(result: Mapping[str, Any], cluster_id: str, broker_id: int | 
     return result
 
 
-def _check_offsets(row: Mapping[str, Any]) -> None:
-    """Raise ContentError for values that no log has."""
-    name, epochs = f"{row['topic']}-{row['partition']}", row["epochs"]
-    if row["log_start_offset"] > row["log_end_offset"] and epochs:
-        raise ContentError(f"{name} ends before it begins")
-    for before, after in pairwise(epochs):
+def _check_epochs(row: Mapping[str, Any]) -> None:
+    for before, after in pairwise(row["epochs"]):
         if before["epoch"] >= after["epoch"] or before["start_offset"] > after["start_offset"]:
-            raise ContentError(f"the leader epochs of {name} go backwards")
+            raise ContentError(f"the leader epochs of {row['topic']}-{row['partition']} go backwards")
 
 
 def _check_topic_id(row: Mapping[str, Any]) -> None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import refuse_link, replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import BATCHES, INDEX
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import BATCHES, INDEX, checked_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 # A part is closed after as many bytes or batches. What a killed run loses of its work is one part. Rows of batches are in memory until then.
@@ -48,21 +49,29 @@ class PartWriter:
         return self.size >= PART_BYTES or self._batches >= PART_BATCHES
 
     def add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
-        """Write batches of a tail. `start`: the offset from which on they have every record that the log has."""
+        """Write batches of a tail. `start`: the offset from which on they have every record that the log has.
+
+        Raises BatchError for what the index could not say: all of its parts could not be read again.
+        """
         for some in chunks(batches, ROW_BATCHES):
             size = sum(batch.size for batch in some)
             self._add(tail, start, data[:size], some)
             start, data = some[-1].last_offset + 1, data[size:]
 
     def _add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
-        self._batches += len(batches)
-        self._queued.append(self._disk.submit(self._write, data))
-        self._wait(QUEUED_PIECES)
-        self.rows.append({
+        row = {
             "kind": "piece", "topic": tail.topic, "partition": tail.partition, "topic_id": tail.topic_id, "broker_id": tail.broker_id,
             "broker_epoch": tail.broker_epoch, "leader_epoch": tail.leader_epoch, "start_offset": start,
             "end_offset": batches[-1].last_offset + 1, "position": self.size, "bytes": len(data), "batches": [list(batch) for batch in batches],
-        })  # fmt: skip
+        }  # fmt: skip
+        try:
+            checked_row(row)
+        except ContentError as error:
+            raise BatchError(f"it cannot be saved so that it can be read again: {error}") from error
+        self._batches += len(batches)
+        self._queued.append(self._disk.submit(self._write, data))
+        self._wait(QUEUED_PIECES)
+        self.rows.append(row)
         self.size += len(data)
 
     def _write(self, data: memoryview) -> None:

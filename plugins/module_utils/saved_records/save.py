@@ -216,7 +216,10 @@ class TailSaver:
         size = sum(batch.size for batch in batches)
         if (limit := self._reached(reading.size + size, size)) is not None:
             return self._refuse(tail, limit)
-        part.add(tail, reading.next_offset, memoryview(fetched.records)[:size], batches)
+        try:
+            part.add(tail, reading.next_offset, memoryview(fetched.records)[:size], batches)
+        except BatchError as error:
+            return self._refuse(tail, str(error))
         offset = reading.next_offset
         reading.add(batches, size)
         self._progress.add(reading.next_offset - offset, size, reading.next_offset >= tail.end)

@@ -131,10 +131,10 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
                 if row.get("kind") != "piece":
                     end = end or row
                     continue
-                strict_json.check(row, _PIECE)
+                segments = checked_row(row)
                 yield Piece(
                     row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
-                    row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"], _segments(row),
+                    row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"], segments,
                 )  # fmt: skip
         strict_json.check(end, _END)
         _check_batches(part, end["bytes"], end["sha256"] if whole else None)
@@ -142,8 +142,12 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
         raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
 
 
-def _segments(row: Mapping[str, Any]) -> tuple[Segment, ...]:
-    """Return the leader epochs of a piece. Offsets without a batch count to the batch behind them. Raises ContentError for batches in a wrong order."""
+def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
+    """Return the leader epochs of a row of an index. Offsets without a batch count to the batch behind them.
+
+    Raises ContentError, or TypeError, for a row that cannot be used: then it is not written, either.
+    """
+    strict_json.check(row, _PIECE)
     batches = [StoredBatch(*batch) for batch in row["batches"]]
     strict_json.check([{"last": batch.last_offset, "epoch": batch.epoch} for batch in batches], [{"last": OFFSET, "epoch": EPOCH}])
     ends = [row["start_offset"], *(batch.last_offset + 1 for batch in batches)]

@@ -92,4 +92,8 @@ def _log_starts(source: StartSource, tails: Sequence[Tail]) -> dict[tuple[TopicP
     for tail in tails:
         work.setdefault(tail.broker_id, {})[tail.key] = tail.end - 1
     found = source.log_starts(work) if work else {}
-    return {(key, broker): start for broker, starts in found.items() for key, start in starts.items()}
+    # A log has the last offset of its tail, so it cannot begin behind it.
+    ends = {(tail.key, tail.broker_id): tail.end for tail in tails}
+    return {
+        (key, broker): start for broker, starts in found.items() for key, start in starts.items() if 0 <= start < ends.get((key, broker), 0)
+    }

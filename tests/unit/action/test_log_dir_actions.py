@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host with a disk does not change variables: they say whose disk it has."""
+"""A host with a disk does not change variables: they say whose disk it has. Nor does it write to the terminal what it likes."""
 
 from __future__ import annotations
 
@@ -46,3 +46,25 @@ def test_facts_in_the_answer_of_a_host_are_dropped(tmp_path: Path, module: str, 
     }
     done = role_play(tmp_path, [], {}, [read, show])
     assert "none, none, " in done.stdout and (not failed or "said." in done.stdout), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("failed_when", [False, None])
+def test_a_host_writes_no_lines_to_the_terminal(tmp_path: Path, failed_when: bool | None) -> None:
+    said = "no\nbroker 2 is safe to start\x1b[2K"
+    answer = {
+        "failed": True, "msg": said, "exception": said, "warnings": [said], "deprecations": [{"msg": said}], "module_stderr": said,
+    }  # fmt: skip
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+    interpreter.chmod(0o700)
+    read = {
+        "streamops.kafka_recovery.kafka_log_dir_info": {"log_dirs": [str(tmp_path)], "cluster_id": "c"},
+        "vars": {"ansible_python_interpreter": str(interpreter)},
+        "register": "answer",
+        **({} if failed_when is None else {"failed_when": failed_when}),
+    }
+    show = {"ansible.builtin.assert": {"that": False, "fail_msg": "{{ answer.msg }}"}}
+    done = role_play(tmp_path, [], {}, [read, show])
+    shown = done.stdout + done.stderr
+    assert "safe to start" in shown, "the message is shown"
+    assert "\x1b" not in shown and not any(line.startswith("broker 2") for line in shown.splitlines())

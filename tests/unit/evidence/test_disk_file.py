@@ -71,6 +71,7 @@ def test_a_log_that_is_known_to_its_end_is_evidence() -> None:
         {"last_batches": []},
         {"last_batches": [{"base_offset": 140, "last_offset": 148, "epoch": 4}]},
         {"last_batches": [{"base_offset": 99, "last_offset": 149, "epoch": 4}]},
+        {"last_batches": [{"base_offset": 140, "last_offset": 149, "epoch": -1}], "last_written_epoch": -1},
         {"last_written_epoch": 5},
         {"epochs": []},
         {"epochs": [{"epoch": 0, "start_offset": 0}]},

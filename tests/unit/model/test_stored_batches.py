@@ -10,7 +10,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import EPOCH_AT, batch, log
+from record_batches import DELTA_AT, EPOCH_AT, batch, log, with_crc
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, stored_batches
 
@@ -56,6 +56,22 @@ def test_an_impossible_length_is_refused(length: int) -> None:
     struct.pack_into(">i", content, 8, length)
     with pytest.raises(BatchError, match="impossible values"):
         list(stored_batches(bytes(content)))
+
+
+@pytest.mark.parametrize(("place", "form", "value"), [(EPOCH_AT, ">i", -2), (EPOCH_AT, ">i", -(1 << 31)), (0, ">q", (1 << 63) - 2)])
+def test_epochs_and_offsets_that_no_file_can_have_are_refused(place: int, form: str, value: int) -> None:
+    """The crc covers neither the base offset nor the leader epoch. The offset after the last record has 63 bits, too."""
+    content = bytearray(log(2))
+    struct.pack_into(form, content, place, value)
+    with pytest.raises(BatchError, match="impossible values"):
+        list(stored_batches(bytes(content)))
+
+
+def test_a_batch_may_have_the_greatest_offset_that_can_have_an_end() -> None:
+    content = bytearray(batch((1 << 63) - 3, 1))
+    struct.pack_into(">i", content, DELTA_AT, 1)
+    (found,) = stored_batches(with_crc(content))
+    assert found.last_offset + 1 == (1 << 63) - 1
 
 
 def test_offsets_and_epochs_never_go_backwards() -> None:

@@ -162,6 +162,17 @@ def test_a_decompression_bomb_takes_no_more_memory_than_the_limit(codec: str) ->
     tracemalloc.stop()
 
 
+def test_snappy_in_countless_blocks_is_refused() -> None:
+    """Each block takes a call and an object, however short it is."""
+    block = pyarrow.compress(b"x", "snappy", asbytes=True)
+    content = XERIAL + (struct.pack(">i", len(block)) + block) * 200_000
+    tracemalloc.start()
+    with pytest.raises(BatchError, match="the batch at offset 3 cannot be decoded: its snappy data has more than"):
+        list(records_of(with_content(batch_of(3, SOME), content, CODECS.index("snappy"))))
+    assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     "content", [XERIAL + b"\0\0", XERIAL + b"\0\0\0\x09abc", XERIAL + b"\xff\xff\xff\xffabc", b"\xff" * 9, b"\x05", b"\xff\xff\xff\xff\x0f"]
 )

@@ -303,6 +303,17 @@ def test_a_dry_run_shows_what_check_mode_shows(cluster: Lost, tmp_path: Path, re
     assert (cluster.requests, cluster.committed, open_revivals(tmp_path)) == ([], {"idle": 20}, {})
 
 
+def test_a_dry_run_completes_no_revival_of_a_killed_run(cluster: Lost, tmp_path: Path) -> None:
+    begun(cluster, tmp_path)
+    cluster.states[KEY] = replace(cluster.states[KEY], leader=2, leader_epoch=2, replicas=(LOST, *LIVE), isr=LIVE)
+    before = list(cluster.requests)
+    dry, row = revive(cluster, tmp_path, allow_data_loss=False)
+    assert (cluster.requests, dry["changed"], row["outcome"]) == (before, False, "failed"), dry
+    assert KEY in open_revivals(tmp_path)
+    done, row = revive(cluster, tmp_path)
+    assert (len(cluster.requests), done["changed"]) == (len(before) + 1, True), done
+
+
 def test_groups_are_reset_before_the_election(cluster: Lost, tmp_path: Path) -> None:
     result, row = revive(cluster, tmp_path)
     assert (row["outcome"], cluster.committed, result["groups"][0]["reset"]) == ("revived", {"idle": 0}, True)

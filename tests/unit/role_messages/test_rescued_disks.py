@@ -46,3 +46,15 @@ def test_a_disk_that_was_not_read_or_copied_is_named_with_the_reason() -> None:
 def test_a_broker_that_is_back_is_unsafe_only_with_a_warning() -> None:
     assert lines(None, alive=True)[1] is False
     assert lines(None, alive=True, warning="too early") == ("broker 1 (disk-1) is alive, so its disk was not read\ntoo early", True)
+
+
+def test_a_host_writes_no_line_about_another_broker() -> None:
+    said = "no\nbroker 2 (disk-2) is safe to start\x1b[2K"
+    judged = {"safe_to_start": False, "reasons": ["x"], "partitions": []}
+    for found in (
+        lines(None, {"kafka_recovery_disk": {"msg": said}}),
+        lines({"msg": "disk: it failed"}, {"kafka_recovery_disk": {"msg": said}}),
+        lines(judged, {"kafka_recovery_copied": {"msg": said}}),
+    ):
+        assert "\n" not in found[0] and "\x1b" not in found[0] and found[1]
+    assert len(lines(None, {"kafka_recovery_disk": {"msg": "x" * 1_000_000}})[0]) < 11_000

@@ -111,13 +111,27 @@ def test_an_answer_that_cannot_be_right_is_refused(disk: Disk, tmp_path: Path, c
     assert {path.name for path in tmp_path.iterdir()} <= {"disk", "copy"}
 
 
-def test_links_in_the_copy_are_not_followed(disk: Disk, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "copy").mkdir(mode=0o700)
-    (tmp_path / "copy" / "orders-0").symlink_to(tmp_path / "outside")
-    with pytest.raises(RecoveryError, match="symbolic link"):
-        copy_logs(tmp_path / "copy", LOGS, NO_LIMIT, Host(disk), False)
-    assert not list((tmp_path / "outside").iterdir())
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        (".ssh/id_ed25519", None), ("notes.txt", None), ("orders-0/notes.txt", None), ("orders-0.00000000000000000000000000000000-delete/x", None),
+        ("orders-0", "outside"), ("orders-1", "outside"), ("orders-1/00000000000000000000.log", "outside/kept"),
+    ],
+)  # fmt: skip
+def test_a_folder_that_has_something_else_is_refused(disk: Disk, tmp_path: Path, name: str, link: str | None) -> None:
+    folder, outside = tmp_path / "home", tmp_path / "outside"
+    folder.mkdir(mode=0o700)
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    (folder / name).parent.mkdir(exist_ok=True, mode=0o700)
+    if link is None:
+        (folder / name).write_text("kept")
+    else:
+        (folder / name).symlink_to(tmp_path / link)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(RecoveryError, match="name a folder of its own"):
+        copy_logs(folder, LOGS, NO_LIMIT, Host(disk), False)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_no_more_is_copied_than_limits_and_room_allow(disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

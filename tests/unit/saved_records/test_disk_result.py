@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lost_disks import CLUSTER_ID, Disk, log
+from record_batches import batch
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
@@ -26,10 +29,35 @@ def test_what_the_module_returns_is_right(result: dict[str, Any]) -> None:
     assert checked_result(result, CLUSTER_ID, 1) == checked_result(result, CLUSTER_ID, None) == result
 
 
+@given(
+    base=st.sampled_from((0, 7, (1 << 63) - 3)),
+    epochs=st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=1, max_size=3),
+    known=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=3),
+    starts=st.none() | st.integers(0, (1 << 63) - 1),
+    segment_offset=st.integers(0, 3),
+)
+def test_no_log_on_a_disk_keeps_the_others_from_being_judged(
+    tmp_path_factory: pytest.TempPathFactory,
+    base: int,
+    epochs: list[int],
+    known: list[tuple[int, int]],
+    starts: int | None,
+    segment_offset: int,
+) -> None:
+    marks = {} if starts is None else {("orders", 0): starts}
+    disk = Disk(tmp_path_factory.mktemp("disk"), high_watermarks=marks, log_starts=marks).write()
+    offsets = range(base, base + len(epochs))
+    content = b"".join(batch(min(offset, (1 << 63) - 1), 1, epoch) for offset, epoch in zip(offsets, epochs, strict=True))
+    disk.log("orders-0", {max(0, base - segment_offset): content}, epochs=known)
+    disk.log("other-0", {0: log(5, 5)})
+    found = disk.read(whole_logs=True)
+    assert checked_result(found, CLUSTER_ID, 1) == found
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("topic", "../x"), ("partition", -1), ("log_end_offset", "10"), ("log_end_offset", True), ("log_start_offset", 11), ("topic_id", "../../x"),
+        ("topic", "../x"), ("partition", -1), ("log_end_offset", "10"), ("log_end_offset", True), ("topic_id", "../../x"),
         ("epochs", [{"epoch": 1, "start_offset": 0}, {"epoch": 0, "start_offset": 5}]),
         ("epochs", [{"epoch": 0, "start_offset": 5}, {"epoch": 1, "start_offset": 0}]),
         ("torn", {"segment": "x"}), ("foreign_files", None), ("error", "no"),

@@ -130,6 +130,7 @@ def test_every_tail_is_saved_byte_for_byte(tmp_path_factory: pytest.TempPathFact
         (log(5, 5), tail(0, 8), "its log has offset 9, and must end at 8: plan again"),
         (batch(0, 5) + batch(7, 3), tail(0, 10), "offsets 5 to 6 are missing, and cleanup.policy is not compact"),
         (log(3, start=4), tail(0, 7), "offsets 0 to 3 are missing, and cleanup.policy is not compact"),
+        (batch(0, 5, epoch=-7), tail(0, 5), "the header of the batch at offset 0 has impossible values"),
         (log(5)[:-1] + b"?", tail(0, 5), "the crc of the batch at offset 0 is wrong: its bytes have changed since they were written"),
     ],
 )
@@ -138,6 +139,7 @@ def test_records_that_are_not_as_the_plan_says_are_not_saved(tmp_path: Path, con
     brokers._answer = lambda *_: FetchedRecords(None, content)  # type: ignore[method-assign]  # a broker that sends what it likes
     found = save(tmp_path, brokers, one)
     assert found.refused == {one: reason} and not found.complete
+    assert not store.read_pieces(tmp_path / "saved" / "1" / "east", "id"), "what is saved of others can still be read"
 
 
 def test_a_log_that_is_shorter_than_in_the_plan_is_not_saved(tmp_path: Path) -> None:
@@ -194,6 +196,23 @@ def test_without_a_common_offset_the_whole_log_is_saved(tmp_path: Path) -> None:
     assert saved_bytes(tmp_path, tail(None, 17)) == content
     unknown = save(tmp_path / "other", Brokers({(KEY, 2): content}), tail(None, 17))
     assert "where its log begins could not be read" in unknown.refused[tail(None, 17)]
+
+
+@pytest.mark.parametrize("start", [-1, -(1 << 63), 5, 6, (1 << 63) - 1])
+def test_a_log_that_begins_at_no_offset_of_the_tail_is_not_saved(tmp_path: Path, start: int) -> None:
+    """Neither is it taken for saved, nor is an index written that cannot be read again."""
+    one = tail(None, 5)
+    found = save(tmp_path, Brokers({(KEY, 2): log(5)}, starts={2: {KEY: start}}), one)
+    assert not found.complete and "where its log begins" in found.refused[one]
+    assert not store.read_pieces(tmp_path / "saved" / "1" / "east", "id")
+
+
+def test_what_an_index_could_not_say_is_not_written(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5), (("u", 0), 3): log(4)}
+    impossible, other = tail(0, 5)._replace(broker_epoch=-2), tail(0, 4, 3, ("u", 0))
+    found = save(tmp_path, Brokers(logs), impossible, other)
+    assert found.complete == [other] and "broker_epoch" in found.refused[impossible]
+    assert saved_bytes(tmp_path, other) == log(4)
 
 
 def test_a_broker_that_throttles_is_read_later(tmp_path: Path) -> None:
