@@ -59,7 +59,7 @@ options:
       - Default is the current number, lost replicas included.
     type: int
   topics:
-    description: Topics to plan. Default is all topics, including internal ones.
+    description: Topics to plan. Default is all topics, including internal ones. A topic that no planned cluster has gives a warning.
     type: list
     elements: str
   max_disk_percent:

@@ -74,7 +74,7 @@ def commit_alone(cluster: KafkaCluster) -> None:
     for group, offset, epoch in (("behind", 8, 0), ("overtaken", 5, 0), ("joined", 7, 0), ("ahead", 20, 0), ("too_far", 500, 0)):
         commit(cluster, group, PLAIN, offset, epoch)
     commit(cluster, "by_hand", PLAIN, 6)
-    commit(cluster, "of_nothing", GONE, 2, 0)
+    commit(cluster, "of_another", GONE, 2, 0)
     for group, end in (("in_transaction", "commit_transaction"), ("given_up", "abort_transaction")):
         with transaction(cluster, group) as own:
             reader = consumer(cluster, group)
@@ -213,6 +213,8 @@ def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, repl
     options["include_group_offsets"] = True
     commit(cluster, "overtaken", PLAIN, 9, 1)
     delete_topics(cluster, {GONE})
+    cluster.create_topics([NewTopic(GONE, [[3]])])
+    cluster.produce(GONE, 0, ["not what the group has read"] * 5)
     joined = member(cluster, "joined", PLAIN)
 
     dry_run = replay(check=True, diff=True, allow_replay=False, **options)
@@ -220,7 +222,7 @@ def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, repl
     first = replay(**options)
     rows = {row["group"]: row for row in first["partitions"][0]["group_offsets"]}
     assert {group for group, row in rows.items() if row["written"]} == {"behind", "in_transaction"}, first
-    held = {"ahead", "too_far", "by_hand", "of_nothing", "joined"}
+    held = {"ahead", "too_far", "by_hand", "of_another", "joined"}
     assert {group for group, row in rows.items() if row["reason"]} == held
     assert (rows["behind"]["committed_offset"], rows["behind"]["saved_offset"]) == (3, 8)
     assert {row["group"]: row["reason"] for row in dry_run["partitions"][0]["group_offsets"]} == {

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import struct
 
+COMMITTED_AT = 1_795_000_000_000  # ms since 1970
+
 
 def _text(text: str) -> bytes:
     data = text.encode()
@@ -32,7 +34,7 @@ def offset_value(offset: int, epoch: int = -1, metadata: str = "", version: int 
     if version >= 3:
         data += struct.pack(">i", epoch)
     data += _text(metadata) if version < 4 else _unsigned(len(metadata.encode()) + 1) + metadata.encode()
-    data += struct.pack(">q", 1_795_000_000_000)
+    data += struct.pack(">q", COMMITTED_AT)
     if version == 1:
         data += struct.pack(">q", 1_796_000_000_000)
     if version >= 4:

@@ -25,12 +25,16 @@ class OffsetRecordError(ValueError):
 
 
 class SavedOffset(NamedTuple):
-    """What a group has committed on a partition. `leader_epoch`: of the last record that it has read, -1 if not known. `topic_id`: None if not known."""
+    """What a group has committed on a partition, and when (ms since 1970).
+
+    `leader_epoch`: of the last record that it has read, -1 if not known. `topic_id`: None if not known.
+    """
 
     offset: int
     leader_epoch: int
     metadata: str
     topic_id: str | None
+    committed_at: int
 
 
 def key_of(key: bytes) -> tuple[str, TopicPartition] | None:
@@ -54,7 +58,7 @@ def value_of(value: bytes) -> SavedOffset:
     offset = reader.number(">q")
     epoch = reader.number(">i") if version >= 3 else -1
     metadata = reader.compact_text() if version >= 4 else reader.text()
-    reader.number(">q")  # the time of the commit
+    committed_at = reader.number(">q")
     if version == 1:
         reader.number(">q")  # the time at which it expires
     tags = reader.tags() if version >= 4 else {}
@@ -64,7 +68,8 @@ def value_of(value: bytes) -> SavedOffset:
     topic_id = tags.get(TOPIC_ID_TAG, _ZERO_ID)
     if len(topic_id) != len(_ZERO_ID):
         raise OffsetRecordError("its topic id has not 16 bytes")
-    return SavedOffset(offset, epoch, metadata, None if topic_id == _ZERO_ID else base64.urlsafe_b64encode(topic_id).decode().rstrip("="))
+    text = None if topic_id == _ZERO_ID else base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+    return SavedOffset(offset, epoch, metadata, text, committed_at)
 
 
 class _Reader:

@@ -5,19 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.lost_record_counts import LostRecordCounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import RunFiles, explain
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import Explanations, RunFiles
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.scope import LIMITS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import most_first, sums
 
 Row = Mapping[str, Any]
+_PLACE = ("cluster", "run_id", "topic", "partition")
 
 
 def lost_records(workdir: Path, given: Iterable[Row]) -> dict[str, Any]:
@@ -53,16 +55,30 @@ def drawings(workdir: Path, lost: Sequence[Row], shown: Iterable[Row]) -> list[d
     """
     chosen = [row for row in lost if row["total"] != 0]
     chosen += [row for row in shown if row["reason_code"] == ReasonCode.FORKED]
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in chosen:
-        place = {name: row[name] for name in ("cluster", "run_id", "topic", "partition")}
-        found.setdefault(tuple(place.values()), place)
-    return [_drawing(workdir, place) for place in list(found.values())[: LIMITS["drawings"]]]
+    places = list({_place(row): None for row in chosen})[: LIMITS["drawings"]]
+    runs: dict[tuple[str, str], list[TopicPartition]] = {}
+    for cluster, run_id, topic, partition in places:
+        runs.setdefault((cluster, run_id), []).append((topic, partition))
+    found = {_place(row): row for run, keys in runs.items() for row in _drawn(workdir, *run, keys)}
+    return [found[place] for place in places]
 
 
-def _drawing(workdir: Path, place: Row) -> dict[str, Any]:
+def _place(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _PLACE)
+
+
+def _drawn(workdir: Path, cluster: str, run_id: str, keys: Sequence[TopicPartition]) -> Iterator[dict[str, Any]]:
+    def drawing(key: TopicPartition, replicas: list[dict[str, Any]], error: RecoveryError | None) -> dict[str, Any]:
+        place = dict(zip(_PLACE, (cluster, run_id, *key), strict=True))
+        return {**place, "replicas": replicas, "error": None if error is None else str(error)}
+
     try:
-        result = explain(RunFiles(workdir, place["run_id"], place["cluster"]), (place["topic"], place["partition"]))
+        run = Explanations(RunFiles(workdir, run_id, cluster), keys)
     except RecoveryError as error:
-        return {**place, "replicas": [], "error": str(error)}
-    return {**place, "replicas": result["replicas"], "error": None}
+        yield from (drawing(key, [], error) for key in keys)
+        return
+    for key in keys:
+        try:
+            yield drawing(key, run.explain(key)["replicas"], None)
+        except RecoveryError as error:
+            yield drawing(key, [], error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -102,37 +102,63 @@ def explain(files: RunFiles, key: TopicPartition, width: int = 100, ascii_only: 
         raise RecoveryError(
             f"{strict_json.shortened(topic)} partition {partition} cannot be a partition of Kafka: correct topic or partition"
         )
-    header, document, evidence = _evidence(files, key)
-    try:
-        brokers = read_header(header).brokers
-    except DocumentError as error:
-        raise RecoveryError(f"{files.path('landing', '.jsonl')}: {error}; collect the evidence again") from error
-    warnings: list[str] = []
-    verdict = _verdict(files, key, header, warnings)
-    pieces = _pieces(files, key, header, evidence, warnings)
-    batches = [] if evidence.defects else batch_epochs(document)
-    replicas = replicas_of(evidence, brokers, verdict.leader, verdict.truncated, pieces, batches)
-    head = [f"{topic} partition {partition} of cluster {files.cluster}, run {files.run_id}, evidence of {header['collected_at']}"]
-    if evidence.defects:
-        head.append(f"this evidence cannot be trusted: {', '.join(evidence.defects)}")
-    unmarked = ("no replica is marked as leader",) if verdict.leader is None else ()
-    lines = [line for text in (*head, *verdict.lines, *unmarked) for line in paragraph(text, width, ascii_only)]
-    lines += ["", *draw(replicas, width, ascii_only)]
-    if verdict.explanation:
-        lines += ["", *paragraph(verdict.explanation, width, ascii_only)]
-    return {
-        "lines": lines,
-        "text": "\n".join(lines),
-        "replicas": [replica.as_dict() for replica in replicas],
-        "leader": verdict.leader[0] if verdict.leader else None,
-        "explanation": verdict.explanation,
-        "warnings": warnings,
-    }
+    return Explanations(files, [key]).explain(key, width, ascii_only)
 
 
-def _evidence(files: RunFiles, key: TopicPartition) -> tuple[dict[str, Any], dict[str, Any], PartitionEvidence]:
-    """Return the header of the landing file, and the document of the partition as it stands there and decoded."""
-    path = files.path("landing", ".jsonl")
+class Explanations:
+    """Explains some partitions of one run, whose files are read once. Raises RecoveryError if the landing file or the plan cannot be used."""
+
+    def __init__(self, files: RunFiles, keys: Collection[TopicPartition]) -> None:
+        self._files, self._warnings = files, list[str]()
+        self._path = files.path("landing", ".jsonl")
+        self._header = _header(files, self._path)
+        try:
+            self._brokers = read_header(self._header).brokers
+        except DocumentError as error:
+            raise RecoveryError(f"{self._path}: {error}; collect the evidence again") from error
+        self._documents = _documents(self._path, keys)
+        self._plan = _plan(files, self._header)
+        self._results = _results(files, self._header, self._warnings)
+        self._pieces = _pieces(files, self._header, self._warnings)
+
+    def explain(self, key: TopicPartition, width: int = 100, ascii_only: bool = False) -> dict[str, Any]:
+        """Return what `explain` does. Raises RecoveryError if the evidence does not have the partition."""
+        found = self._documents[key]
+        if not found:
+            raise RecoveryError(_not_found(self._path, self._header, key))
+        if len(found) > 1:
+            raise RecoveryError(f"{self._path} has {key[0]} partition {key[1]} more than once: collect again")
+        line, evidence = found[0]
+        verdict = _verdict(self._plan, self._results.get(key), key)
+        batches = [] if evidence.defects else batch_epochs(json.loads(line))
+        replicas = replicas_of(evidence, self._brokers, verdict.leader, verdict.truncated, self._saved(evidence), batches)
+        files = self._files
+        head = [f"{key[0]} partition {key[1]} of cluster {files.cluster}, run {files.run_id}, evidence of {self._header['collected_at']}"]
+        if evidence.defects:
+            head.append(f"this evidence cannot be trusted: {', '.join(evidence.defects)}")
+        unmarked = ("no replica is marked as leader",) if verdict.leader is None else ()
+        lines = [line for text in (*head, *verdict.lines, *unmarked) for line in paragraph(text, width, ascii_only)]
+        lines += ["", *draw(replicas, width, ascii_only)]
+        if verdict.explanation:
+            lines += ["", *paragraph(verdict.explanation, width, ascii_only)]
+        return {
+            "lines": lines,
+            "text": "\n".join(lines),
+            "replicas": [replica.as_dict() for replica in replicas],
+            "leader": verdict.leader[0] if verdict.leader else None,
+            "explanation": verdict.explanation,
+            "warnings": [*self._warnings],
+        }
+
+    def _saved(self, evidence: PartitionEvidence) -> list[store.Piece]:
+        """Return the saved records of the logs that the evidence has."""
+        state = evidence.state
+        known = state and (evidence.topic, evidence.partition, state.topic_id, state.leader_epoch)
+        return [piece for piece in self._pieces if (piece.topic, piece.partition, piece.topic_id, piece.leader_epoch) == known]
+
+
+def _header(files: RunFiles, path: Path) -> dict[str, Any]:
+    """Return the header of a landing file, whose seal is checked."""
     try:
         header = landing_format.check(path)
     except landing_format.SnapshotError as error:
@@ -142,20 +168,20 @@ def _evidence(files: RunFiles, key: TopicPartition) -> tuple[dict[str, Any], dic
             raise RecoveryError(
                 f"{path} is of {name} {header[name]}, not of {wanted}: it was copied or renamed; collect the evidence again"
             )
-    found = []
-    # To look for the bytes that every document of the partition has is much faster than to decode all documents.
-    topic, partition = key[0].encode(), re.compile(rb'"partition"\s*:\s*%d(?!\d)' % key[1])
-    for line in (line for line in _lines(path) if topic in line and partition.search(line)):
-        with suppress(DocumentError):
-            evidence = decode(line)
-            if (evidence.topic, evidence.partition) == key:
-                found.append((line, evidence))
-    if len(found) != 1:
-        raise RecoveryError(
-            _not_found(path, header, key) if not found else f"{path} has {key[0]} partition {key[1]} more than once: collect again"
-        )
-    line, evidence = found[0]
-    return header, json.loads(line), evidence
+    return header
+
+
+def _documents(path: Path, keys: Collection[TopicPartition]) -> dict[TopicPartition, list[tuple[bytes, PartitionEvidence]]]:
+    """Return the documents of partitions as they stand in a landing file, and decoded."""
+    found: dict[TopicPartition, list[tuple[bytes, PartitionEvidence]]] = {key: [] for key in keys}
+    # To look for the bytes that every document of a partition has is much faster than to decode all documents.
+    signs = [(topic.encode(), re.compile(rb'"partition"\s*:\s*%d(?!\d)' % partition)) for topic, partition in keys]
+    for line in _lines(path):
+        if any(topic in line and partition.search(line) for topic, partition in signs):
+            with suppress(DocumentError):
+                evidence = decode(line)
+                found.get((evidence.topic, evidence.partition), []).append((line, evidence))
+    return found
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -190,11 +216,9 @@ def _not_found(path: Path, header: Mapping[str, Any], key: TopicPartition) -> st
     return f"{missing}, nor of any of its topic: it has {others}{', such as ' if alike else ''}{', '.join(alike)}"
 
 
-def _verdict(files: RunFiles, key: TopicPartition, header: Mapping[str, Any], warnings: list[str]) -> Verdict:
-    """Return what the plan says, and which broker leads by the results, if there are any."""
-    plan = _plan(files, header)
+def _verdict(plan: Mapping[str, Any] | None, row: Mapping[str, Any] | None, key: TopicPartition) -> Verdict:
+    """Return what the plan says, and which broker leads by the results. `row`: that of the partition in the results, None if there is none."""
     planned = Verdict(("there is no plan of this run",)) if plan is None else _planned(plan, key)
-    row = _result(files, key, header, warnings)
     if row is None:
         return planned
     again, leader = row["decided_again"], row["leader"]
@@ -245,33 +269,27 @@ def _planned(plan: Mapping[str, Any], key: TopicPartition) -> Verdict:
     return Verdict(("the plan does not have this partition",))
 
 
-def _result(files: RunFiles, key: TopicPartition, header: Mapping[str, Any], warnings: list[str]) -> dict[str, Any] | None:
-    """Return the row of the partition in the results, None if there is none. Results that cannot be used are a warning."""
+def _results(files: RunFiles, header: Mapping[str, Any], warnings: list[str]) -> dict[TopicPartition, dict[str, Any]]:
+    """Return the rows of the results by partition, none if there are no results. Results that cannot be used are a warning."""
     path = files.path("results")
     try:
         results = strict_json.parse(read_regular(path))
         strict_json.check(results, _RESULTS)
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, ContentError) as error:
         warnings.append(f"the results are not shown: {path}: {error}")
-        return None
+        return {}
     if results["cluster_id"] != header["cluster_id"]:
         warnings.append(f"the results are not shown: {path} is of the cluster {results['cluster_id']}, not of {header['cluster_id']}")
-        return None
-    return next((row for row in results["partitions"] if (row["topic"], row["partition"]) == key), None)
+        return {}
+    return {(row["topic"], row["partition"]): row for row in results["partitions"]}
 
 
-def _pieces(
-    files: RunFiles, key: TopicPartition, header: Mapping[str, Any], evidence: PartitionEvidence, warnings: list[str]
-) -> list[store.Piece]:
-    """Return the saved records of the logs that the evidence has. A folder that cannot be used is a warning."""
-    if evidence.state is None:
-        return []
-    known = (*key, evidence.state.topic_id, evidence.state.leader_epoch)
+def _pieces(files: RunFiles, header: Mapping[str, Any], warnings: list[str]) -> list[store.Piece]:
+    """Return what is saved. A folder that cannot be used is a warning."""
     try:
-        pieces = store.read_pieces(folder_of(files.workdir, files.run_id, files.cluster), header["cluster_id"])
+        return store.read_pieces(folder_of(files.workdir, files.run_id, files.cluster), header["cluster_id"])
     except RecoveryError as error:
         warnings.append(f"what is saved is not drawn: {error}")
         return []
-    return [piece for piece in pieces if (piece.topic, piece.partition, piece.topic_id, piece.leader_epoch) == known]

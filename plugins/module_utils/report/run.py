@@ -76,6 +76,7 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
         "json_path": str(paths["json"]),
         "run_ids": content["run_ids"],
         "summary": _summary(content, ingested.ingested),
+        "record_counts": content["lost_records"]["totals"],
         "quarantine": ingested.quarantine,
     }
     return result | ({"textfile": str(textfile)} if textfile else {})

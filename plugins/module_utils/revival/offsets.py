@@ -76,6 +76,7 @@ class RevivalOffsets:
             and state is not None
             and state.topic_id == begun.topic_id
             and state.leader not in begun.target
+            and not {*begun.original}.isdisjoint(state.replicas)
             and self._progress.verdicts[key].outcome in (Outcome.HELD, Outcome.ALREADY_ONLINE)
         )
 

@@ -84,12 +84,20 @@ def judge(case: Situation, permitted: Permitted) -> Verdict:
         sentence = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
         return Verdict(Outcome.FAILED, (), Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, sentence))
     if has_live_leader(state, permitted.unfenced):
-        if case.begun is not None and state.leader in case.target:
+        if case.begun is not None and state.leader in case.target and not is_moved(case.begun, case.target, state):
             return Verdict(REVIVED, case.begun)
         return Verdict(Outcome.ALREADY_ONLINE, (), Reason(ReasonCode.LEADS_ALREADY, "it has a live leader, so nothing is done"))
     original = _original(case, state)
     why = _objection(case, state, original, permitted)
     return Verdict(REVIVED, original) if why is None else Verdict(Outcome.HELD, original, why)
+
+
+def is_moved(original: Collection[int], target: Collection[int], state: PartitionState) -> bool:
+    """Return whether nothing is left to do for a revival that has begun: others have moved the replicas of the partition since.
+
+    A replica from before is gone only after the partition has had a leader.
+    """
+    return {*original}.isdisjoint(state.replicas) and {*state.replicas} != {*target}
 
 
 def _original(case: Situation, state: PartitionState) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.j
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.offsets import RevivalOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.progress import Progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import Report
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Permitted, objection_since
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Permitted, is_moved, objection_since
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
@@ -88,6 +88,8 @@ class Revival:
         progress = self._progress
         finished, todo = progress.revived_before(), progress.to_revive()
         self._put_back()
+        if self._params["allow_data_loss"]:
+            self._journal.end(self._moved())
         for broker in sorted(self._had_a_log(todo)):
             name, run_id = self._params["cluster"], self._params["run_id"]
             disk_verdict.withdraw(self._workdir, name, self._cluster.cluster_id, run_id, broker, REVIVED_SINCE)
@@ -102,6 +104,12 @@ class Revival:
             self._put_back()
         self._verify([*finished, *progress.not_held(todo)])
         self._journal.end(progress.not_held([*finished, *todo]))
+
+    def _moved(self) -> list[TopicPartition]:
+        """Return the partitions whose revival a killed run has begun, and whose replicas others have moved since."""
+        states = self._progress.states
+        begun = ((key, one) for key, one in self._journal.open.items() if key in states and states[key].topic_id == one.topic_id)
+        return [key for key, one in begun if is_moved(one.original, one.target, states[key])]
 
     def _replicas(self, key: TopicPartition) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self._progress.verdicts[key].original, self._targets[key].replicas

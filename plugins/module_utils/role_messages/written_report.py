@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import step_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sentence
 
 
 def report_lines(reported: Mapping[str, Any], check_mode: bool) -> list[str]:
@@ -18,6 +19,7 @@ def report_lines(reported: Mapping[str, Any], check_mode: bool) -> list[str]:
     unwritten = ", not written in check mode" if check_mode else ""
     lines = [
         headline["text"],
+        sentence(reported["record_counts"]),
         *(steps or [headline["next"]]),
         f"and {count(left_out, 'more step')}, see the report" if left_out else "",
         f"Report{unwritten}: {reported['html_path']}",

@@ -81,8 +81,9 @@ def saved_offsets(chosen: Iterable[Chosen], groups: Collection[str] | None) -> S
 class ClusterOffsets:
     """What a cluster says of the partitions and groups of saved offsets.
 
-    committed  offsets by group and partition
-    blind      why some of them may be missing, None if none are
+    committed    offsets by group and partition
+    blind        why some of them may be missing, None if none are
+    first_times  of the first batch of logs (ms since 1970), of partitions whose topic id was not saved
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -91,6 +92,7 @@ class ClusterOffsets:
     groups: Mapping[str, Group]
     committed: Mapping[GroupPartition, int]
     blind: str | None
+    first_times: Mapping[TopicPartition, int]
 
     def obstacle(self, place: GroupPartition, saved: SavedOffset) -> str | None:
         """Return why an offset must not be committed: ALREADY_THERE, or a reason with the remedy. None if it may be."""
@@ -106,12 +108,21 @@ class ClusterOffsets:
             return f"the topic has been created again (topic id {state.topic_id}, saved {saved.topic_id})"
         if not has_live_leader(state, self.unfenced):
             return "the partition has no live leader: elect one, and run again"
-        reason = _not_in_log(self.logs.get(key, LeaderLog(NO_ANSWER)), saved)
+        reason = _not_in_log(self.logs.get(key, LeaderLog(NO_ANSWER)), saved) or self._may_be_of_another_topic(key, saved)
         if reason is not None:
             return reason
         if (members := self.groups.get(group, Group()).state) not in WITHOUT_MEMBERS:
             return f"the group has members (state {quoted(members, 20)}): stop them, and run again"
         return None
+
+    def _may_be_of_another_topic(self, key: TopicPartition, saved: SavedOffset) -> str | None:
+        """Return why a partition may be of a topic that was created after the commit, None if its id was saved or its log is older than the commit."""
+        if saved.topic_id is not None or saved.offset == 0 or 0 <= self.first_times.get(key, -1) <= saved.committed_at:
+            return None
+        return (
+            "no topic id was saved with it, and the log of the partition does not begin before the commit, so the topic may have been created again: "
+            "set the offset with kafka-consumer-groups.sh"
+        )
 
 
 def _not_in_log(log: LeaderLog, saved: SavedOffset) -> str | None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
@@ -22,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     chunks,
     has_live_leader,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets import GroupPartition, SavedOffsets
@@ -31,6 +33,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Groups whose offsets are committed before it is looked whether a signal asks to stop.
 GROUPS_AT_ONCE = 50
+# The first batch of a log is read whole, however large it is.
+FIRST_BATCH_BYTES, ANSWER_BYTES = 1 << 10, 8 << 20
 
 
 class OffsetReplay:
@@ -95,9 +99,33 @@ class OffsetReplay:
             if key in leaders and offset.leader_epoch >= 0:
                 epochs[key].add(offset.leader_epoch)
         logs = self._admin.logs(leaders, {key: sorted(own)[-EPOCHS:] for key, own in epochs.items()}) if leaders else {}
+        without_id = {key for (_group, key), offset in wanted.items() if offset.topic_id is None}
+        starts = {key: log.log_start_offset or 0 for key, log in logs.items() if key in without_id and log.error is None}
+        blind = found.blind[0] if found.blind else None
         return replay_offsets.ClusterOffsets(
-            states, unfenced, logs, found.groups, _committed(found), found.blind[0] if found.blind else None
+            states, unfenced, logs, found.groups, _committed(found), blind, self._first_times(leaders, starts)
         )  # fmt: skip
+
+    def _first_times(self, leaders: Mapping[TopicPartition, int], starts: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the times of the first batches of logs (ms since 1970), of those that can be read. `starts`: where they begin."""
+        times: dict[TopicPartition, int] = {}
+        left = dict(starts)
+        while left:
+            work: dict[int, dict[TopicPartition, int]] = {}
+            for key, start in left.items():
+                work.setdefault(leaders[key], {})[key] = start
+            answers = self._admin.records(work, FIRST_BATCH_BYTES, ANSWER_BYTES)
+            read = {
+                key: time
+                for rows in answers.values()
+                for key, fetched in rows.items()
+                if (time := _first_time(fetched.records)) is not None
+            }
+            if not read:
+                break
+            times |= read
+            left = {key: start for key, start in left.items() if key not in read}
+        return times
 
     def _commit(self, offsets: Mapping[GroupPartition, SavedOffset], written: set[GroupPartition]) -> dict[GroupPartition, str]:
         """Commit offsets, read them back into `written`, and return reasons for the others."""
@@ -114,6 +142,13 @@ class OffsetReplay:
         now = _committed(self._admin.stable_offsets({key for _group, key in offsets})) if offsets else {}
         written |= {place for place, saved in offsets.items() if now.get(place, -1) >= saved.offset}
         return {place: reason for place, reason in reasons.items() if place not in written}
+
+
+def _first_time(records: bytes) -> int | None:
+    """Return the latest time in the first batch, None if there is no valid one."""
+    with suppress(BatchError):
+        return next((batch.max_timestamp for batch in stored_batches(records)), None)
+    return None
 
 
 def _committed(found: CommittedOffsets) -> dict[GroupPartition, int]:

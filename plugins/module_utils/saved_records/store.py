@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,7 +55,8 @@ class SavedRecordsError(RecoveryError):
 class Piece(NamedTuple):
     """Batches of one replica that stand together in a part, from offset `start` to `end` (the offset after the last one).
 
-    `part`: the file of batches; they begin at byte `position` and take `size` bytes. `segments`: leader epochs of the batches, and where each one ends.
+    `part`: the file of batches, with digest `sha256`; they begin at byte `position` and take `size` bytes. `segments`: leader epochs of the batches, and
+    where each one ends.
     """
 
     topic: str
@@ -68,7 +70,8 @@ class Piece(NamedTuple):
     size: int
     leader_epoch: int
     broker_epoch: int | None
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[Segment, ...]
+    sha256: str = ""
 
 
 def cluster_id_of(folder: Path) -> str | None:
@@ -110,19 +113,29 @@ def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piec
     return [piece for index in _indexes(folder) for piece in _read_part(index, cluster_id, whole)]
 
 
-def check_digests(pieces: Iterable[Piece], cluster_id: str) -> None:
+def check_digests(pieces: Iterable[Piece]) -> None:
     """Check the digest of each file of batches that has one of these pieces. Errors are those of `read_pieces`."""
-    for part in {piece.part for piece in pieces}:
-        for _piece in _read_part(part.with_suffix(INDEX), cluster_id, whole=True):
-            pass
+    for part, digest in {(piece.part, piece.sha256) for piece in pieces}:
+        with _named(part.with_suffix(INDEX)):
+            _check_digest(part, digest)
 
 
-def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
+@contextmanager
+def _named(index: Path) -> Iterator[None]:
+    """Raise SavedRecordsError for what is wrong with a part."""
     try:
+        yield
+    except (ContentError, OSError, TypeError, landing_format.SnapshotError) as error:
+        raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
+
+
+def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
+    with _named(index):
         header = landing_format.check(index)
         if header["cluster_id"] != cluster_id:
             raise SavedRecordsError(f"{index} has records of the cluster {header['cluster_id']}, not of {cluster_id}")
         part = index.with_suffix(BATCHES)
+        pieces: list[Piece] = []
         end: Any = None
         with opened_regular(index, follow=False) as lines:
             for line in islice(lines, 1, None):
@@ -132,14 +145,17 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> Iterator[Piece]:
                     end = end or row
                     continue
                 segments = checked_row(row)
-                yield Piece(
+                pieces.append(Piece(
                     row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
                     row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"], segments,
-                )  # fmt: skip
+                ))  # fmt: skip
         strict_json.check(end, _END)
-        _check_batches(part, end["bytes"], end["sha256"] if whole else None)
-    except (ContentError, OSError, TypeError, landing_format.SnapshotError) as error:
-        raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
+        with opened_regular(part, follow=False) as stream:
+            if os.fstat(stream.fileno()).st_size != end["bytes"]:
+                raise ContentError(f"{part.name} has another length than its index says")
+        if whole:
+            _check_digest(part, end["sha256"])
+        return [piece._replace(sha256=end["sha256"]) for piece in pieces]
 
 
 def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
@@ -156,17 +172,13 @@ def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
     return tuple(merged(Segment(start, end, batch.epoch) for (start, end), batch in zip(pairwise(ends), batches, strict=True)))
 
 
-def _check_batches(part: Path, size: int, digest: str | None) -> None:
+def _check_digest(part: Path, digest: str) -> None:
+    found = hashlib.sha256()
     with opened_regular(part, follow=False) as stream:
-        if os.fstat(stream.fileno()).st_size != size:
-            raise ContentError(f"{part.name} has another length than its index says")
-        if digest is None:
-            return
-        found = hashlib.sha256()
         while chunk := stream.read(_CHUNK):
             found.update(chunk)
-        if found.hexdigest() != digest:
-            raise ContentError(f"{part.name} has changed since it was written")
+    if found.hexdigest() != digest:
+        raise ContentError(f"{part.name} has changed since it was written")
 
 
 def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> tuple[int, list[Piece]]:

@@ -83,7 +83,7 @@ def unfinished(source: StartSource, folder: Path, cluster_id: str, tails: Sequen
             found.before.append(tail)
         else:
             found.left.append((tail, end))
-    store.check_digests(counted, cluster_id)
+    store.check_digests(counted)
     return found
 
 

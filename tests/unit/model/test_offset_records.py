@@ -12,7 +12,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from offset_record_bytes import offset_key, offset_value
+from offset_record_bytes import COMMITTED_AT, offset_key, offset_value
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import (
     OffsetRecordError,
@@ -34,7 +34,7 @@ def test_a_value_is_read_as_it_was_written(version: int, offset: int, epoch: int
     found = value_of(offset_value(offset, epoch, metadata, version, topic_id))
     has_id = version >= 4 and topic_id is not None and topic_id != bytes(16)
     text = base64.urlsafe_b64encode(topic_id or b"").decode().rstrip("=") if has_id else None
-    assert found == SavedOffset(offset, epoch if version >= 3 else -1, metadata, text)
+    assert found == SavedOffset(offset, epoch if version >= 3 else -1, metadata, text, COMMITTED_AT)
 
 
 @given(st.binary(max_size=60))

@@ -31,3 +31,15 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(page_files, "__file__", str(tmp_path / "module.zip" / "page_files.py"))
     with pytest.raises(RecoveryError, match=re.escape(page_files.TEMPLATE)):
         page_files.installed()
+
+
+def test_each_sign_of_a_drawing_has_a_colour_of_its_own() -> None:
+    """The legend has a swatch for each: a fork must not look like what is truncated."""
+    css = page_files.passed_or_installed(None)["drawing.css"]
+    own = {
+        name: colour
+        for names, colour in re.findall(r"((?:\.of-\w+,?\s*)+)\{\s*--own: ([^;]+);", css)
+        for name in re.findall(r"\.of-(\w+)", names)
+    }
+    assert own.keys() == {"fork", "committed", "watermark", "known", "unknown", "cut", "saved"}
+    assert len({*own.values()}) == len(own), own

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.lost_record_section import drawings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import RunFiles, explain
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of, locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 MODULE = "kafka_recovery_explain_info"
+PARTITIONS = (("orders", 0), ("payments", 7), ("online", 0))
 FORK = Situation("orders", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}, state={"last_known_elr": [1]})
 ROWS = [
     *FORK.rows(),
@@ -89,6 +93,26 @@ def test_a_held_fork_is_drawn_with_its_candidate_and_explained(workdir: Path) ->
         (2, "candidate", [100], False, None),
         (3, None, [100], True, 100),
     ]
+
+
+def test_the_files_of_a_run_are_read_once_for_all_its_drawings(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real_open = os.open
+
+    def counted_open(path: Any, *args: Any, **options: Any) -> int:
+        opened.append(str(path))
+        return real_open(path, *args, **options)
+
+    monkeypatch.setattr(os, "open", counted_open)
+    rows = [{"cluster": "east", "run_id": RUN, "topic": topic, "partition": number, "total": 1} for topic, number in PARTITIONS]
+    opens = []
+    for some in (rows[:1], rows):
+        opened.clear()
+        assert [row["error"] for row in drawings(workdir, some, [])] == [None] * len(some)
+        opens.append(Counter(opened))
+    assert opens[0] == opens[1] and opens[0][str(workdir / f"landing/{RUN}/east.jsonl")] == 2
+    absent = drawings(workdir, [{**rows[0], "partition": 5}, rows[0], {**rows[0], "run_id": "other"}], [])
+    assert [(row["error"] is None, len(row["replicas"])) for row in absent] == [(False, 0), (True, 3), (False, 0)]
 
 
 def test_an_elected_and_an_online_partition_have_a_leader(workdir: Path) -> None:

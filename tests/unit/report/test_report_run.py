@@ -16,6 +16,7 @@ from partition_situations import RUN, Log, Situation, broker_rows, plan_all
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +52,7 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     before = content(workdir)
     checked = run.report({**params, "run_id": "checked", "textfile": str(tmp_path / "own.prom")}, {}, check_mode=True)
     assert content(workdir) == before and not (tmp_path / "own.prom").exists()
+    assert checked["record_counts"] == sums([])
     assert checked["summary"]["ingested"] == 0 and checked["html_path"].endswith("reports/checked/report.html")
 
     assert run.report({**params, "run_id": "first"}, {})["summary"]["ingested"] == 1

@@ -411,3 +411,22 @@ def test_groups_that_are_not_reset_are_named(cluster: Lost, tmp_path: Path, chec
     assert row["outcome"] == "revived"
     (warning,) = [one for one in result["warnings"] if "active" in one]
     assert "idle" not in warning
+
+
+@pytest.mark.parametrize(("leader", "replicas"), [(5, (5,)), (-1, (5,)), (2, (2, 5))])
+def test_a_revival_whose_replicas_were_moved_since_has_ended_and_no_offset_is_put_back(
+    cluster: Lost, tmp_path: Path, leader: int, replicas: tuple[int, ...]
+) -> None:
+    """A run was killed after the election. To put offsets back would make groups skip the records of the new log."""
+    begun(cluster, tmp_path)
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
+        journal.reset({KEY: {"idle": 20}})
+    cluster.ongoing.clear()
+    cluster.committed = {"idle": 0}
+    cluster.states[KEY] = replace(cluster.states[KEY], leader=leader, leader_epoch=3, replicas=replicas, isr=replicas, last_known_elr=())
+    revive(cluster, tmp_path, check_mode=True)
+    revive(cluster, tmp_path, allow_data_loss=False)
+    assert {*open_revivals(tmp_path)} == {KEY}, "nothing is written without the option"
+    _result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], cluster.committed, cluster.elected) == ("already_online" if leader > 0 else "held", {"idle": 0}, [])
+    assert (open_revivals(tmp_path), journaled_offsets(tmp_path)) == ({}, {})

@@ -161,6 +161,7 @@ def test_outcomes_of_preferred_elections(summary: dict[str, int], rows: list[Any
 
 REPORTED: dict[str, Any] = {
     "headline": {"text": "2 partitions have no leader", "next": "plan"},
+    "record_counts": {"partitions": 1, "replayed": 20, "saved": 25, "on_disk": 5, "gone": 0, "total": 50, "not_known": 0, "unread": 0},
     "next_steps": [],
     "steps_left_out": 0,
     "html_path": "/w/report.html",
@@ -172,6 +173,7 @@ REPORTED: dict[str, Any] = {
 def test_a_report_says_of_all_its_files_that_check_mode_writes_none(check_mode: bool, unwritten: str) -> None:
     assert report_lines(REPORTED, check_mode) == [
         "2 partitions have no leader",
+        "50 lost records of 1 partition: 20 replayed, 25 saved, 5 only on a disk, 0 gone",
         "plan",
         f"Report{unwritten}: /w/report.html",
         f"Metrics{unwritten}: /prom/x.prom",
@@ -181,7 +183,7 @@ def test_a_report_says_of_all_its_files_that_check_mode_writes_none(check_mode: 
 @pytest.mark.parametrize(("left_out", "more"), [(1, "and 1 more step, see the report"), (3, "and 3 more steps, see the report")])
 def test_a_report_says_how_many_steps_are_left_out(left_out: int, more: str) -> None:
     step = {"cluster": "east", "code": "weak", "partitions": 1, "step": "look", "command": None}
-    lines = report_lines({**REPORTED, "next_steps": [step], "steps_left_out": left_out}, False)
+    lines = report_lines({**REPORTED, "next_steps": [step], "steps_left_out": left_out, "record_counts": sums([])}, False)
     assert lines[1:3] == ["Next, for 1 partition in cluster east: look", more]
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from role_plays import ROOT, collection_of, role_play, role_text
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
+
 pytestmark = pytest.mark.slow
 
 
@@ -176,7 +178,13 @@ GIVEN: dict[str, Any] = {
     "kafka_recovery_reassigned": {"summary": {"reassigned": 3}, "previous_assignment": None},
     "kafka_recovery_automatic": {"elect": 1, "held": 0, "reasons": ["strategy: other"], "next_steps": []},
     "kafka_recovery_preferred": {"summary": {"elected": 0}, "results": []},
-    "kafka_recovery_reported": {"headline": {"text": "calm", "next": ""}, "next_steps": [], "steps_left_out": 0, "html_path": "/w/r.html"},
+    "kafka_recovery_reported": {
+        "headline": {"text": "calm", "next": ""},
+        "next_steps": [],
+        "steps_left_out": 0,
+        "html_path": "/w/r.html",
+        "record_counts": sums([]),
+    },
 }
 # The first line of each variable, in a run and in check mode.
 FIRST_LINES = {

@@ -348,6 +348,18 @@ def test_parts_that_do_not_count_for_these_tails_are_not_read_again(tmp_path: Pa
     assert save(tmp_path, brokers, others).complete == [others]
 
 
+def test_digests_are_checked_without_the_index_again(tmp_path: Path) -> None:
+    """It was read with the pieces, and is large where batches are small."""
+    save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
+    folder = tmp_path / "saved" / "1" / "east"
+    pieces = store.read_pieces(folder, "id")
+    (folder / "000001.jsonl").unlink()
+    store.check_digests(pieces)
+    (folder / "000001.batches").write_bytes(b"?")
+    with pytest.raises(store.SavedRecordsError, match=r"000001\.batches has changed since it was written"):
+        store.check_digests(pieces)
+
+
 def test_a_run_does_not_go_on_beside_a_missing_index(tmp_path: Path) -> None:
     """Else all that reads the folder later refuses it."""
     brokers = Brokers({(KEY, 2): log(5), (("t", 1), 2): log(5)})

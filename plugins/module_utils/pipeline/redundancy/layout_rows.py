@@ -104,6 +104,12 @@ def partitions(records: DataFrame) -> DataFrame:
     )
 
 
+def known_topics(records: DataFrame, topics: Sequence[str]) -> set[str]:
+    """Return those of `topics` that have a partition in `records`."""
+    named = records.where((F.col("kind") == "partition") & F.col("topic").isin(*topics))
+    return {row.topic for row in named.select("topic").distinct().collect()}
+
+
 def _fault() -> Column:
     """Return the reason why a row makes its file unusable, or null."""
     kind = F.coalesce("kind", F.lit(""))

@@ -183,11 +183,12 @@ def write(spark: SparkSession, run_files: RunFiles, workdir: Path, options: Opti
         lambda name, rows: _write(paths[name], run_files.headers[name], options, rows),
     )
     plans = [{"cluster": name, "path": str(paths[name]), **counted[name].summary()} for name in sorted(counted)]
+    unknown = _unknown_topics(spark, [str(run_files.files[name]) for name in counted], options.topics or ())
     return {
         "plans": plans,
         "quarantine": run_files.quarantine,
         "summary": _summary(counted.values(), len(run_files.quarantine)),
-        "warnings": list(_warnings(options, counted)),
+        "warnings": [*unknown, *_warnings(options, counted)],
     }
 
 
@@ -240,6 +241,12 @@ def _summary(counted: Iterable[Totals], quarantined: int) -> dict[str, Any]:
         "adding_replicas": sum(totals.adding_replicas for totals in clusters),
         "bytes": sum(totals.bytes for totals in clusters),
     }
+
+
+def _unknown_topics(spark: SparkSession, files: Sequence[str], topics: Sequence[str]) -> Iterator[str]:
+    known = layout_rows.known_topics(layout_rows.records(spark, files), topics) if files and topics else set()
+    for topic in sorted(set(topics) - known):
+        yield f"topics names {topic}, which is in no planned cluster: nothing was planned for it"
 
 
 def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:

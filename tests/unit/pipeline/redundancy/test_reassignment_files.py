@@ -164,6 +164,20 @@ def test_each_cluster_is_judged_by_its_own_lost_brokers(spark: SparkSession, tmp
 
 
 @pytest.mark.slow
+def test_a_topic_that_no_planned_cluster_has_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A misspelt topic would otherwise look like one that needs no new replica."""
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "west", [broker(1, "fenced"), broker(2), broker(3), partition("payments", 0, [1, 2], [2])])
+    land(tmp_path, "damaged", [broker(1, "fenced"), broker(1), partition("refunds", 0, [1, 2], [2])])
+    result = written(spark, tmp_path, topics=["whole", "payments", "ordres", "refunds"])
+    assert result["summary"]["planned"] == 1
+    assert result["warnings"] == [
+        "topics names ordres, which is in no planned cluster: nothing was planned for it",
+        "topics names refunds, which is in no planned cluster: nothing was planned for it",
+    ]
+
+
+@pytest.mark.slow
 def test_brokers_that_come_back_are_named_and_keep_their_replicas(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", [broker(1, "coming_back"), broker(2), broker(3), partition("orders", 0, [1, 2], [2])])
     result = written(spark, tmp_path)
