@@ -58,7 +58,6 @@ class Returned:
     by_playbook: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     saved_from_disks: int = 0
-    saved_before_election: int = 0
     replayed: int = 0
     aborted: int = 0
     skipped: Counter[str] = field(default_factory=Counter)

@@ -43,7 +43,8 @@ class TargetLog:
     replayed     records that committed transactions of replays have written, with the offsets that they have now
     places       by the numbers of their batches: leader epochs and base offsets of these batches
     sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
-    markers      by producer id: the end of the transaction that was open at `fork`: before it, its producer has written nothing from `fork` on
+    markers      by producer id: ends of transactions before which their producer has written nothing from `fork` on. The first one is that of the
+                 transaction that was open at `fork`, if one was
     writers      ids of the producers that have transactional records from `fork` on
     has_holes    whether offsets or records are missing, as the cleaner of a compacted topic leaves a log
     append_time  whether the last batch has the time of the broker (LogAppendTime)
@@ -54,7 +55,7 @@ class TargetLog:
         self.replayed: dict[Origin, int] = {}
         self.places: dict[Sent, tuple[int, int]] = {}
         self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
-        self.markers: dict[int, Marker] = {}
+        self.markers: dict[int, list[Marker]] = {}
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
         self._open: dict[int, list[tuple[int, Origin, Numbered | None]]] = {}
@@ -91,7 +92,7 @@ class TargetLog:
 
     def _end(self, marker: Marker, is_new: bool) -> None:
         if is_new and marker.producer_id not in self.writers:
-            self.markers.setdefault(marker.producer_id, marker)
+            self.markers.setdefault(marker.producer_id, []).append(marker)
         rows = self._open.pop(marker.producer_id, [])
         if marker.kind != "commit":
             return

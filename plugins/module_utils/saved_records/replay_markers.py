@@ -8,7 +8,7 @@ Without its marker such a transaction stays open forever: consumers with read_co
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Producer
@@ -40,7 +40,8 @@ def open_commits(
     producers: Iterable[Producer],
     fork: int,
     writers: Collection[int],
-    under_way: Collection[int],
+    under_way: Mapping[int, bool],
+    blind: str | None,
 ) -> list[OpenCommit]:
     """Return the open transactions of a partition that a saved marker commits.
 
@@ -48,7 +49,8 @@ def open_commits(
     producers  as the leader describes them
     fork       the offset at which the saved logs leave the elected log
     writers    ids of the producers that have written to the elected log behind the fork
-    under_way  ids of the producers that have a transaction on the partition that is not ended, as coordinators describe them
+    under_way  by id of the producers that coordinators describe: whether they have a transaction on the partition that is not ended
+    blind      why some of these may be missing, None if none are
     """
     logs, found = [*saved], []
     for producer in producers:
@@ -70,7 +72,9 @@ def open_commits(
             doubt = "saved logs disagree whether it was committed"
         elif producer.producer_id in writers:
             doubt = WRITTEN_SINCE
-        elif producer.producer_id in under_way:
+        elif producer.producer_id not in under_way and blind:
+            doubt = f"it is not known whether its coordinator has a transaction of its producer under way ({blind}): run again"
+        elif under_way.get(producer.producer_id):
             doubt = (
                 "its coordinator has a transaction of its producer under way on the partition, whose records the marker would commit, too"
             )

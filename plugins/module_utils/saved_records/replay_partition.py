@@ -39,8 +39,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Of one transaction, and of one answer.
 TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
-# The level of `transaction.version` from which on each transaction has an epoch of its own (KIP-890).
-EPOCHS_OF_TRANSACTIONS = 2
 _UNKNOWN = "it is not known whether deleted records were replayed ones; name a new, empty target_topic without a time limit"
 _CONFLICTS = (
     "records have the producer id, epoch and sequence of other records, so it is not known whether their producer has sent them again: look at them with "
@@ -166,10 +164,7 @@ class PartitionReplay:
         if log_start > start:
             raise ClusterError(_deleted(key, log_start))
         log = self._whole(key, TargetLog(start, fork, source.sent))
-        transactions = {}
-        if (self._admin.feature_level("transaction.version") or 0) >= EPOCHS_OF_TRANSACTIONS:
-            transactions = {one.producer_id: one for one in self._admin.active_transactions({key: self._targets[key].leader}).transactions}
-        return self._with_options(source, Rules(self._admin.cluster_id, log, ends, transactions, again)), fork
+        return self._with_options(source, Rules(self._admin.cluster_id, log, ends, [*source.contents.values()], again)), fork
 
     def _with_options(self, source: Source, rules: Rules) -> Rules:
         rules.conflicts = source.conflicts
@@ -206,8 +201,9 @@ class PartitionReplay:
             return []
         active = self._admin.active_transactions({key: self._targets[key].leader})
         saved = [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
-        under_way = {one.producer_id for one in active.transactions if one.state in UNENDED and key in one.partitions}
-        return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way)
+        under_way = {one.producer_id: one.state in UNENDED and key in one.partitions for one in active.transactions}
+        blind = "; ".join(active.blind) or None
+        return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way, blind)
 
     def _write_markers(self, key: TopicPartition, commits: Iterable[OpenCommit], log: TargetLog, outcome: Outcome) -> None:
         for found in commits:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, Record
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Record
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, content_of, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
     OWN_NAMES,
@@ -23,13 +23,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     numbered_of,
     origin_of,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import ABORTED, COMMITTED, MARKER_STATES, OPEN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import (
+    ABORTED,
+    COMMITTED,
+    MARKER_STATES,
+    OPEN,
+    Contents,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 ALREADY_THERE = "already_there"
 IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, UNDECIDED, HEADER_NAME = "in_cluster", "sent_again", "saved_twice", "undecided", "header_name"
 REASONS = (IN_CLUSTER, SENT_AGAIN, SAVED_TWICE, ABORTED, UNDECIDED, HEADER_NAME)
-_COORDINATOR_STATES = {"PrepareCommit": COMMITTED, "CompleteCommit": COMMITTED, "PrepareAbort": ABORTED, "CompleteAbort": ABORTED}
 
 
 class Chosen(NamedTuple):
@@ -52,7 +57,7 @@ class Rules:
 
     epoch_ends    where leader epochs of saved batches end in the elected log, empty to compare with no log
     log           the log to which records are replayed
-    transactions  by producer id, as coordinators describe them; see `transaction_ends`
+    contents      what is saved of each replica
     lost_again    as the function of that name returns it
     conflicts     as `Source.conflicts`
     has_conflicts whether records are undecided because others have their numbers: it is not known whether their producer has sent them again
@@ -61,7 +66,7 @@ class Rules:
     cluster_id: str
     log: TargetLog
     epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
-    transactions: Mapping[int, Transaction] = field(default_factory=dict)
+    contents: Collection[Contents] = ()
     lost_again: Mapping[Origin, tuple[int, int]] = field(default_factory=dict)
     conflicts: Collection[Sent] = ()
     include_aborted: bool = False
@@ -117,10 +122,27 @@ class Rules:
 
     def _end(self, batch: StoredBatch, saved: Collection[str | None]) -> str:
         """Return how the transaction of a batch has ended. `saved`: what the logs say that the batch was saved from."""
-        decided = {end for end in saved if end in (COMMITTED, ABORTED)}
-        if not decided:
-            decided = transaction_ends(batch, self.log.markers.get(batch.producer_id), self.transactions.get(batch.producer_id))
+        decided = {end for end in saved if end in (COMMITTED, ABORTED)} or self._end_in_log(batch)
         return decided.pop() if len(decided) == 1 else OPEN
+
+    def _end_in_log(self, batch: StoredBatch) -> set[str]:
+        """Return how a transaction has ended whose marker was not saved: empty, or more than one end, if the log does not show it.
+
+        The epoch of its marker is that of the producer, or the next one (KIP-890, and after a time-out): another transaction may have both. If the saved log
+        has the end of an earlier one, the first marker may be a copy of that (the replay itself writes such copies). The coordinator is not asked: it knows the
+        last transaction of a producer alone, and older clients do not give each transaction an epoch.
+        """
+        fork = self.epoch_ends.get(batch.epoch)
+        if fork is None:
+            return set()
+        ends = [
+            MARKER_STATES[marker.kind]
+            for marker in self.log.markers.get(batch.producer_id, ())
+            if marker.offset >= fork.end_offset
+            and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1)
+            and marker.kind in MARKER_STATES
+        ]
+        return {*ends} if any(one.may_end_before(batch) for one in self.contents) else {*ends[:1]}
 
 
 def known_ends(epoch_ends: Mapping[int, EpochEnd], log_start: int) -> dict[int, EpochEnd]:
@@ -135,19 +157,6 @@ def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool
     """Return whether a log has the record of a leader epoch at an offset. An epoch has one leader, so it is the same record."""
     end = epoch_ends.get(epoch)
     return end is not None and end.leader_epoch == epoch and offset < end.end_offset
-
-
-def transaction_ends(batch: StoredBatch, marker: Marker | None, described: Transaction | None) -> set[str]:
-    """Return how a transaction has ended whose marker was not saved, empty if that is not known.
-
-    marker     as `TargetLog.markers` has it. Its epoch is that of the producer, or the next one (KIP-890, and after a time-out)
-    described  only of a cluster in which each transaction has an epoch of its own (`transaction.version` 2): the coordinator knows the last one
-    """
-    if marker is not None and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1):
-        return {MARKER_STATES[marker.kind]} if marker.kind in MARKER_STATES else set()
-    if described is not None and described.producer_epoch == batch.producer_epoch + 1 and described.state in _COORDINATOR_STATES:
-        return {_COORDINATOR_STATES[described.state]}
-    return set()
 
 
 def lost_again(cluster_id: str, records: Iterable[SelectedRecord]) -> dict[Origin, tuple[int, int]]:

@@ -185,6 +185,12 @@ class Contents:
         # The end of this transaction may be what is missing, and the next one that of another.
         return OPEN if place == len(ends) or self.has_gap(batch.last_offset, ends[place][0]) else ends[place][1]
 
+    def may_end_before(self, batch: StoredBatch) -> bool:
+        """Return whether a transaction of the producer of a batch has ended before it in this log, or may have where records are missing."""
+        ends = [offset for offset, _kind in self.ends.get(batch.producer_id, ())[:1]]
+        missing = [start for start, _end in self.gaps[:1]] + [offset for offset, _reason in self.unreadable[:1]]
+        return any(offset < batch.base_offset for offset in ends + missing)
+
     def has_gap(self, start: int, end: int) -> bool:
         """Return whether not all offsets of a range are saved."""
         return start < self.start or any(first < end and last > start for first, last in self.gaps)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from record_batches import COUNT_AT, Content, batch, batch_of, marker, with_crc
 from saved_folders import folder, save
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
@@ -34,7 +35,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Rules,
     known_ends,
     lost_again,
-    transaction_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source, sources_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents, Replica, by_replica
@@ -247,43 +247,71 @@ def test_headers_that_an_application_has_copied_to_a_new_record_do_not_hide_it()
 
 
 @pytest.mark.parametrize(
-    ("saved", "markers", "state", "reason"),
+    ("saved", "markers", "reason"),
     [
-        ("committed", [], None, None),
-        ("aborted", [], None, "aborted"),
-        ("open", [], None, "undecided"),
-        ("open", [marker(90, 4, True)], None, None),
-        ("open", [marker(90, 4, False)], None, "aborted"),
-        ("open", [marker(90, 4, True), marker(91, 4, False)], None, None),
-        ("open", [marker(90, 4, False), marker(91, 4, True)], None, "aborted"),
-        ("open", [batch(90, 1, producer_id=4, transactional=True), marker(91, 4, True)], None, "undecided"),
-        ("open", [marker(90, 5, True)], None, "undecided"),
-        ("open", [], ("Ongoing", 0), "undecided"),
-        ("open", [], ("PrepareCommit", 0), "undecided"),
-        ("open", [], ("PrepareCommit", 1), None),
-        ("open", [], ("CompleteCommit", 0), "undecided"),
-        ("open", [], ("CompleteCommit", 1), None),
-        ("open", [], ("CompleteAbort", 1), "aborted"),
+        ("committed", [], None),
+        ("aborted", [], "aborted"),
+        ("open", [], "undecided"),
+        ("open", [marker(90, 4, True)], None),
+        ("open", [marker(90, 4, False)], "aborted"),
+        ("open", [marker(90, 4, True), marker(91, 4, False)], None),
+        ("open", [marker(90, 4, False), marker(91, 4, True)], "aborted"),
+        ("open", [batch(90, 1, producer_id=4, transactional=True), marker(91, 4, True)], "undecided"),
+        ("open", [marker(90, 5, True)], "undecided"),
     ],
 )
-def test_how_a_transaction_has_ended(saved: str, markers: list[bytes], state: tuple[str, int] | None, reason: str | None) -> None:
-    log = TargetLog(0, 10, ())
-    for one in markers:
-        log.add(one)
-    described = {4: Transaction("name", state[0], 4, state[1], 1, -1, frozenset())} if state else {}
-    rules = Rules(CLUSTER, log, {}, described)
+def test_how_a_transaction_has_ended(saved: str, markers: list[bytes], reason: str | None) -> None:
+    rules = elected(*markers)
     rows = selected(batch(10, 1, epoch=1, producer_id=4, transactional=True), transaction=saved)
     assert reasons(rules, rows) == [(10, reason)]
     rules.include_aborted = rules.include_undecided = True
     assert reasons(rules, rows) == [(10, None)]
 
 
+def elected(*data: bytes, fork: int = 10) -> Rules:
+    """An elected log whose epoch 0 ends at offset 10."""
+    log = TargetLog(0, fork, ())
+    for one in data:
+        log.add(one)
+    return Rules(CLUSTER, log, {1: EpochEnd(0, 10)})
+
+
+@pytest.mark.parametrize(
+    ("earlier", "second", "reason"),
+    [
+        ({}, False, None),
+        ({"ends": {4: [(14, "committed")]}}, False, None),
+        ({"ends": {4: [(11, "committed")]}}, False, "undecided"),
+        ({"ends": {4: [(11, "committed")]}}, True, None),
+        ({"ends": {4: [(11, "committed")]}}, None, None),
+        ({"gaps": [(11, 12)]}, False, "undecided"),
+        ({"unreadable": [(11, "damaged")]}, False, "undecided"),
+    ],
+)
+def test_behind_the_end_of_an_earlier_transaction_it_is_not_known_whose_marker_is_the_first(
+    earlier: dict[str, Any], second: bool | None, reason: str | None
+) -> None:
+    """A replay writes the COMMIT marker again that only a saved log has."""
+    rules = elected(marker(90, 4, True), *([] if second is None else [marker(91, 4, second)]))
+    rules.contents = [Contents(Replica("t", 0, TOPIC_ID, 2, 9), 10, 20), Contents(Replica("t", 0, TOPIC_ID, 1, 9), 10, 20, **earlier)]
+    assert reasons(rules, selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open")) == [(12, reason)]
+
+
+def test_a_marker_before_the_fork_of_a_log_ends_none_of_its_transactions() -> None:
+    """Another saved log leaves the elected one earlier."""
+    rules = elected(marker(8, 4, True), fork=5)
+    rows = selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open")
+    assert reasons(rules, rows) == [(12, "undecided")]
+    # A topic whose log is not compared with the saved one.
+    rules = elected(marker(90, 4, True))
+    rules.epoch_ends = {}
+    assert reasons(rules, rows) == [(12, "undecided")]
+
+
 def test_logs_that_disagree_leave_a_transaction_undecided() -> None:
     data = batch(10, 1, epoch=1, producer_id=4, transactional=True)
     rows = selected(data, transaction="committed"), selected(data, broker=2, transaction="aborted")
     assert reasons(Rules(CLUSTER, TargetLog(0, 0, ())), *rows) == [(10, "undecided")]
-    (one,) = stored_batches(data)
-    assert transaction_ends(one, None, None) == set()
 
 
 @pytest.mark.parametrize(
@@ -338,9 +366,12 @@ def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
     saved: list[list[Marker]], start: int, writers: tuple[int, ...], found: list[bool]
 ) -> None:
     logs = [(Contents(Replica("t", 0, TOPIC_ID, broker, 9), 0, 90, [(40, 50)]), rows) for broker, rows in enumerate(saved)]
-    commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, ())
+    commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {}, None)
     assert [one.doubt is not None for one in commits] == found
-    assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, (4,)))
+    assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {4: True}, None))
+    described = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {4: False}, "no answer")
+    assert [one.doubt is not None for one in described] == found
+    assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {5: False}, "no answer"))
 
 
 @pytest.mark.parametrize(("gaps", "end"), [([], "committed"), ([(12, 20)], "open"), ([(5, 10)], "committed"), ([(31, 40)], "committed")])
