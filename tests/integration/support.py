@@ -246,6 +246,13 @@ class Operator:
             variables={f"kafka_recovery_{name}": value for name, value in values.items()},
         )
 
+    def play_task(self, name: str, **params: Any) -> Played:
+        """Run a module with this cluster's connection as the task of a playbook, with its action plugin."""
+        path = self.workdir / f"{name}.yml"
+        tasks = [{f"streamops.kafka_recovery.{name}": {**self.connection, **params}}]
+        path.write_text(json.dumps([{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}]))
+        return play(str(path), self.inventory(), variables={})
+
 
 def documents(landing: Path) -> list[dict[str, Any]]:
     """The evidence documents of a landing file."""

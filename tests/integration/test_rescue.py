@@ -169,7 +169,18 @@ def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Opera
     dry_run = rescue(west, hosts, "--check")
     assert dry_run.returncode == 2 and not (west.workdir / "saved").exists() and not (west.workdir / "rescue").exists(), dry_run
 
+    disk: dict[str, Any] = {"log_dirs": [str(west.cluster.brokers[LOST].data_dir)], "broker_id": LOST}
+    shown = west.play_task("kafka_lost_disk_records", **west.files("shown"), **disk, saved_bytes_per_second=len(expected) // 4)
+    assert shown.returncode == 0 and f"{west.name}: 0 of 1 replica saved, 0 of 50 offsets" in shown.stdout, shown
+
     right = hosts.read_text()
+    content = yaml.safe_load(right)
+    content["kafka_brokers"]["hosts"][f"disk-{LOST}"]["kafka_give_up_partitions"] = [{"topic": TOPIC, "partition": 0}]
+    hosts.write_text(yaml.safe_dump(content))
+    given_up = rescue(west, hosts, "-e", "kafka_recovery_max_saved_partition_bytes=1")
+    assert given_up.returncode == 0 and verdict(west)["safe_to_start"] and saved(west) == b"", given_up
+    assert f"broker {LOST} (disk-{LOST}) is safe to start: the records of 1 partition are given up" in given_up.said, given_up
+
     content = yaml.safe_load(right)
     content["kafka_brokers"]["hosts"][f"disk-{LOST}"]["kafka_log_dirs"] = ["/nowhere"]
     hosts.write_text(yaml.safe_dump(content))
@@ -188,7 +199,12 @@ def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Opera
     west.cluster.start_node(LOST)
     west.cluster.wait_unfenced([LOST])
     back = rescue(west, hosts)
-    assert back.returncode == 2 and "was not safe to start (something is not saved)" in back.said, back
+    warning = "was not safe to start (something is not saved)"
+    assert back.returncode == 2 and warning in back.said, back
+    files = {"cluster": west.name, "workdir": str(west.workdir)}
+    assert any(warning in text for text in west.ask("kafka_readiness_info", **files)["warnings"])
+    recovered = west.play("recover", "2")
+    assert recovered.returncode == 0 and warning in " ".join(recovered.said.split()), recovered
 
 
 @pytest.mark.long

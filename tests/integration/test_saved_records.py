@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from integration.damaged import GIVEN_UP, SAVED
 from integration.requestlog import RequestLog
-from integration.support import Operator, failure, run_module
+from integration.support import Operator, failure, run_module, running
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
@@ -110,6 +110,35 @@ def test_a_limit_that_is_reached_says_which_and_a_run_without_it_goes_on(planned
     }
     all_of_them = planned.ask(MODULE, **options(planned, "few"))
     assert all_of_them["counts"]["saved"] == 4 and all_of_them["counts"]["saved_before"] == few["counts"]["saved"]
+
+
+def test_the_limit_of_a_run_counts_what_all_clusters_save_at_once(planned: Operator, tmp_path: Path) -> None:
+    twin = Operator(planned.cluster, planned.workdir, planned.spark_remote, "twin")
+    twin.snapshot_and_plan("twin", [SAVED], strategy="aggressive")
+    of_one = planned.ask(MODULE, **options(planned, "alone"))["counts"]["bytes"]
+    limit = of_one * 3 // 2
+
+    def both(**limits: int) -> list[dict[str, Any]]:
+        with running(tmp_path, MODULE, {**planned.connection, **options(planned, "both", **limits)}) as process:
+            other = twin.ask(MODULE, **twin.files("both"), plan=str(twin.path("plans", "twin")), **limits)
+            output, errors = process.communicate()
+        assert process.returncode == 0, (output, errors)
+        return [json.loads(output), other]
+
+    limited = both(max_saved_run_bytes=limit)
+    assert sum(path.stat().st_size for path in (planned.workdir / "saved" / "both").glob("*/*.batches")) <= limit
+    reasons = {row["reason"] for result in limited for row in result["not_saved"]}
+    assert reasons == {f"all clusters of the run have more than {limit} bytes: raise max_saved_run_bytes"}
+    rest = both()
+    assert [result["counts"]["saved"] for result in rest] == [4, 4]
+    assert [result["counts"]["saved_before"] for result in rest] == [result["counts"]["saved"] for result in limited]
+
+
+def test_a_task_shows_how_much_is_saved(planned: Operator) -> None:
+    size = planned.ask(MODULE, **options(planned, "size"))["counts"]["bytes"]
+    played = planned.play_task(MODULE, **options(planned, "shown", saved_bytes_per_second=size // 4))
+    assert played.returncode == 0, played
+    assert f"{planned.name}: 0 of 4 replicas saved, 0 of " in played.stdout, played
 
 
 def test_files_that_were_changed_are_not_taken_for_saved(planned: Operator) -> None:

@@ -40,10 +40,14 @@ def rescue_lines(
 
 
 def _saved(result: Mapping[str, Any]) -> str:
-    counts = result["counts"]
-    if not counts["saved"]:
-        return f"the cluster has all records of its {count(counts['partitions'], 'partition')}"
-    return f"{count(counts['offsets'], 'offset')} of {count(counts['saved'], 'partition')} are saved in {result['path']}"
+    counts, texts = result["counts"], list[str]()
+    if counts["saved"]:
+        # With partitions that are given up, the number of offsets has theirs, too.
+        records = "the records" if counts["not_saved"] else count(counts["offsets"], "offset")
+        texts.append(f"{records} of {count(counts['saved'], 'partition')} are saved in {result['path']}")
+    if counts["not_saved"]:
+        texts.append(f"the records of {count(counts['not_saved'], 'partition')} are given up")
+    return " and ".join(texts) or f"the cluster has all records of its {count(counts['partitions'], 'partition')}"
 
 
 def _reasons(result: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
 
-COUNTS = {"partitions": 3, "saved": 1, "offsets": 50}
+COUNTS = {"partitions": 3, "saved": 1, "not_saved": 0, "offsets": 50}
 
 
 def lines(
@@ -32,6 +32,13 @@ def test_a_broker_is_safe_only_if_its_disk_was_judged_so() -> None:
         "broker 1 (disk-1) is not safe to start: no answer",
         True,
     )
+
+
+def test_records_that_are_given_up_are_neither_saved_nor_in_the_cluster() -> None:
+    safe = {"safe_to_start": True, "counts": {**COUNTS, "not_saved": 2}, "path": "/saved", "reasons": [], "partitions": []}
+    some, none = lines(safe)[0], lines({**safe, "counts": {**safe["counts"], "saved": 0}})[0]
+    assert "/saved" in some and "50" not in some and "the records of 2 partitions are given up" in some
+    assert "the records of 2 partitions are given up" in none and "/saved" not in none and "has all" not in none
 
 
 def test_a_disk_that_was_not_read_or_copied_is_named_with_the_reason() -> None:
