@@ -10,42 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from role_plays import role_play
+from role_plays import local_play, played, role_play
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    ("module", "options"),
-    [("kafka_log_dir_info", {}), ("kafka_log_dir_copy", {"broker_id": 1, "logs": []})],
-)
-@pytest.mark.parametrize("failed", [True, False])
-def test_facts_in_the_answer_of_a_host_are_dropped(tmp_path: Path, module: str, options: dict[str, Any], failed: bool) -> None:
-    answer = {
-        "ansible_facts": {"kafka_broker_id": 2, "kafka_cluster": "west"},
-        "failed": failed,
-        "msg": "said",
-        "ranges": [],
-        "contents": [],
+def test_facts_in_the_answer_of_a_host_are_dropped(tmp_path: Path) -> None:
+    """Of an answer that fails, and of one that does not."""
+    facts = {"kafka_broker_id": 2, "kafka_cluster": "west"}
+    hosts = {}
+    for name, failed in (("fails", True), ("answers", False)):
+        answer = {"ansible_facts": facts, "failed": failed, "msg": "said", "ranges": [], "contents": []}
+        interpreter = tmp_path / name
+        interpreter.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+        interpreter.chmod(0o700)
+        hosts[name] = {"ansible_python_interpreter": str(interpreter)}
+    common = {"log_dirs": [str(tmp_path)], "cluster_id": "c"}
+    modules: dict[str, dict[str, Any]] = {
+        "kafka_log_dir_info": common,
+        "kafka_log_dir_copy": {**common, "broker_id": 1, "logs": [], "dest": str(tmp_path / "copy")},
     }
-    interpreter = tmp_path / "python"
-    interpreter.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
-    interpreter.chmod(0o700)
-    read = {
-        f"streamops.kafka_recovery.{module}": {
-            "log_dirs": [str(tmp_path)], "cluster_id": "c", **options, **({"dest": str(tmp_path / "copy")} if options else {})
-        },
-        "failed_when": False,
-        "vars": {"ansible_python_interpreter": str(interpreter)},
-        "register": "answer",
-    }  # fmt: skip
-    show = {
-        "ansible.builtin.debug": {
-            "msg": "{{ kafka_broker_id | default('none') }}, {{ kafka_cluster | default('none') }}, {{ answer.msg | default('') }}."
-        }
-    }
-    done = role_play(tmp_path, [], {}, [read, show])
-    assert "none, none, " in done.stdout and (not failed or "said." in done.stdout), done.stdout + done.stderr
+    tasks: list[dict[str, Any]] = []
+    for module, options in modules.items():
+        known = "{{ kafka_broker_id | default('none') }}, {{ kafka_cluster | default('none') }}, {{ answer.msg | default('') }}."
+        tasks.append({f"streamops.kafka_recovery.{module}": options, "failed_when": False, "register": "answer"})
+        tasks.append({"ansible.builtin.debug": {"msg": f"{module}: {known}"}})
+    for name, cluster in played(local_play(tmp_path, hosts, tasks)).items():
+        for module in modules:
+            assert f"{module}: none, none, {'said' if name == 'fails' else ''}" in cluster.text, cluster.text
 
 
 @pytest.mark.parametrize("failed_when", [False, None])

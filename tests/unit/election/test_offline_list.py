@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from role_plays import ROOT, role_play
+from repository_root import ROOT
+from role_plays import local_play
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WIDTH, offline_list, ranges
 
@@ -93,7 +94,7 @@ def test_what_is_no_text_for_a_terminal_is_escaped() -> None:
 
 @pytest.fixture
 def collections(tmp_path: Path) -> Path:
-    """This collection with a module in the place of the election that writes the results file `RESULTS`."""
+    """This collection with a module in the place of the election, whose results file is its workdir."""
     plugins = tmp_path / "collections/ansible_collections/streamops/kafka_recovery/plugins"
     (plugins / "modules").mkdir(parents=True)
     for part in ("action", "module_utils", "filter", "plugin_utils"):
@@ -101,63 +102,50 @@ def collections(tmp_path: Path) -> Path:
     for part in ("meta", "galaxy.yml"):
         (plugins.parent / part).symlink_to(ROOT / part)
     (plugins / "modules/kafka_designated_election.py").write_text(
-        "#!/usr/bin/python\nimport os\nfrom ansible.module_utils.basic import AnsibleModule\n"
-        "path = '' if 'DRY' in os.environ else os.environ['RESULTS']\n"
-        "AnsibleModule({'workdir': {'type': 'str'}}).fail_json(msg='the summary', results_path=path)\n"
+        "#!/usr/bin/python\nfrom ansible.module_utils.basic import AnsibleModule\n"
+        "module = AnsibleModule({'workdir': {'type': 'str'}})\n"
+        "module.fail_json(msg='the summary', results_path=module.params['workdir'])\n"
     )
     return tmp_path / "collections"
 
 
-def stderr_of(tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch, results: Any) -> str:
-    path = tmp_path / "results.json"
-    if results is not None:
-        path.write_text(json.dumps(results))
-    monkeypatch.setenv("RESULTS", str(path))
-    done = role_play(tmp_path, [], {}, [{MODULE: {"workdir": "w"}}], collections=collections)
-    assert done.returncode == 2 and "the summary" in done.stdout, done.stdout + done.stderr
+def stderr_of(tmp_path: Path, collections: Path, results: dict[str, Any]) -> str:
+    """The output on stderr after elections of several clusters, whose results file has this content (None: there is no such file)."""
+    hosts = {}
+    for name, content in results.items():
+        path = tmp_path / f"{name}-results.json"
+        hosts[name] = {"path": str(path)}
+        if content is not None:
+            path.write_text(json.dumps(content))
+    done = local_play(tmp_path, {**hosts, "dry": {"path": ""}}, [{MODULE: {"workdir": "{{ path }}"}}], collections=collections)
+    assert done.returncode == 2 and done.stdout.count('"the summary"') == len(results) + 1, done.stdout + done.stderr
     return done.stderr
 
 
 @pytest.mark.slow
-def test_ansible_playbook_lists_all_of_them_on_stderr_and_nothing_else(
-    tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ansible_playbook_lists_all_of_them_on_stderr_and_nothing_else(tmp_path: Path, collections: Path) -> None:
+    """A plan without an election, a full success, and a dry run, which has no results file, list nothing."""
     found = [
         *rows("orders", range(0, 10_000, 2)),
         *rows("audit", range(5000), "failed", "request_failed"),
         *rows("orders", [1], "elected", None),
     ]
-    reported = stderr_of(tmp_path, collections, monkeypatch, {"cluster": "east", "data_loss_allowed": True, "partitions": found})
+    results = {
+        "east": {"cluster": "east", "data_loss_allowed": True, "partitions": found},
+        "planned": {"cluster": "planned", "data_loss_allowed": False, "partitions": rows("t", [0])},
+        "success": {"cluster": "success", "data_loss_allowed": True, "partitions": rows("t", [0], "elected", None)},
+    }
+    reported = stderr_of(tmp_path, collections, results)
     lines = reported.rstrip("\n").split("\n")
     assert lines[:2] == ["east: 10,000 partitions have no leader after the election:", "  failed (request_failed), 5,000: audit-0..4999"]
     assert listed(lines)["held (forked), 5,000"] == {f"orders-{number}" for number in range(0, 10_000, 2)}
+    assert listed(lines).keys() == {"failed (request_failed), 5,000", "held (forked), 5,000"}
     assert "the summary" not in reported
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "results",
-    [
-        {"cluster": "east", "data_loss_allowed": False, "partitions": rows("t", [0])},
-        {"cluster": "east", "data_loss_allowed": True, "partitions": rows("t", [0], "elected", None)},
-    ],
-)
-def test_a_plan_without_an_election_and_a_full_success_list_nothing(
-    tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch, results: Any
-) -> None:
-    assert stderr_of(tmp_path, collections, monkeypatch, results) == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("results", [None, [], {"data_loss_allowed": True, "cluster": "east", "partitions": [7]}])
-def test_a_results_file_that_cannot_be_read_is_a_warning(
-    tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch, results: Any
-) -> None:
-    reported = stderr_of(tmp_path, collections, monkeypatch, results)
-    assert "[WARNING]" in reported and "results.json" in reported.replace("\n", "")
-
-
-@pytest.mark.slow
-def test_a_dry_run_has_no_results_file_and_lists_nothing(tmp_path: Path, collections: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DRY", "1")
-    assert stderr_of(tmp_path, collections, monkeypatch, None) == ""
+def test_a_results_file_that_cannot_be_read_is_a_warning(tmp_path: Path, collections: Path) -> None:
+    results: dict[str, Any] = {"missing": None, "list": [], "number": {"data_loss_allowed": True, "cluster": "east", "partitions": [7]}}
+    reported = stderr_of(tmp_path, collections, results)
+    assert reported.count("[WARNING]") == 3
+    assert all(f"{name}-results.json" in reported.replace("\n", "") for name in results), reported

@@ -5,76 +5,73 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from role_plays import ROOT, collection_of, role_play
+from role_plays import Case, Played, role_play
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 pytestmark = pytest.mark.slow
-SUMMARY: dict[str, Any] = {"summary": {"elected": 1}, "changed": True}
 ALL = [strategy.value for strategy in Strategy]
-
-
-def elected(tmp_path: Path, needed: dict[str, Any], **variables: Any) -> str:
-    """The output of the role's task if the module fails without the options `needed`."""
-    collections = collection_of(tmp_path / "collections", "kafka_designated_election", SUMMARY, **needed)
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/elect/tasks/elect.yml")}
-    given = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", **variables}
-    done = role_play(tmp_path, ["common", "elect"], given, [task], collections=collections)
-    return "" if done.returncode == 0 else done.stdout + done.stderr
-
-
-@pytest.mark.parametrize(
-    ("variables", "allowed"),
-    [
-        ({}, ALL),
-        ({"kafka_recovery_plan_dir": "/reviewed"}, ALL),
-        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, None),
-        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json", "kafka_recovery_allowed_strategies": ALL}, ALL),
-        ({"kafka_recovery_allowed_strategies": ["balanced"]}, ["balanced"]),
-    ],
-    ids=["own", "named", "merged", "merged, and allowed", "limited"],
-)
-def test_a_merged_plan_may_not_choose_aggressive_unless_the_inventory_allows_it(
-    tmp_path: Path, variables: dict[str, Any], allowed: list[str] | None
-) -> None:
-    """Without the option (None) the module allows a plan outside of the folder `plans` only the strategies that prove the leader."""
-    assert elected(tmp_path, {"allowed_strategies": allowed}, **variables) == ""
-
-
-@pytest.mark.parametrize(
-    ("variables", "allowed"),
-    [
-        ({"kafka_recovery_plan_dir": "/reviewed"}, ["last_written_epoch", "kip1275"]),
-        ({"kafka_recovery_approved_plan": "/w/merged/1/east.json"}, None),
-    ],
-    ids=["named", "merged"],
-)
-def test_a_merged_plan_may_not_choose_the_ranking_kip1275(tmp_path: Path, variables: dict[str, Any], allowed: list[str] | None) -> None:
-    assert elected(tmp_path, {"allowed_rankings": allowed}, **variables) == ""
-
-
-PLANNED = {
-    "kafka_recovery_planned": {
-        "plans": [{"cluster": "west", "path": "/w/plans/1/west.json"}, {"cluster": "east", "path": "/w/plans/1/east.json"}]
-    }
+NAMED = {"kafka_recovery_plan_dir": "/reviewed"}
+MERGED = {"kafka_recovery_approved_plan": "/w/merged/1/east.json"}
+PATHS = ("/w/plans/1/west.json", "/w/plans/1/{{ inventory_hostname }}.json")
+PLANNED = {"kafka_recovery_planned": {"plans": [{"cluster": "any", "path": path} for path in PATHS]}}
+AGAIN = {"kafka_recovery_decide_again": True}
+# Variables, and the option of the module that they lead to. None: the module allows only the strategies that prove the leader.
+STRATEGIES: dict[str, tuple[dict[str, Any], list[str] | None]] = {
+    "own": ({}, ALL),
+    "named": (NAMED, ALL),
+    "merged": (MERGED, None),
+    "merged_and_allowed": ({**MERGED, "kafka_recovery_allowed_strategies": ALL}, ALL),
+    "limited": ({"kafka_recovery_allowed_strategies": ["balanced"]}, ["balanced"]),
+}
+RANKINGS: dict[str, tuple[dict[str, Any], list[str] | None]] = {
+    "ranking_named": (NAMED, ["last_written_epoch", "kip1275"]),
+    "ranking_merged": (MERGED, None),
+}
+DECIDED_AGAIN: dict[str, tuple[dict[str, Any], bool]] = {
+    "again_own": ({**AGAIN, **PLANNED}, True),
+    "again_same_file": ({"kafka_recovery_decide_again": "true", "kafka_recovery_workdir": "/w/../w/", **PLANNED}, True),
+    "again_not_asked_for": (PLANNED, False),
+    "again_no_plan_of_this_run": (AGAIN, False),
+    "again_another_plan": ({**AGAIN, **NAMED, **PLANNED}, False),
+    "again_merged": ({**AGAIN, "kafka_recovery_require_commit": True, **PLANNED}, False),
 }
 
 
-@pytest.mark.parametrize(
-    ("variables", "again"),
-    [
-        ({"kafka_recovery_decide_again": True, **PLANNED}, True),
-        ({"kafka_recovery_decide_again": "true", "kafka_recovery_workdir": "/w/../w/", **PLANNED}, True),
-        (PLANNED, False),
-        ({"kafka_recovery_decide_again": True}, False),
-        ({"kafka_recovery_decide_again": True, "kafka_recovery_plan_dir": "/reviewed", **PLANNED}, False),
-        ({"kafka_recovery_decide_again": True, "kafka_recovery_require_commit": True, **PLANNED}, False),
-    ],
-    ids=["own", "same file", "not asked for", "no plan of this run", "another plan", "merged"],
-)
-def test_only_a_plan_that_the_same_run_has_made_is_decided_again(tmp_path: Path, variables: dict[str, Any], again: bool) -> None:
-    assert elected(tmp_path, {"decide_again": again}, **variables) == ""
+@pytest.fixture(scope="module")
+def elected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
+    """The role's task on each cluster. The module fails without the option that is expected, and on the cluster `wrong` without one that is not."""
+    options: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
+        "allowed_strategies": STRATEGIES,
+        "allowed_rankings": RANKINGS,
+        "decide_again": DECIDED_AGAIN,
+    }
+    expected = {name: (option, *case) for option, cases in options.items() for name, case in cases.items()}
+    expected["wrong"] = ("decide_again", {}, True)
+    given = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1"}
+    answer = {"summary": {"elected": 1}, "changed": True}
+    cases = {name: Case({**given, **variables}, answer, {option: value}) for name, (option, variables, value) in expected.items()}
+    folder = tmp_path_factory.mktemp("elect")
+    return role_play(folder, ["common", "elect"], "kafka_designated_election", ["elect/tasks/elect.yml"], cases)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_merged_plan_may_not_choose_aggressive_unless_the_inventory_allows_it(elected: dict[str, Played], name: str) -> None:
+    assert not elected[name].failed, elected[name].text
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_a_merged_plan_may_not_choose_the_ranking_kip1275(elected: dict[str, Played], name: str) -> None:
+    assert not elected[name].failed, elected[name].text
+
+
+@pytest.mark.parametrize("name", DECIDED_AGAIN)
+def test_only_a_plan_that_the_same_run_has_made_is_decided_again(elected: dict[str, Played], name: str) -> None:
+    assert not elected[name].failed, elected[name].text
+
+
+def test_an_option_that_is_not_expected_fails(elected: dict[str, Played]) -> None:
+    assert elected["wrong"].failed and "decide_again" in elected["wrong"].text

@@ -1,88 +1,48 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What roles say at the end of a run: true in check mode, too, and with counts of all partitions."""
+"""What roles say at the end of a run: true in check mode, too, and with counts of all partitions. Each play has a cluster for each case."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from role_plays import ROOT, collection_of, role_play, role_text
+from role_plays import Case, Played, role_play, role_values, variables_of
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 pytestmark = pytest.mark.slow
+CHECK = ["--check"]
 
 
-def deleted(*topics: str) -> list[dict[str, Any]]:
-    """Partitions of topics that the cluster does not have any more."""
-    return [{"topic": topic, "partition": 3} for topic in topics]
-
-
-@pytest.mark.parametrize("offline", [[], [{"topic": "orders", "partition": 7, "leader": -1}]], ids=["none", "one"])
-def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Path, offline: list[dict[str, Any]]) -> None:
-    gone = {
-        "outcome": "stale",
-        "reason_code": "topic_recreated",
-        "count": 1,
-        "partitions": deleted("gone"),
-        "reason": "the topic was deleted",
+def results_of(elected: dict[str, int], without_leader: list[dict[str, Any]], assess_impact: bool = False, **answer: Any) -> Case:
+    """A cluster whose election ended like this, before the role verify looks at it."""
+    election = {
+        "summary": {"elected": 2, "clean_leader": 0, **elected},
+        "without_leader": without_leader,
+        "given_up": {"text": ["given up: 7 records"]},
+        "next_steps": [],
+        "results_path": "/w/results/1/east.json",
     }
     variables = {
-        "kafka_recovery_election": {
-            "summary": {"elected": 2, "stale": 1, "clean_leader": 0},
-            "without_leader": [gone],
-            "given_up": {"text": ["given up: 7 records"]},
-            "next_steps": [],
-            "results_path": "/w/results/1/east.json",
-        },
+        "kafka_recovery_election": election,
         "kafka_recovery_allow_data_loss": True,
-        "kafka_recovery_look_at_impact": False,
+        "kafka_recovery_look_at_impact": assess_impact,
     }
-    answer = {"count": len(offline), "partitions": offline, "unknown_count": 1, "unknown": deleted("gone")}
-    collections = collection_of(
-        tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None}, assess_impact=False
-    )
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
-    done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
-    assert done.returncode == 2, done.stdout + done.stderr
-    for text in ("2 elected, 1 stale", "given up: 7 records", "stale (topic_recreated), 1 partition: gone-3. the topic was deleted"):
-        assert text in done.stdout, done.stdout
-    count = "2 partitions have" if offline else "1 partition has"
-    assert f"{count} no live leader, {'orders-7' if offline else 'gone-3'} first" in done.stdout
-    assert "Not in the cluster, or hidden because DESCRIBE is not granted: gone-3" in done.stdout
-    assert ("streamops.kafka_recovery.plan" in done.stdout) == bool(offline)
+    offline = {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}
+    return Case(variables, {"still_offline": offline, "impact": None, **answer}, {"assess_impact": assess_impact})
 
 
-@pytest.mark.parametrize(("outcome", "code"), [("held", "forked"), ("stale", "log_changed"), ("failed", "election_failed"), (None, None)])
-@pytest.mark.parametrize("options", [[], ["--check"]], ids=["run", "dry run"])
-def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
-    tmp_path: Path, outcome: str | None, code: str | None, options: list[str]
-) -> None:
-    rows = [{"topic": "orders", "partition": 7}]
-    group = {"outcome": outcome, "reason_code": code, "count": 1, "partitions": rows, "reason": "why"}
-    variables = {
-        "kafka_recovery_election": {
-            "summary": {"elected": 2, "clean_leader": 0, **({outcome: 1} if outcome else {})},
-            "without_leader": [group] if outcome else [],
-            "given_up": {"text": []},
-            "next_steps": [],
-            "results_path": "/w/results/1/east.json",
-        },
-        "kafka_recovery_allow_data_loss": True,
-        "kafka_recovery_look_at_impact": False,
-    }
-    answer = {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}
-    collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", {"still_offline": answer, "impact": None})
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
-    done = role_play(tmp_path, ["common", "verify"], variables, [task], options, collections=collections)
-    assert done.returncode == (2 if outcome and not options else 0), done.stdout + done.stderr
-    assert outcome is None or f"{outcome} ({code}), 1 partition: orders-7. why" in done.stdout, done.stdout
-    assert not outcome or options or "1 partition has no leader in the results" in done.stdout, done.stdout
-
-
+GONE = {
+    "outcome": "stale",
+    "reason_code": "topic_recreated",
+    "count": 1,
+    "partitions": [{"topic": "gone", "partition": 3}],
+    "reason": "the topic was deleted",
+}
+OFFLINE = {"gone": [], "gone_and_offline": [{"topic": "orders", "partition": 7, "leader": -1}]}
+OUTCOMES = {"held": "forked", "stale": "log_changed", "failed": "election_failed"}
 IMPACT: dict[str, Any] = {
     "summary": {"partitions": 2, "groups": 1},
     "groups": [{"command": "reset billing"}],
@@ -92,40 +52,69 @@ IMPACT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("impact", "wanted", "lines"),
-    [
-        (IMPACT, True, ["producers of 2 partitions: 1 group to reset", "reset billing", "All of it: /w/impact.json"]),
-        ({"msg": "broker 3 does not answer"}, True, ["The impact on consumers and producers is unknown: broker 3 does not answer"]),
-        (None, False, []),
-    ],
-    ids=["known", "unknown", "not wanted"],
-)
-def test_the_impact_is_shown_with_the_results_and_fails_no_recovery(
-    tmp_path: Path, impact: dict[str, Any] | None, wanted: bool, lines: list[str]
-) -> None:
-    variables = {
-        "kafka_recovery_election": {
-            "summary": {"elected": 2, "clean_leader": 0},
-            "without_leader": [],
-            "given_up": {"text": []},
-            "next_steps": [],
-            "results_path": "/w/results/1/east.json",
-        },
-        "kafka_recovery_allow_data_loss": True,
-        "kafka_recovery_look_at_impact": wanted,
+# The answer of the module, whether the impact is looked at, and the lines about it.
+IMPACTS: dict[str, tuple[dict[str, Any] | None, bool, list[str]]] = {
+    "impact_known": (IMPACT, True, ["producers of 2 partitions: 1 group to reset", "reset billing", "All of it: /w/impact.json"]),
+    "impact_unknown": (
+        {"msg": "broker 3 does not answer"},
+        True,
+        ["The impact on consumers and producers is unknown: broker 3 does not answer"],
+    ),
+    "impact_not_wanted": (None, False, []),
+}
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Played]]:
+    """Check mode → what the role verify says of each cluster."""
+    rows = [{"topic": "orders", "partition": 7}]
+    cases = {"all_elected": results_of({}, [])}
+    for outcome, code in OUTCOMES.items():
+        group = {"outcome": outcome, "reason_code": code, "count": 1, "partitions": rows, "reason": "why"}
+        cases[outcome] = results_of({outcome: 1}, [group])
+    for name, offline in OFFLINE.items():
+        answer = {"count": len(offline), "partitions": offline, "unknown_count": 1, "unknown": GONE["partitions"]}
+        cases[name] = results_of({"stale": 1}, [GONE], still_offline=answer)
+    for name, (impact, wanted, _lines) in IMPACTS.items():
+        cases[name] = results_of({}, [], wanted, impact=impact)
+    in_check_mode = {name: cases[name] for name in ("all_elected", *OUTCOMES)}
+    play = ["common", "verify"], "kafka_recovery_result_info", ["verify/tasks/result.yml"]
+    return {
+        False: role_play(tmp_path_factory.mktemp("verify"), *play, cases),
+        True: role_play(tmp_path_factory.mktemp("verify"), *play, in_check_mode, CHECK),
     }
-    answer = {"still_offline": {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}, "impact": impact}
-    collections = collection_of(tmp_path / "collections", "kafka_recovery_result_info", answer, assess_impact=wanted)
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/result.yml")}
-    done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert all(line in done.stdout for line in ("2 elected", *lines)), done.stdout
-    assert ("onsumers and producers" in done.stdout) == wanted
 
 
-def test_a_play_that_is_not_of_the_collection_has_no_name(tmp_path: Path) -> None:
-    assert role_text(tmp_path, ["common"], "kafka_recovery_playbook", {}) == ""
+@pytest.mark.parametrize("name", OFFLINE)
+def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(verified: dict[bool, dict[str, Played]], name: str) -> None:
+    done = verified[False][name]
+    assert done.failed, done.text
+    for text in ("2 elected, 1 stale", "given up: 7 records", "stale (topic_recreated), 1 partition: gone-3. the topic was deleted"):
+        assert text in done.text, done.text
+    count = "2 partitions have" if OFFLINE[name] else "1 partition has"
+    assert f"{count} no live leader, {'orders-7' if OFFLINE[name] else 'gone-3'} first" in done.text, done.text
+    assert "Not in the cluster, or hidden because DESCRIBE is not granted: gone-3" in done.text
+    assert ("streamops.kafka_recovery.plan" in done.text) == bool(OFFLINE[name])
+
+
+@pytest.mark.parametrize("name", ["all_elected", *OUTCOMES])
+@pytest.mark.parametrize("check_mode", [False, True], ids=["run", "dry run"])
+def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
+    verified: dict[bool, dict[str, Played]], name: str, check_mode: bool
+) -> None:
+    done, code = verified[check_mode][name], OUTCOMES.get(name)
+    assert done.failed == (code is not None and not check_mode), done.text
+    assert code is None or f"{name} ({code}), 1 partition: orders-7. why" in done.text, done.text
+    assert code is None or check_mode or "1 partition has no leader in the results" in done.text, done.text
+
+
+@pytest.mark.parametrize("name", IMPACTS)
+def test_the_impact_is_shown_with_the_results_and_fails_no_recovery(verified: dict[bool, dict[str, Played]], name: str) -> None:
+    _impact, wanted, lines = IMPACTS[name]
+    done = verified[False][name]
+    assert not done.failed, done.text
+    assert all(line in done.text for line in ("2 elected", *lines)), done.text
+    assert ("onsumers and producers" in done.text) == wanted
 
 
 READINESS: dict[str, Any] = {
@@ -210,11 +199,30 @@ FIRST_LINES = {
 ROLES = ["common", "preflight", "snapshot", "plan", "propose", "verify", "restore_redundancy", "respond", "preferred", "report"]
 
 
+ON = {"kafka_recovery_allow_data_loss": "y", "kafka_recovery_restore_redundancy": "t"}
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
+    """Check mode → the values of roles' variables on each cluster."""
+    objecting = {"kafka_recovery_workdir": "w", "kafka_recovery_require_commit": "y"}
+    cases = {
+        "east": (f"[{', '.join(FIRST_LINES)}]", {**variables_of(*ROLES), **GIVEN}),
+        "no_playbook": ("kafka_recovery_playbook", variables_of("common")),
+        "stages": ("kafka_recovery_stages", {**variables_of("common", "preflight"), **ON}),
+        "moves_allowed": ("kafka_recovery_moves_allowed", {**variables_of("common", "restore_redundancy"), **ON}),
+        "objections": ("kafka_recovery_respond_objections", {**variables_of("common", "plan", "respond"), **objecting}),
+    }
+    in_check_mode = {"east": cases["east"]}
+    return {
+        False: role_values(tmp_path_factory.mktemp("values"), cases),
+        True: role_values(tmp_path_factory.mktemp("values"), in_check_mode, CHECK),
+    }
+
+
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_the_lines_of_roles_are_made_of_results_and_variables(tmp_path: Path, check_mode: bool) -> None:
-    options = ["--check"] if check_mode else []
-    values = role_text(tmp_path, ROLES, f"[{', '.join(FIRST_LINES)}]", GIVEN, options)
-    found = dict(zip(FIRST_LINES, values, strict=True))
+def test_the_lines_of_roles_are_made_of_results_and_variables(values: dict[bool, dict[str, Any]], check_mode: bool) -> None:
+    found = dict(zip(FIRST_LINES, values[check_mode]["east"], strict=True))
     wanted = {name: lines[check_mode] for name, lines in FIRST_LINES.items()}
     assert {name: (lines or [""])[0][: len(wanted[name])] for name, lines in found.items()} == wanted
     assert found["kafka_recovery_obstacles"][0].endswith(
@@ -224,61 +232,74 @@ def test_the_lines_of_roles_are_made_of_results_and_variables(tmp_path: Path, ch
     ), "a limit on the command line is a text"
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({}, None),
-        ({"quorum": {"verdict": "churning", "reasons": ["why"], "pre_vote_supported": True}, "partitions": None}, "(churning)"),
-        ({"partitions": {"count": 10_001, "brokers": []}}, "-e kafka_recovery_max_partitions=10001"),
-        ({"quorum": None, "partitions": None}, "Not read from east: quorum, partitions"),
-    ],
-    ids=["ready", "quorum", "limit", "not read"],
-)
-def test_an_obstacle_stops_the_run(tmp_path: Path, changed: dict[str, Any], message: str | None) -> None:
-    collections = collection_of(tmp_path / "collections", "kafka_readiness_info", {**READINESS, **changed})
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/preflight/tasks/cluster.yml")}
-    variables = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", "kafka_recovery_allow_data_loss": True}
-    done = role_play(tmp_path, ["common", "preflight"], variables, [task], collections=collections)
-    assert done.returncode == (2 if message else 0), done.stdout + done.stderr
-    assert (message or "4 partitions have no live leader") in done.stdout, done.stdout
+def test_a_play_that_is_not_of_the_collection_has_no_name(values: dict[bool, dict[str, Any]]) -> None:
+    assert values[False]["no_playbook"] == ""
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({}, None),
-        ({"quorum": {"verdict": "churning", "reasons": ["why"], "pre_vote_supported": True}, "partitions": None}, "(churning)"),
-        ({"partitions": {"count": 10_001, "brokers": []}}, "-e kafka_recovery_max_partitions=10001"),
-        ({"lost_broker_objections": ["broker 3 is not fenced"]}, "broker 3 is not fenced"),
-        ({"evidence": None}, "Not read from east: evidence"),
-    ],
-    ids=["ready", "quorum", "limit", "lost brokers", "not collected"],
-)
-def test_an_obstacle_stops_the_run_before_a_plan(tmp_path: Path, changed: dict[str, Any], message: str | None) -> None:
-    found = {**READINESS, "lost_broker_objections": [], "evidence": None if changed else EVIDENCE, **changed}
-    collections = collection_of(tmp_path / "collections", "kafka_recovery_evidence_info", found)
-    tasks = [
-        {"ansible.builtin.include_tasks": str(ROOT / f"roles/{name}.yml")}
-        for name in ("preflight/tasks/evidence", "snapshot/tasks/checked")
-    ]
-    variables = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", "kafka_recovery_allow_data_loss": True}
-    done = role_play(tmp_path, ["common", "preflight", "snapshot"], variables, tasks, collections=collections)
-    assert done.returncode == (2 if message else 0), done.stdout + done.stderr
-    for text in [message] if message else ["4 partitions have no live leader", "Backend compat"]:
-        assert text in done.stdout, done.stdout
+def test_what_a_module_reads_as_true_is_true_for_the_role(values: dict[bool, dict[str, Any]]) -> None:
+    """A play that does not check its options may write `y`."""
+    assert (values[False]["stages"], values[False]["moves_allowed"]) == (["collect", "reassign"], True)
 
 
-@pytest.mark.parametrize(("verdict", "code"), [("stable", 0), ("no_leader", 2)])
-def test_a_play_that_watches_the_quorum_needs_a_stable_one(tmp_path: Path, verdict: str, code: int) -> None:
-    quorum = {"verdict": verdict, "reasons": ["voter 2 is behind"], "risks": [], "unknown": []}
-    collections = collection_of(tmp_path / "collections", "kafka_quorum_info", quorum)
-    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/preflight/tasks/watch.yml")}
-    done = role_play(tmp_path, ["common", "preflight"], {"kafka_recovery_workdir": "/w"}, [task], collections=collections)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert ("(no_leader)" if code else "The metadata quorum is stable, but voter 2 is behind") in done.stdout, done.stdout
-
-
-def test_an_automatic_recovery_names_each_variable_that_does_not_allow_it(tmp_path: Path) -> None:
-    variables = {"kafka_recovery_workdir": "w", "kafka_recovery_require_commit": "y"}
-    objections = role_text(tmp_path, ["common", "plan", "respond"], "kafka_recovery_respond_objections", variables)
+def test_an_automatic_recovery_names_each_variable_that_does_not_allow_it(values: dict[bool, dict[str, Any]]) -> None:
+    """The first objection is that the play has several clusters."""
+    _clusters, *objections = values[False]["objections"]
     assert [objection.split()[0] for objection in objections] == ["kafka_recovery_workdir", "kafka_recovery_require_commit"]
+
+
+# What differs from the answer without an obstacle, and the message.
+OBSTACLES: dict[str, tuple[dict[str, Any], str]] = {
+    "ready": ({}, "4 partitions have no live leader"),
+    "quorum": ({"quorum": {"verdict": "churning", "reasons": ["why"], "pre_vote_supported": True}, "partitions": None}, "(churning)"),
+    "limit": ({"partitions": {"count": 10_001, "brokers": []}}, "-e kafka_recovery_max_partitions=10001"),
+}
+BEFORE_EVIDENCE = {**OBSTACLES, "not_read": ({"quorum": None, "partitions": None}, "Not read from not_read: quorum, partitions")}
+AFTER_EVIDENCE = {
+    **OBSTACLES,
+    "lost_brokers": ({"lost_broker_objections": ["broker 3 is not fenced"]}, "broker 3 is not fenced"),
+    "not_collected": ({"evidence": None}, "Not read from not_collected: evidence"),
+}
+ELECTING = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1", "kafka_recovery_allow_data_loss": True}
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
+    cases = {name: Case(ELECTING, {**READINESS, **changed}) for name, (changed, _message) in BEFORE_EVIDENCE.items()}
+    folder = tmp_path_factory.mktemp("ready")
+    return role_play(folder, ["common", "preflight"], "kafka_readiness_info", ["preflight/tasks/cluster.yml"], cases)
+
+
+@pytest.mark.parametrize("name", BEFORE_EVIDENCE)
+def test_an_obstacle_stops_the_run(ready: dict[str, Played], name: str) -> None:
+    assert ready[name].failed == (name != "ready"), ready[name].text
+    assert BEFORE_EVIDENCE[name][1] in ready[name].text
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
+    cases = {}
+    for name, (changed, _message) in AFTER_EVIDENCE.items():
+        found = {**READINESS, "lost_broker_objections": [], "evidence": None if changed else EVIDENCE, **changed}
+        cases[name] = Case(ELECTING, found)
+    files = ["preflight/tasks/evidence.yml", "snapshot/tasks/checked.yml"]
+    return role_play(
+        tmp_path_factory.mktemp("collected"), ["common", "preflight", "snapshot"], "kafka_recovery_evidence_info", files, cases
+    )
+
+
+@pytest.mark.parametrize("name", AFTER_EVIDENCE)
+def test_an_obstacle_stops_the_run_before_a_plan(collected: dict[str, Played], name: str) -> None:
+    assert collected[name].failed == (name != "ready"), collected[name].text
+    assert AFTER_EVIDENCE[name][1] in collected[name].text
+    assert ("Backend compat" in collected[name].text) == (name == "ready")
+
+
+def test_a_play_that_watches_the_quorum_needs_a_stable_one(tmp_path_factory: pytest.TempPathFactory) -> None:
+    verdicts = ("stable", "no_leader")
+    answers = {verdict: {"verdict": verdict, "reasons": ["voter 2 is behind"], "risks": [], "unknown": []} for verdict in verdicts}
+    cases = {verdict: Case({"kafka_recovery_workdir": "/w"}, answer) for verdict, answer in answers.items()}
+    folder = tmp_path_factory.mktemp("watch")
+    done = role_play(folder, ["common", "preflight"], "kafka_quorum_info", ["preflight/tasks/watch.yml"], cases)
+    assert {name: cluster.failed for name, cluster in done.items()} == {"stable": False, "no_leader": True}
+    assert "(no_leader)" in done["no_leader"].text, done
+    assert "The metadata quorum is stable, but voter 2 is behind" in done["stable"].text, done
