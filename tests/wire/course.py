@@ -12,7 +12,8 @@ OFFLINE = (FORKED, NATIVE, COMPAT, UNCLEAN)
 PARTITIONS = 2
 LOG_INFO_KEY = 93  # under which the gateways offer GetReplicaLogInfo
 LEADER = 2
-IMPACT = "kafka_consumer_impact_info"  # reads what an election wrote
+# Modules that read files of the run: what an election wrote, and saved records.
+IMPACT, REPLAY = "kafka_consumer_impact_info", "kafka_record_replay"
 
 
 _NATIVE = {"get_replica_log_info_api_key": LOG_INFO_KEY}

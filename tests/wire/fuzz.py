@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from wire.answers import Exchange, load
-from wire.course import IMPACT, STEPS, Step
+from wire.course import IMPACT, REPLAY, STEPS, Step
 from wire.endpoint import CONTROLLER, Endpoints
 from wire.mutations import mutate
 from wire.run import Hang, bare_bytes, peak_growth, run, verdict
-from wire.synthetic import SYNTHETIC, exchanges
+from wire.synthetic import SYNTHETIC, exchanges, save_offset
 
 REQUEST_TIMEOUT, UNDISTURBED_TIMEOUT = 0.5, 30.0
 Kind = tuple[int, int]
@@ -48,6 +48,7 @@ class Fuzz:
 
     def prepare(self) -> list[str]:
         """Play every step unchanged, files kept for those that read them. Returns what fails."""
+        save_offset(self._prepared, self._recorded)
         return [
             f"{step.name}: {problem}"
             for step in PLAYED
@@ -96,7 +97,7 @@ class Fuzz:
 
         with tempfile.TemporaryDirectory() as folder:
             workdir = Path(folder) / "workdir"
-            shutil.copytree(self._prepared, workdir) if step.module == IMPACT else workdir.mkdir()
+            shutil.copytree(self._prepared, workdir) if step.module in (IMPACT, REPLAY) else workdir.mkdir()
             try:
                 with peak_growth() as peak:
                     problem = verdict(self._play(step, str(workdir), change))

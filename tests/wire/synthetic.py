@@ -1,18 +1,31 @@
 """Steps with answers that the stage does not give: encoded with kafka-python, among recorded ones."""
 
+from pathlib import Path
 from typing import Any
 
 from kafka.protocol.admin import IncrementalAlterConfigsResponse
-from kafka.protocol.consumer import OffsetFetchResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.consumer import OffsetCommitResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+from kafka.protocol.producer import WriteTxnMarkersResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
+from unit.offset_record_bytes import offset_key, offset_value
+from unit.record_batches import batch_of
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import REQUEST_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from wire.answers import Exchange
-from wire.course import COMPAT, IMPACT, NATIVE, ONLINE, PARTITIONS, STEPS, TOGETHER, TOGETHER_PARTS, Step
+from wire.course import COMPAT, IMPACT, LEADER, NAME, NATIVE, ONLINE, PARTITIONS, REPLAY, RUN, STEPS, TOGETHER, TOGETHER_PARTS, Step
 from wire.mutations import KINDS, encoded
 
 MECHANISM = "PLAIN"
+# The end of epoch 0 in the logs of NATIVE and COMPAT, and a committed offset below it.
+EPOCH_END, BEFORE = 40, 30
+GROUP, GROUPS = "billing", "__consumer_offsets"
 _LOGIN = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": MECHANISM, "sasl_username": "recovery", "sasl_password": "secret"}
 _EVIDENCE = next(step for step in STEPS if step.name == "evidence")
 _ONLINE = [{"topic": ONLINE, "partition": number} for number in range(PARTITIONS)]
@@ -22,6 +35,7 @@ SYNTHETIC = (
     Step("login", "kafka_partition_info", {"state": "all", **_LOGIN}),
     Step("snapshot", _EVIDENCE.module, _EVIDENCE.params, files=True),
     Step("epochs", IMPACT, files=True, writes=True),
+    Step("offsets", REPLAY, {"topics": [GROUPS], "allow_replay": True, "include_group_offsets": True}, files=True, writes=True),
     Step("throttle named", "kafka_replication_throttle", _THROTTLE, check=True),
 )
 FETCH, FETCH_SNAPSHOT = KINDS[1], metadata_log_fetch.FetchSnapshotResponse
@@ -30,11 +44,13 @@ LAST_EPOCH = 1
 
 def exchanges(recorded: dict[str, list[Exchange]]) -> dict[str, list[Exchange]]:
     """The answers of the SYNTHETIC steps, made from recorded ones."""
+    epochs = _epochs(recorded["impact"])
     return {
         TOGETHER.name: [exchange for part in TOGETHER_PARTS for exchange in recorded[part]],
         "login": _login(recorded["partitions"]),
         "snapshot": _snapshot(recorded[_EVIDENCE.name]),
-        "epochs": _epochs(recorded["impact"]),
+        "epochs": epochs,
+        "offsets": _offsets(epochs),
         "throttle named": _altered(recorded["throttle"]),
     }
 
@@ -87,9 +103,47 @@ def _epochs(impact: list[Exchange]) -> list[Exchange]:
             one = _exchange(one.node, answer, one.version, one.asked)
         found.append(one)
     kind = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-    rows = [kind.EpochEndOffset(error_code=0, partition=number, leader_epoch=0, end_offset=40) for number in range(PARTITIONS)]
+    rows = [kind.EpochEndOffset(error_code=0, partition=number, leader_epoch=0, end_offset=EPOCH_END) for number in range(PARTITIONS)]
     ends = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[kind(topic=topic, partitions=rows) for topic in (NATIVE, COMPAT)])
     return [*found, *(_exchange(node, ends, 4) for node in sorted({one.node for one in impact}))]
+
+
+def save_offset(workdir: Path, recorded: dict[str, list[Exchange]]) -> None:
+    """Save a record of a committed offset, which the step `offsets` commits again."""
+    metadata = next(one for one in recorded["partitions"] if one.api_key == MetadataResponse.API_KEY)
+    cluster_id = MetadataResponse.decode(memoryview(metadata.answer)[1:], version=metadata.version).cluster_id
+    data = batch_of(0, [(0, offset_key(GROUP, NATIVE, 0), offset_value(EPOCH_END, 0), [])])
+    folder = folder_of(workdir, RUN, NAME)
+    private_directory(folder)
+    with open_part(folder, {"cluster": NAME, "cluster_id": cluster_id, "run_id": RUN, "backend": "compat"}) as part:
+        part.add(Tail(GROUPS, 0, "lost", 0, LEADER, 0, 1), 0, memoryview(data), [*stored_batches(data)])
+
+
+def _offsets(epochs: list[Exchange]) -> list[Exchange]:
+    """A group whose committed offset is behind the saved one until it is committed."""
+    found = []
+    for one in epochs:
+        if one.api_key != OffsetFetchResponse.API_KEY:
+            found.append(one)
+            continue
+        answer = OffsetFetchResponse.decode(memoryview(one.answer)[1:], version=one.version)
+        for offset in (BEFORE, EPOCH_END):
+            for row in (row for group in answer.groups for topic in group.topics for row in topic.partitions):
+                row.committed_offset = offset
+            found.append(_exchange(one.node, answer, one.version))
+    coordinator = FindCoordinatorResponse(throttle_time_ms=0, error_code=0, error_message=None, node_id=LEADER, host="127.0.0.1", port=9092)
+    kind = OffsetCommitResponse.OffsetCommitResponseTopic
+    rows = [kind.OffsetCommitResponsePartition(partition_index=0, error_code=0)]
+    committed = OffsetCommitResponse(throttle_time_ms=0, topics=[kind(name=NATIVE, partitions=rows)])
+    return [*found, _exchange(LEADER, coordinator, 3), _exchange(LEADER, committed, 9)]
+
+
+def marker_written() -> Exchange:
+    """The answer of a leader that has written the marker of producer 7 to the first partition of ONLINE."""
+    kind = WriteTxnMarkersResponse.WritableTxnMarkerResult
+    topic = kind.WritableTxnMarkerTopicResult
+    rows = [topic(name=ONLINE, partitions=[topic.WritableTxnMarkerPartitionResult(partition_index=0, error_code=0)])]
+    return _exchange(LEADER, WriteTxnMarkersResponse(markers=[kind(producer_id=7, topics=rows)]), 1)
 
 
 def _altered(throttle: list[Exchange]) -> list[Exchange]:
