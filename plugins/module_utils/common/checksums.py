@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 # Bits are reflected: the first bit of the first byte is the coefficient of the highest power.
 _POLYNOMIAL = 0x82F63B78
@@ -15,8 +14,10 @@ _ALL = 0xFFFFFFFF
 _FEW_BITS = 64
 # x^6777 = x^484 + x^100 + 1 modulo G. So are the squares of both sides, and the squares of these.
 _SPARSE_POWER, _SPARSE_TERMS = 6777, (0, 100, 484)
-# Several sums are added with distances of so many bits: equal errors at equal places do not cancel each other.
-_DISTANCE = 13
+# Of parts that are added, each begins so many bytes behind the one before: equal errors at equal places do not cancel each other.
+_DISTANCE = 2
+# So many parts are added before the sum is divided. More would begin far behind the first.
+_MOST_PARTS = 512
 
 
 def plain_crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
@@ -27,20 +28,34 @@ def plain_crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
     return _remainder(int.from_bytes(data, "little") ^ value ^ _ALL, bits) ^ _ALL
 
 
-def plain_crcs_are_right(parts: Sequence[tuple[bytes | memoryview, int]]) -> bool:
-    """Return whether each part, of 4 bytes or more, has this CRC.
+class PlainCrcSum:
+    """Checks several CRCs at once.
 
     Bytes with their CRC behind them are a multiple of G, and a sum of multiples is one, too. So only the sum is divided. As for one CRC, one of 2^32
     wrong sums is taken for a right one.
     """
-    widths = [len(data) * 8 + number * _DISTANCE for number, (data, _crc) in enumerate(parts)]
-    width, total, inverted, crcs = max(widths, default=0), 0, 0, 0
-    for number, ((data, crc), own_width) in enumerate(zip(parts, widths, strict=True)):
-        total ^= int.from_bytes(data, "little") << (width - own_width)
-        inverted ^= _ALL << (width - own_width)
-        crcs ^= (crc ^ _ALL) << (len(parts) - 1 - number) * _DISTANCE
-    behind = max(0, len(parts) - 1) * _DISTANCE
-    return _remainder(total ^ inverted ^ crcs << (width - behind), width + 32) == 0
+
+    def __init__(self) -> None:
+        self._sum, self._inverted, self._bytes, self._parts, self._right = 0, 0, 0, 0, True
+
+    def add(self, data: bytes | memoryview, crc: int) -> None:
+        """Add a part, of 4 bytes or more, with the CRC that it should have."""
+        if self._parts == _MOST_PARTS:
+            self._divide()
+        begin = self._parts * _DISTANCE
+        part = b"".join((bytes(begin), data, (crc ^ _ALL).to_bytes(4, "little")))
+        self._sum ^= int.from_bytes(part, "little")
+        self._inverted ^= _ALL << begin * 8
+        self._bytes, self._parts = max(self._bytes, len(part)), self._parts + 1
+
+    def is_right(self) -> bool:
+        """Return whether each part that was added has its CRC."""
+        self._divide()
+        return self._right
+
+    def _divide(self) -> None:
+        self._right = self._right and _remainder(self._sum ^ self._inverted, self._bytes * 8) == 0
+        self._sum, self._inverted, self._bytes, self._parts = 0, 0, 0, 0
 
 
 def _remainder(polynomial: int, bits: int) -> int:
@@ -114,9 +129,12 @@ def _power(power: int) -> int:
 try:
     from crc32c import crc32c
 
-    def crcs_are_right(parts: Sequence[tuple[bytes | memoryview, int]]) -> bool:
-        """Return whether each part, of 4 bytes or more, has this CRC."""
-        return all(crc32c(data) == crc for data, crc in parts)
+    class CrcSum(PlainCrcSum):
+        """Checks several CRCs, each at once."""
+
+        def add(self, data: bytes | memoryview, crc: int) -> None:
+            """Add a part, of 4 bytes or more, with the CRC that it should have."""
+            self._right = self._right and crc32c(data) == crc
 except ImportError:
     crc32c = plain_crc32c  # type: ignore[assignment]
-    crcs_are_right = plain_crcs_are_right
+    CrcSum = PlainCrcSum  # type: ignore[assignment, misc]

@@ -38,6 +38,8 @@ def printable_tree(value: Any, lines: bool = False) -> Any:
     """Return a JSON value with every text made `printable`. `lines`: keep line breaks, as in a diff."""
     if isinstance(value, str):
         return "\n".join(map(printable, value.split("\n"))) if lines else printable(value)
+    if value is None or isinstance(value, (int, float)):  # most values of large results
+        return value
     if isinstance(value, Mapping):
         return {printable_tree(key): printable_tree(item, lines) for key, item in value.items()}
     return [printable_tree(item, lines) for item in value] if isinstance(value, (list, tuple)) else value

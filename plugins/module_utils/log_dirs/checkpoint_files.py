@@ -9,6 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
@@ -91,6 +92,7 @@ def epoch_checkpoint(content: bytes) -> dict[int, int]:
     return epochs
 
 
+@lru_cache(1000)  # many partitions have the same one
 def topic_id(content: bytes) -> str:
     """Return the topic id of a partition.metadata file. Raises Malformed."""
     found = re.fullmatch(r"version: 0\r?\ntopic_id: (\S{22})\s*", _text(content))

@@ -74,7 +74,7 @@ class Folder(_Opened):
                     is_file = entry.is_file(follow_symlinks=False)
                     if is_file:
                         self._files.add(entry.name)
-                    yield Entry(entry.name, entry.is_dir(follow_symlinks=False), is_file)
+                    yield Entry(entry.name, not is_file and entry.is_dir(follow_symlinks=False), is_file)
         except OSError as error:
             raise DiskError(self.path, _reason(error)) from error
 

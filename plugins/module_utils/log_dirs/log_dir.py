@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import CrcSum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.forks import shared
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
@@ -29,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
     log_name,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.partition_log import Checkpoints, Depth, parsed, read_log
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks
 
 META, CLEAN_SHUTDOWN, METADATA_LOG = "meta.properties", ".kafka_cleanshutdown", "__cluster_metadata"
 HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS = (
@@ -51,6 +53,8 @@ _OTHER_FILES = {
 
 # Threads that wait for the disk in each process, and processes for many logs. A process takes some milliseconds to start.
 _READERS, _MOST_PROCESSES, LOGS_OF_PROCESS = 4, 4, 250
+# Logs whose crcs are checked at once: all of them are read again if one is wrong. With more bytes of each than this, each log is checked alone.
+_LOGS_AT_ONCE, _FEW_BYTES = 16, 1 << 18
 # Leader epochs that are returned of the logs of one log dir: 10,000 logs have some tens each. A header of a batch counts as so many.
 MOST_EPOCHS, HEADER_EPOCHS = 500_000, 4
 
@@ -129,7 +133,7 @@ def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition
         raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs: select at most {RETURNED_PARTITIONS} of them with partitions")
     processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(chosen) // LOGS_OF_PROCESS)
     rows = shared(lambda share: _rows(folder, log_dir, share, depth), chosen, processes)
-    if sum(map(_returned, rows)) > MOST_EPOCHS:
+    if not all(rows) or sum(map(returned, rows)) > MOST_EPOCHS:
         raise RecoveryError(
             f"log_dirs: the logs in {folder.path} have more than {MOST_EPOCHS} leader epochs, and a header of a batch counts as {HEADER_EPOCHS} of them:"
             " select some logs with partitions, or lower last_batches"
@@ -141,31 +145,42 @@ def _rows(folder: Folder, log_dir: LogDir, logs: Sequence[LogName], depth: Depth
     """Return the row of each log. Once they have more than MOST_EPOCHS, the others are not read, and their rows are empty."""
     left, changes = MOST_EPOCHS, Lock()
 
-    def row(log: LogName) -> dict[str, Any]:
+    def row(log: LogName, crcs: CrcSum | None) -> dict[str, Any]:
         nonlocal left
         if left < 0:
             return {}
-        one = _log_row(folder, log_dir, log, depth)
+        one = _log_row(folder, log_dir, log, depth, crcs)
         with changes:
-            left -= _returned(one)
+            left -= returned(one)
         return one
 
+    def rows(group: Sequence[LogName]) -> list[dict[str, Any]]:
+        nonlocal left
+        crcs = CrcSum()
+        read = [row(log, crcs) for log in group]
+        if crcs.is_right():
+            return read
+        with changes:
+            left += sum(map(returned, read))
+        return [row(log, None) for log in group]
+
     with ThreadPoolExecutor(_READERS) as readers:
-        return list(readers.map(row, logs))
+        at_once = 1 if depth.whole_logs or depth.crc_bytes > _FEW_BYTES else _LOGS_AT_ONCE
+        return list(chain.from_iterable(readers.map(rows, chunks(logs, at_once))))
 
 
-def _returned(row: Mapping[str, Any]) -> int:
+def returned(row: Mapping[str, Any]) -> int:
     """Return how much of MOST_EPOCHS a row takes."""
     return len(row.get("epochs", ())) + HEADER_EPOCHS * len(row.get("last_batches", ()))
 
 
-def _log_row(folder: Folder, log_dir: LogDir, log: LogName, depth: Depth) -> dict[str, Any]:
+def _log_row(folder: Folder, log_dir: LogDir, log: LogName, depth: Depth, crcs: CrcSum | None) -> dict[str, Any]:
     row: dict[str, Any] = {
         "topic": log.topic, "partition": log.partition, "kind": log.kind, "log_dir": str(folder.path), "error": None, "doubts": [],
     }  # fmt: skip
     try:
         with folder.folder(log.folder) as opened:
-            row |= read_log(opened, log_dir.checkpoints(log), depth)
+            row |= read_log(opened, log_dir.checkpoints(log), depth, crcs)
     except DiskError as error:
         row["error"] = {"path": error.path, "reason": error.wrong}
     return row

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 # belonged to a topic or an assignment that is gone, a stray one was found without an assignment when the broker started.
 REPLICA, FUTURE, DELETE, STRAY = "replica", "future", "delete", "stray"
 _FOLDER = re.compile(r"(?P<topic>.{1,249})-(?P<partition>[0-9]{1,10})(?:\.[0-9a-f]{32}-(?P<kind>future|delete|stray))?")
-_FILE = re.compile(r"(?P<offset>[0-9]{20})\.(?P<kind>log|index|timeindex|txnindex|snapshot)(?:\.(?P<state>deleted|cleaned|swap))?")
+_FILE = re.compile(r"([0-9]{20})\.(log|index|timeindex|txnindex|snapshot)(?:\.(deleted|cleaned|swap))?")
 EPOCHS, IDS = "leader-epoch-checkpoint", "partition.metadata"
 # Names that are listed of those that Kafka does not write.
 MOST_FOREIGN = 10
@@ -77,19 +77,19 @@ def log_files(entries: Iterable[Entry]) -> LogFiles:
     files, cleaned, swapped = LogFiles(), set[int](), list[tuple[int, str]]()
     for name, _is_folder, is_file in entries:
         found = _FILE.fullmatch(name)
-        offset = whole_number(found["offset"].lstrip("0") or "0", MOST_INT64) if found else None
-        if not is_file or found is None or offset is None:
+        offset, kind, state = (int(found[1]), found[2], found[3]) if found else (-1, "", None)
+        if not is_file or not 0 <= offset <= MOST_INT64:
             if not is_file or name not in (EPOCHS, IDS):
                 files.foreign_count += 1
                 files.foreign = first_foreign([*files.foreign, name])
-        elif found["state"] == "swap":
+        elif state == "swap":
             swapped.append((offset, name))
-        elif found["state"]:
+        elif state:
             files.unfinished.append(name)
-            cleaned |= {offset} if found["state"] == "cleaned" else set()
-        elif found["kind"] == "log":
+            cleaned |= {offset} if state == "cleaned" else set()
+        elif kind == "log":
             files.segments.append(offset)
-        elif found["kind"] == "index":
+        elif kind == "index":
             files.indexed.add(offset)
     # A swap that begins at or behind a segment that the cleaner had not finished is not completed: Kafka deletes it.
     first_cleaned = min(cleaned, default=MOST_INT64 + 1)

@@ -32,7 +32,9 @@ def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: in
 
         def entry(number: int) -> tuple[int, int]:
             at = number * _ENTRY.size
-            content = start[at : at + _ENTRY.size] or index.read(at, _ENTRY.size)
+            if at + _ENTRY.size <= len(start):
+                return _ENTRY.unpack_from(start, at)
+            content = index.read(at, _ENTRY.size)
             return _ENTRY.unpack(content) if len(content) == _ENTRY.size else (0, 0)
 
         def is_usable(number: int) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import CrcSum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files, log_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.checkpoint_files import Malformed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import (
@@ -44,8 +45,11 @@ class Checkpoints(NamedTuple):
     log_start_offset: int | None
 
 
-def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth) -> dict[str, Any]:
-    """Return what the folder of a log holds, as the module documents it. Raises DiskError for a damaged file, and for a disk that cannot be read."""
+def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth, crcs: CrcSum | None) -> dict[str, Any]:
+    """Return what the folder of a log holds, as the module documents it. Raises DiskError for a damaged file, and for a disk that cannot be read.
+
+    crcs  gets the crcs. The result is right if they are; else the log must be read again with None
+    """
     files = log_names.log_files(folder.entries(MOST_LOG_FILES))
     content = folder.content(log_names.IDS, checkpoint_files.MOST_IDS)
     topic_id = None if content is None else parsed(folder, log_names.IDS, content, checkpoint_files.topic_id)
@@ -64,7 +68,7 @@ def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth) -> dict[str
         "unfinished_files": files.unfinished[: log_names.MOST_FOREIGN],
         "foreign_files": files.foreign,
     }
-    row |= _end(folder, files, sizes, checkpoints, depth)
+    row |= _end(folder, files, sizes, checkpoints, depth, crcs)
     row["doubts"] += _doubts(row, files)
     return row
 
@@ -77,7 +81,9 @@ def parsed(folder: Folder, name: str, content: bytes, parse: Callable[[bytes], T
         raise DiskError(folder.path / name, str(error)) from error
 
 
-def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Checkpoints, depth: Depth) -> dict[str, Any]:
+def _end(
+    folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Checkpoints, depth: Depth, crcs: CrcSum | None
+) -> dict[str, Any]:
     """Return the fields about the end of a log."""
     start = checkpoints.log_start_offset or 0
     if not files.segments:
@@ -85,7 +91,7 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
         doubts = ["it has no segment: Kafka begins an empty one at its start"]
         ends = {"log_end_offset": start, "kept_end_offset": start, "kept_end_checked": True, "last_written_epoch": -1}
         return {**row, **ends, "last_batches": [], "gaps": [], "doubts": doubts}
-    walked = _walked(folder, files, depth)
+    walked = _walked(folder, files, depth, crcs)
     damaged = next((number for number, segment in enumerate(walked) if segment.walk.fault), len(walked) - 1)
     valid, fault = walked[: damaged + 1], walked[damaged].walk.fault
     batches = [batch for segment in valid for batch in segment.walk.batches]
@@ -128,7 +134,7 @@ def _end(folder: Folder, files: LogFiles, sizes: dict[int, int], checkpoints: Ch
     }
 
 
-def _walked(folder: Folder, files: LogFiles, depth: Depth) -> list[Segment]:
+def _walked(folder: Folder, files: LogFiles, depth: Depth, crcs: CrcSum | None) -> list[Segment]:
     """Walk over the last segment, and over earlier ones if all are wanted, or until one has a batch. Return them in order.
 
     Of all of them, only the last batches before the first fault are kept.
@@ -140,7 +146,7 @@ def _walked(folder: Folder, files: LogFiles, depth: Depth) -> list[Segment]:
         indexed = base in files.indexed
         with folder.file(segment_file(base)) as file:
             index = segment_file(base, "index") if indexed and not depth.whole_logs else None
-            seen = _walk_end(folder, file, base, index, unchecked, keep)
+            seen = _walk_end(folder, file, base, index, unchecked, keep, crcs)
             if seen.fault:
                 walked[behind_fault:] = [one._replace(walk=one.walk._replace(batches=())) for one in walked[behind_fault:]]
                 left, behind_fault = keep, len(walked)
@@ -153,12 +159,12 @@ def _walked(folder: Folder, files: LogFiles, depth: Depth) -> list[Segment]:
     return walked[::-1]
 
 
-def _walk_end(folder: Folder, file: DiskFile, base: int, index: str | None, crc_bytes: int, keep: int) -> Walk:
+def _walk_end(folder: Folder, file: DiskFile, base: int, index: str | None, crc_bytes: int, keep: int, crcs: CrcSum | None) -> Walk:
     """Walk over a segment, from an entry of its index on if it has one, and check the crcs of so many bytes at the end of its batches."""
 
     def walk_from(crc_from: int) -> Walk:
         start = start_position(folder, index, file, base, crc_from) if index else 0
-        return walk(file, base, start, crc_from, keep)
+        return walk(file, base, start, crc_from, keep, crcs)
 
     crc_from = max(0, file.size - crc_bytes)
     seen = walk_from(crc_from)

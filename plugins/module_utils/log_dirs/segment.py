@@ -10,7 +10,7 @@ import zlib
 from collections import deque
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import crc32c, crcs_are_right
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import CrcSum, crc32c
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, DiskFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
@@ -72,14 +72,14 @@ class Walk(NamedTuple):
     header_fault: Fault | None
 
 
-def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int, singly: bool = False) -> Walk:
+def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int, crcs: CrcSum | None) -> Walk:
     """Walk over the batches of a segment.
 
     base_offset  of the segment, from the name of its file
     start        position at which a batch begins
     crc_from     check the crcs of batches from this position on
     keep         how many of the last batches are returned
-    singly       check one crc after the other. Else several are checked at once, and if one is wrong, the walk is repeated to find which
+    crcs         gets the crcs, which the caller checks at once. If one is wrong, a walk with None checks one after the other to find which
 
     Raises DiskError if the disk cannot be read, or if the file is larger than Kafka's segments.
     """
@@ -89,13 +89,9 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int,
     valid: tuple[Fault | None, int, tuple[StoredBatch, ...]] | None = None  # at the first wrong crc
     batches: deque[StoredBatch] = deque(maxlen=keep)
     data, data_start, piece, header_fault = b"", 0, PIECE, None
-    unchecked: list[tuple[bytes | memoryview, int]] = []
     while position < file.size:
         at = position - data_start
         if not 0 <= at <= len(data) - HEADER.size:
-            if not crcs_are_right(unchecked):
-                return walk(file, base_offset, start, crc_from, keep, singly=True)
-            unchecked = []
             data, data_start, at = file.read(position, piece), position, 0
         try:
             batch = _next_batch(data, at, file.size - position, before, base_offset)
@@ -103,8 +99,8 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int,
             header_fault = Fault(error.fault or "", str(error), position)
             break
         if position >= crc_from:
-            if not singly and at + batch.size <= len(data):
-                unchecked.append((memoryview(data)[at + CRC_ENDS : at + batch.size], CRC.unpack_from(data, at)[0]))
+            if crcs is not None and at + batch.size <= len(data):
+                crcs.add(memoryview(data)[at + CRC_ENDS : at + batch.size], CRC.unpack_from(data, at)[0])
             elif valid is None and not crc_is_right(file, position, batch.size):
                 wrong_crc = Fault(WRONG_CRC, f"the crc of the batch at offset {batch.base_offset} is wrong", position)
                 valid = wrong_crc, end_offset, tuple(batches)
@@ -114,20 +110,21 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int,
         batches.append(batch)
         piece = PIECE if batch.size < PIECE // 4 else HEADER_PIECE
         position += batch.size
-    if not crcs_are_right(unchecked):
-        return walk(file, base_offset, start, crc_from, keep, singly=True)
     fault, valid_end, last = valid or (header_fault, end_offset, tuple(batches))
     return Walk(start, first_offset, valid_end, fault, last, crc_from, checked_from, end_offset, header_fault)
 
 
 def _next_batch(data: bytes, at: int, rest: int, before: StoredBatch | None, base_offset: int) -> StoredBatch:
     """Return the header at `at`, of a batch that ends within `rest` bytes. Raises BatchError with the fault, also CUT and ZEROED."""
-    header = data[at : at + HEADER.size]
-    if len(header) > _START_BYTES and not any(header):
-        raise BatchError("there are zeros instead of a header: these blocks were never written", ZEROED)
-    if len(header) < HEADER.size:
-        raise BatchError(f"{rest} bytes are left, less than a header", CUT)
-    batch = batch_header(header)
+    try:
+        if len(data) - at < HEADER.size:
+            raise BatchError(f"{rest} bytes are left, less than a header", CUT)
+        batch = batch_header(data, at)
+    except BatchError as error:
+        header = data[at : at + HEADER.size]
+        if len(header) > _START_BYTES and not any(header):
+            raise BatchError("there are zeros instead of a header: these blocks were never written", ZEROED) from error
+        raise
     if batch.base_offset < base_offset:
         raise BatchError(f"the batch at offset {batch.base_offset} is in a segment that begins at {base_offset}", ORDER)
     check_order(before, batch)

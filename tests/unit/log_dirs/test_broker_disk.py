@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lost_disks import CLUSTER_ID, DIRECTORY_ID, OTHER_DIRECTORY_ID, Disk, log, offset_rows, read
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import PlainCrcSum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files, log_dir, partition_log
 
@@ -261,6 +262,23 @@ def test_several_processes_read_what_one_reads(disk: Disk, monkeypatch: pytest.M
     assert disk.read() == one and one["counts"]["torn"] == 4
     monkeypatch.setattr(log_dir, "MOST_EPOCHS", 30)
     assert "more than 30 leader epochs" in refusal(disk)
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_a_wrong_crc_affects_its_log_alone(disk: Disk, monkeypatch: pytest.MonkeyPatch, library: bool) -> None:
+    """The crcs of several logs are checked at once."""
+    if not library:
+        monkeypatch.setattr(log_dir, "CrcSum", PlainCrcSum)
+    for number in range(20):
+        content = bytearray(log(*[2] * 5))
+        if number in (3, 17):
+            content[-1] ^= 1
+        disk.log(f"payments-{number}", {0: bytes(content)}, epochs=[(0, 0), (1, 8)])
+    payments = [row for row in disk.read()["partitions"] if row["topic"] == "payments"]
+    assert [row["partition"] for row in payments if row["torn"]] == [3, 17]
+    assert all(row["log_end_offset"] == (8 if row["torn"] else 10) for row in payments)
+    monkeypatch.setattr(log_dir, "MOST_EPOCHS", sum(map(log_dir.returned, disk.read()["partitions"])))
+    assert len(disk.read()["partitions"]) == 21, "logs that are read again count once"
 
 
 def test_a_log_of_too_many_files_holds_its_partition_alone(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lost_disks import TOPIC_ID, Disk, index_entries, log, recovered
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import plain_crc32c, plain_crcs_are_right
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import partition_log, segment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import PlainCrcSum, plain_crc32c
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import log_dir, partition_log, segment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 
 ALL = {"whole_logs": True, "crc_bytes": 1 << 40}
@@ -131,7 +131,7 @@ def test_a_wrong_crc_is_seen_only_where_crcs_are_checked(folder: Path) -> None:
 def test_the_first_of_several_wrong_crcs_ends_the_log(folder: Path, monkeypatch: pytest.MonkeyPatch, library: bool) -> None:
     if not library:
         monkeypatch.setattr(segment, "crc32c", plain_crc32c)
-        monkeypatch.setattr(segment, "crcs_are_right", plain_crcs_are_right)
+        monkeypatch.setattr(log_dir, "CrcSum", PlainCrcSum)
     content = bytearray(SEGMENT)
     for number in (6, 3):
         content[PLACES[number] + 70] ^= 1
