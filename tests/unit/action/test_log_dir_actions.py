@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from role_plays import local_play, played, role_play
+from role_plays import local_play, played
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def test_a_host_writes_no_lines_to_the_terminal(tmp_path: Path, failed_when: boo
         **({} if failed_when is None else {"failed_when": failed_when}),
     }
     show = {"ansible.builtin.assert": {"that": False, "fail_msg": "{{ answer.msg }}"}}
-    done = role_play(tmp_path, [], {}, [read, show])
+    done = local_play(tmp_path, {"reads": {}}, [read, show])
     shown = done.stdout + done.stderr
     assert "safe to start" in shown, "the message is shown"
     assert "\x1b" not in shown and not any(line.startswith("broker 2") for line in shown.splitlines())
