@@ -158,7 +158,7 @@ partitions:
           its idempotent producer has written it to the new leader. V(saved_twice) if its producer had written it to two leaders, which were both saved,
           or if a copy of it that an earlier replay had written is saved, too.
         - V(aborted) and V(undecided) for the transaction of the record. V(undecided) also if another record has the producer id, epoch and sequence of
-          this one. V(header_name) if the name of a header is not UTF-8.
+          this one, or if another record has the headers that a replay of this one writes. V(header_name) if the name of a header is not UTF-8.
         - For records of C(__consumer_offsets), V(superseded) if a later saved record has another offset of the same group and partition. V(deleted) if
           the last saved record deletes the offset. V(other_group) if O(groups) does not name its group. V(no_offset) if the record is about
           something else, such as the members of a group. V(unreadable) if its key or value is not what Kafka writes.

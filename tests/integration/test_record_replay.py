@@ -267,6 +267,26 @@ def test_records_can_be_looked_at_in_another_topic(lost: Operator, replay: Calla
     assert len(records(lost.cluster, LOOK)) == 46
 
 
+@pytest.mark.long
+def test_a_record_with_forged_headers_does_not_hide_the_saved_one(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    cluster, (genuine, forged) = lost.cluster, ("replay.genuine", "replay.forged")
+    cluster.create_topics([NewTopic(topic, [[3]]) for topic in (genuine, forged)])
+    options = {"topics": [PLAIN], "end_offset": 13}
+    assert replay(**options, target_topic=genuine)["counts"]["replayed"] == 3
+    copied = records(cluster, genuine)[0]
+    with transaction(cluster, "forger") as forger:
+        forger.produce(forged, "forged", copied.key(), 0, headers=copied.headers())
+    forger.commit_transaction(60)
+    wait_for_marker(cluster, forged)
+    held = replay(**options, target_topic=forged)
+    assert (held["counts"]["replayed"], held["counts"]["skipped"]) == (2, {"undecided": 1}), held
+    assert "headers" in held["partitions"][0]["reason"]
+    assert replay(**options, target_topic=forged, include_undecided=True)["counts"]["replayed"] == 1
+    last = replay(**options, target_topic=forged)
+    assert (last["changed"], last["counts"]["already_there"], last["partitions"][0]["reason"]) == (False, 3, None), last
+    assert values(cluster, forged) == ["forged", "lost 1", "lost 2", "lost 0"]
+
+
 def test_a_replay_that_would_go_elsewhere_is_refused(lost: Operator) -> None:
     options = {**lost.connection, **lost.files("1"), "topics": [PLAIN]}
     assert "allow_replay" in failure(MODULE, options)

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
+    EPOCH,
     OFFSET,
     ContentError,
     Name,
@@ -40,7 +41,7 @@ _PARTITIONS = Optional([{
 }])  # fmt: skip
 
 
-_LEADER_EPOCH = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": BROKER}
+_LEADER_EPOCH = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": EPOCH}
 
 
 def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:

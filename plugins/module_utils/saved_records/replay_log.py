@@ -37,10 +37,16 @@ def content_of(record: Record) -> int:
     return hash((record.key, record.value, tuple(header for header in record.headers if header[0] not in OWN_NAMES)))
 
 
+def content_with_origin(record: Record, origin: Origin) -> int:
+    """Return a hash of a replayed record, in this process alone. `origin`: without its broker."""
+    return hash((origin, content_of(record)))
+
+
 class TargetLog:
     """Reads a log from its offset `next_offset` on.
 
     replayed     records that committed transactions of replays have written, with the offsets that they have now
+    contents     `content_with_origin` of each of them: others can write the headers of a replay, too
     places       by the numbers of their batches: leader epochs and base offsets of these batches
     sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
     markers      by producer id: ends of transactions before which their producer has written nothing from `fork` on. The first one is that of the
@@ -53,12 +59,13 @@ class TargetLog:
     def __init__(self, start: int, fork: int, saved: Collection[Sent]) -> None:
         self.next_offset, self._fork, self._saved = start, fork, saved
         self.replayed: dict[Origin, int] = {}
+        self.contents: set[int] = set()
         self.places: dict[Sent, tuple[int, int]] = {}
         self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
         self.markers: dict[int, list[Marker]] = {}
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
-        self._open: dict[int, list[tuple[int, Origin, Numbered | None]]] = {}
+        self._open: dict[int, list[tuple[int, Origin, int, Numbered | None]]] = {}
 
     def add(self, data: bytes) -> bool:
         """Read batches as Fetch returns them. Return whether one begins at or behind `next_offset`. Raises BatchError for damaged ones."""
@@ -87,7 +94,8 @@ class TargetLog:
             self.writers.add(batch.producer_id)
         for record in records_of(data):
             if origin := origin_of(record.headers):
-                row = record.offset, origin._replace(broker_id=-1), numbered_of(record.headers)
+                same = origin._replace(broker_id=-1)
+                row = record.offset, same, content_with_origin(record, same), numbered_of(record.headers)
                 self._open.setdefault(batch.producer_id, []).append(row)
 
     def _end(self, marker: Marker, is_new: bool) -> None:
@@ -96,7 +104,8 @@ class TargetLog:
         rows = self._open.pop(marker.producer_id, [])
         if marker.kind != "commit":
             return
-        for offset, origin, numbered in rows:
+        for offset, origin, content, numbered in rows:
             self.replayed.setdefault(origin, offset)
+            self.contents.add(content)
             if numbered is not None:
                 self.places.setdefault(numbered.sent, (origin.leader_epoch, numbered.base_offset))

@@ -44,6 +44,10 @@ _CONFLICTS = (
     "records have the producer id, epoch and sequence of other records, so it is not known whether their producer has sent them again: look at them with "
     "kafka_records_info, and set include_undecided to replay them"
 )
+_FORGED = (
+    "the log has other records with the headers that a replay of saved ones writes (kafka_recovery_*): look at both, and set include_undecided to replay the "
+    "saved ones"
+)
 
 
 class PartitionReplay:
@@ -93,7 +97,7 @@ class PartitionReplay:
 
     def _count(self, source: Source, rules: Rules, outcome: Outcome) -> None:
         outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
-        outcome.notes = [_CONFLICTS] if rules.has_conflicts else []
+        outcome.notes = [*([_CONFLICTS] if rules.has_conflicts else []), *([_FORGED] if rules.forged else [])]
 
     def _replay(self, source: Source, key: TopicPartition, outcome: Outcome) -> None:
         rules, fork = self._rules(source, key)
@@ -113,7 +117,7 @@ class PartitionReplay:
         if rules.log.next_offset > before:
             self._count(source, rules, outcome)
         self._write_markers(key, self._commits(source, fork, rules.log), rules.log, outcome)
-        before = len(rules.log.replayed)
+        before = len(rules.log.contents)
         try:
             for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
                 producer.write(*key, (_written(chosen) for chosen in group))
@@ -122,7 +126,7 @@ class PartitionReplay:
             # Kafka answers a commit before its marker is in the log. The next producer waits until it is.
             ReplayProducer(self._module.connection, transactional_id).fence()
             self._read(key, rules.log)
-            outcome.replayed = len(rules.log.replayed) - before
+            outcome.replayed = len(rules.log.contents) - before
             outcome.timestamps_kept = not rules.log.append_time
             outcome.note_runs(rules)
         if outcome.left:

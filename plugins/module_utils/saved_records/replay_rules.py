@@ -14,7 +14,12 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Record
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, content_of, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import (
+    TargetLog,
+    content_of,
+    content_with_origin,
+    sent,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
     OWN_NAMES,
     Numbered,
@@ -61,6 +66,7 @@ class Rules:
     lost_again    as the function of that name returns it
     conflicts     as `Source.conflicts`
     has_conflicts whether records are undecided because others have their numbers: it is not known whether their producer has sent them again
+    forged        origins of saved records of which the log has none, but another record with the headers that a replay writes
     """
 
     cluster_id: str
@@ -72,6 +78,7 @@ class Rules:
     include_aborted: bool = False
     include_undecided: bool = False
     has_conflicts: bool = False
+    forged: set[Origin] = field(default_factory=set)
 
     def chosen(self, replicas: Iterable[Iterable[SelectedRecord]]) -> Iterator[Chosen]:
         """Yield each saved record once, in the order in which it is replayed: by leader epoch and offset, which is the order of each log.
@@ -105,8 +112,13 @@ class Rules:
     def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
         if is_held(self.epoch_ends, batch.epoch, record.offset) or is_held(self.epoch_ends, origin.leader_epoch, origin.offset):
             return IN_CLUSTER
-        if origin._replace(broker_id=-1) in self.log.replayed:
-            return ALREADY_THERE
+        same = origin._replace(broker_id=-1)
+        if same in self.log.replayed:
+            if content_with_origin(record, same) in self.log.contents:
+                return ALREADY_THERE
+            self.forged.add(same)
+            if not self.include_undecided:
+                return UNDECIDED
         numbers = sent(batch)
         if numbers and (again := self.log.sent_again.get(numbers)) and (record.offset - batch.base_offset, content_of(record)) in again:
             return SENT_AGAIN

@@ -168,10 +168,10 @@ class Outcome:
     def note_runs(self, rules: Rules) -> None:
         """Keep what of the saved records is replayed by now, after the log was read."""
         found: dict[tuple[int, int], int] = {}
-        epochs = self.source.epochs
+        epochs, own = self.source.epochs, (rules.cluster_id, self.source.topic_id, self.source.key[1])
         for origin, now in rules.log.replayed.items():
             epoch, offset = rules.lost_again.get(origin, (origin.leader_epoch, origin.offset))
-            if origin[:3] == (rules.cluster_id, self.source.topic_id, self.source.key[1]) and epoch in epochs and self.source.spans(offset):
+            if origin[:3] == own and epoch in epochs and self.source.spans(offset) and origin not in rules.forged:
                 found[epoch, offset] = now
         self.runs = list(runs_of(found))
 

@@ -75,3 +75,11 @@ def test_a_verdict_that_cannot_be_read_is_replaced_and_a_link_is_refused(tmp_pat
     with pytest.raises(FileError):
         withdraw(tmp_path)
     assert not [*(tmp_path / "elsewhere").iterdir()]
+
+
+def test_a_leader_epoch_that_no_broker_has_stated_makes_no_file_that_cannot_be_read(tmp_path: Path) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    row = {"topic": "orders", "partition": 0, "topic_id": "t", "leader_epoch": -1, "relation": "in_cluster", "damage": None}
+    disk_verdict.write(path, "id", "1", {**SAFE, "partitions": [row]})
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and disk_verdict.elected_since(verdict, {("orders", 0): state(0)}) == [("orders", 0)]

@@ -61,9 +61,9 @@ def reasons(rules: Rules, *replicas: Sequence[SelectedRecord]) -> list[tuple[int
     return [(chosen.record.offset, chosen.reason) for chosen in rules.chosen(map(iter, replicas))]
 
 
-def replayed(base: int, origins: Sequence[Origin], end: bool | None = True, producer: int = 7) -> bytes:
-    """What a replay has written: one transaction, committed, aborted or (None) open."""
-    rows = [(0, None, b"x", [(name, value) for name, value in origin.headers()]) for origin in origins]
+def replayed(base: int, origins: Sequence[Origin], end: bool | None = True, producer: int = 7, value: bytes = b"x" * 10) -> bytes:
+    """What a replay has written: one transaction, committed, aborted or (None) open. `value`: of each record; that of the records of `batch`."""
+    rows = [(0, None, value, [(name, value) for name, value in origin.headers()]) for origin in origins]
     data = batch_of(base, rows, producer_id=producer, transactional=True)
     return data if end is None else data + marker(base + len(origins), producer, end)
 
@@ -94,6 +94,19 @@ def test_only_what_a_committed_transaction_has_written_is_already_there(done: se
         log.add(replayed(0, [Origin(CLUSTER, TOPIC_ID, 0, offset, 0, 5) for offset in sorted(done)], end))
     found = reasons(Rules(CLUSTER, log), *(selected(batch(0, 20), broker) for broker in range(brokers)))
     assert found == [(offset, "already_there" if end and offset in done else None) for offset in range(20)]
+
+
+def test_another_record_with_the_headers_of_a_replay_does_not_stand_for_the_saved_one() -> None:
+    """Who may write to the topic can write these headers."""
+    origins = [Origin(CLUSTER, TOPIC_ID, 0, offset, 0, 5) for offset in range(2)]
+    log = TargetLog(0, 0, ())
+    log.add(replayed(0, origins, value=b"forged"))
+    rules = Rules(CLUSTER, log)
+    assert reasons(rules, selected(batch(0, 3))) == [(0, "undecided"), (1, "undecided"), (2, None)] and rules.forged
+    rules.include_undecided = True
+    assert reasons(rules, selected(batch(0, 3))) == [(0, None), (1, None), (2, None)]
+    log.add(replayed(3, origins[:1]))
+    assert reasons(rules, selected(batch(0, 3))) == [(0, "already_there"), (1, None), (2, None)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 3)), min_size=1, max_size=6), st.integers(0, 5), st.integers(0, 20))

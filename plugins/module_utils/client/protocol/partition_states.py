@@ -58,9 +58,11 @@ def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
 
 
 def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_elr: Collection[int], node: int | None) -> PartitionState:
-    if not TOPIC_NAME.fullmatch(topic.name or "") or row.partition_index < 0 or not row.replica_nodes or min(row.replica_nodes) < 0:
+    is_named = TOPIC_NAME.fullmatch(topic.name or "") and row.partition_index >= 0
+    if not is_named or not row.replica_nodes or min(row.replica_nodes) < 0 or row.leader_epoch < -1:
         raise AnswerError(
-            f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with replicas {row.replica_nodes!s:.300}"
+            f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with leader epoch {row.leader_epoch} and replicas "
+            f"{row.replica_nodes!s:.300}"
         )
     for ids in (row.replica_nodes, row.isr_nodes, row.offline_replicas, elr, last_known_elr):
         if len(ids) > 1 and (len(ids) > IDS or len(set(ids)) < len(ids)):
