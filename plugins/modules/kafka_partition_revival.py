@@ -160,7 +160,10 @@ groups:
   elements: dict
   sample: [{group: billing, topic: orders, partition: 0, committed_offset: 4711, state: Empty, reset: true}]
 hanging_transactions:
-  description: Open transactions that no coordinator knows, if partitions of C(__transaction_state) are revived. C(kafka-transactions.sh abort) ends them.
+  description:
+    - Open transactions that no coordinator knows, if partitions of C(__transaction_state) are revived.
+    - C(hanging_transactions[].explanation) says whether C(kafka-transactions.sh abort) may end it, or why not. If saved records have its COMMIT marker,
+      M(streamops.kafka_recovery.kafka_record_replay) commits it.
   returned: when partitions were checked
   type: list
   elements: dict

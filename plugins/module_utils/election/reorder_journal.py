@@ -65,7 +65,7 @@ def _entry(line: bytes) -> dict[str, Any]:
     if entry["kind"] not in _SHAPES:
         raise ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
     strict_json.check(entry, _SHAPES[entry["kind"]])
-    for index, row in enumerate(entry.get("orders", ())):
+    for index, row in enumerate(entry["orders"] if entry["kind"] == "intent" else ()):
         original = row["original"]
         if not can_be_partition(row["topic"], row["partition"]):
             topic, partition = map(strict_json.shortened, (row["topic"], row["partition"]))

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.transactions import STATE_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import COMMIT_SAVED, NOT_READ
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted
 
 EMPTY = "Empty"
+ABORT = "no coordinator ends it: abort it (kafka-transactions.sh abort)"
+MAY_BE_KNOWN = "a coordinator that does not answer may know it: do not abort it, and run kafka_consumer_impact_info when all of them answer"
 Offsets = dict[TopicPartition, dict[str, int]]  # committed offsets by partition and group
 
 
@@ -90,12 +95,36 @@ def _mark(groups: GroupsOfRevival, pairs: Collection[tuple[str, TopicPartition]]
     groups.offsets[:] = [one._replace(reset=reset) if (one.group, (one.topic, one.partition)) in pairs else one for one in groups.offsets]
 
 
-def hanging_transactions(cluster: RevivalCluster) -> list[dict[str, Any]]:
-    """Return open transactions that no coordinator knows: nothing ends them, and readers of committed records stop there."""
-    unfenced = cluster.unfenced()
-    leaders = {key: state.leader for key, state in cluster.partitions().items() if has_live_leader(state, unfenced) and key[0][:2] != "__"}
+def hanging_transactions(
+    cluster: RevivalCluster, given_up: Collection[TopicPartition], saved_commits: Callable[[set[Transacted]], set[Transacted] | None]
+) -> list[dict[str, Any]]:
+    """Return open transactions that no coordinator knows: nothing ends them, and readers of committed records stop there.
+
+    given_up       partitions of `__transaction_state` that are revived: what they know is lost
+    saved_commits  returns which transactions a saved marker commits, None if saved records cannot be read
+    """
+    unfenced, states = cluster.unfenced(), cluster.partitions()
+    leaders = {key: state.leader for key, state in states.items() if has_live_leader(state, unfenced) and key[0][:2] != "__"}
     active = cluster.active_transactions(leaders)
+    without_leader = {key for key, state in states.items() if key[0] == STATE_TOPIC and not has_live_leader(state, unfenced)}
+    # The first reason is that partitions have no leader.
+    is_blind = without_leader - {*given_up} or active.blind[bool(without_leader) :]
     known = {(one.producer_id, key) for one in active.transactions for key in one.partitions}
+    found = [
+        (key, one)
+        for key, producers in sorted(active.producers.items())
+        for one in producers
+        if one.start_offset >= 0 and (one.producer_id, key) not in known
+    ]
+    commits = saved_commits({(key, one.producer_id) for key, one in found})
+
+    def explanation(transacted: Transacted) -> str:
+        if is_blind:
+            return MAY_BE_KNOWN
+        if commits is None:
+            return NOT_READ
+        return COMMIT_SAVED if transacted in commits else ABORT
+
     return [
         {
             "topic": key[0],
@@ -103,8 +132,7 @@ def hanging_transactions(cluster: RevivalCluster) -> list[dict[str, Any]]:
             "producer_id": one.producer_id,
             "producer_epoch": one.producer_epoch,
             "start_offset": one.start_offset,
+            "explanation": explanation((key, one.producer_id)),
         }
-        for key, producers in sorted(active.producers.items())
-        for one in producers
-        if one.start_offset >= 0 and (one.producer_id, key) not in known
+        for key, one in found
     ]

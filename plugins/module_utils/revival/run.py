@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.transactions import STATE_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -32,6 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.r
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Permitted, is_moved, objection_since
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
 
 BATCH = 1000
 REVIVED_SINCE = "partitions that it had were revived since: read its disk again"
@@ -77,8 +80,14 @@ class Revival:
         replicas, limits = self._had_a_log(todo), blast_radius.BlastRadiusLimits.from_params(params)
         blast_radius.check(cluster, None, replicas, len(todo), lambda: len(todo), limits)
         self._offsets.read(todo)
-        if any(topic == "__transaction_state" for topic, _partition in todo):
-            self._hanging = groups.hanging_transactions(cluster)
+        if given_up := {key for key in todo if key[0] == STATE_TOPIC}:
+            self._hanging = groups.hanging_transactions(cluster, given_up, self._saved_commits)
+
+    def _saved_commits(self, wanted: set[Transacted]) -> set[Transacted] | None:
+        try:
+            return saved_commits(self._workdir, self._params["cluster"], self._cluster.cluster_id, wanted)
+        except RecoveryError:
+            return None
 
     def _had_a_log(self, keys: Collection[TopicPartition]) -> set[int]:
         return {broker for key in keys for broker in self._progress.verdicts[key].original}

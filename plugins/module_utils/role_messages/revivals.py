@@ -53,7 +53,5 @@ def _group(row: Mapping[str, Any]) -> str:
 
 
 def _transaction(row: Mapping[str, Any]) -> str:
-    return (
-        f"transaction of producer {row['producer_id']} on {row['topic']}-{row['partition']}, from offset {row['start_offset']} on: "
-        "no coordinator ends it; abort it (kafka-transactions.sh abort)"
-    )
+    place = f"{row['topic']}-{row['partition']}, from offset {row['start_offset']} on"
+    return f"transaction of producer {row['producer_id']} on {place}: {row['explanation']}"

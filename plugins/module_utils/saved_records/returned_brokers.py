@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 
@@ -18,17 +19,22 @@ class BrokerSource(Protocol):
 
     @property
     def cluster_id(self) -> str: ...
-    def unfenced(self) -> set[int]: ...
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
 
 
-def returned_text(broker_id: int, verdict: Mapping[str, Any] | None, path: Path) -> str | None:
-    """Return why a broker that is alive should not be, None if its verdict says nothing against it. `path`: of the verdict."""
+def returned_text(broker_id: int, verdict: Mapping[str, Any] | None, path: Path, state: str = UNFENCED) -> str | None:
+    """Return why a broker should not be alive, or coming back, None if its verdict or its state says nothing against it. `path`: of the verdict."""
     if verdict is None or verdict["safe_to_start"]:
         return None
-    return (
-        f"broker {broker_id} is alive, and at {verdict['judged_at']} it was not safe to start ({'; '.join(verdict['reasons'])}): records that only its "
-        f"disk had are lost, or will be. Stop it if its logs are not truncated yet. When this is settled, remove {path}"
-    )
+    judged = f"and at {verdict['judged_at']} it was not safe to start ({'; '.join(verdict['reasons'])})"
+    if state == COMING_BACK:
+        return f"broker {broker_id} is coming back, {judged}: it destroys records that only its disk has. Stop it, and save them first (playbook rescue)"
+    if state == UNFENCED:
+        return (
+            f"broker {broker_id} is alive, {judged}: records that only its disk had are lost, or will be. Stop it if its logs are not truncated yet. When this "
+            f"is settled, remove {path}"
+        )
+    return None
 
 
 def warnings(cluster: BrokerSource, workdir: Path, name: str) -> list[str]:
@@ -41,7 +47,7 @@ def warnings(cluster: BrokerSource, workdir: Path, name: str) -> list[str]:
         verdicts = disk_verdict.read_all(workdir, name, cluster.cluster_id)
     except FileError as error:
         return [str(error)]
-    texts = {broker: returned_text(broker, verdict, disk_verdict.path_of(workdir, name, broker)) for broker, verdict in verdicts.items()}
-    unsafe = {broker: text for broker, text in texts.items() if text}
-    alive = cluster.unfenced() if unsafe else set()
-    return [text for broker, text in unsafe.items() if broker in alive]
+    unsafe = [broker for broker, verdict in verdicts.items() if not verdict["safe_to_start"]]
+    states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(unsafe)} if unsafe else {}
+    texts = (returned_text(broker, verdicts[broker], disk_verdict.path_of(workdir, name, broker), states[broker]) for broker in unsafe)
+    return [text for text in texts if text]

@@ -126,14 +126,18 @@ def _named(index: Path) -> Iterator[None]:
     try:
         yield
     except (ContentError, OSError, TypeError, landing_format.SnapshotError) as error:
-        raise SavedRecordsError(f"{index}: {error}; move the folder away, and save again") from error
+        raise SavedRecordsError(
+            f"{index}: {error}; restore the part from a copy. If no log that it was saved from is truncated yet, move the folder away and save again"
+        ) from error
 
 
 def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
     with _named(index):
         header = landing_format.check(index)
         if header["cluster_id"] != cluster_id:
-            raise SavedRecordsError(f"{index} has records of the cluster {header['cluster_id']}, not of {cluster_id}")
+            raise SavedRecordsError(
+                f"{index} has records of the cluster {header['cluster_id']}, not of {cluster_id}: correct workdir, run_id, cluster or bootstrap_servers"
+            )
         part = index.with_suffix(BATCHES)
         pieces: list[Piece] = []
         end: Any = None

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from fake_controller import ALIVE, Controller
 from hostile_content import assert_spoken, damaged, encoded, mutated
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -238,6 +238,7 @@ JOURNAL = [{"kind": "run", "run_id": "r1", "host": "here", "pid": 7, "begun": "2
 
 @FUZZ
 @given(content=damaged(mutated(JOURNAL).map(lambda lines: b"".join(encoded(line) + b"\n" for line in lines))) | st.binary(max_size=60))
+@example(content=b'{"kind": "done", "id": "2", "orders": "x"}\n')
 def test_journals(tmp_path: Path, content: bytes) -> None:
     """The cluster stands as if the run of the sound journal had been killed: its orders would be put back."""
     controller, workdir = Watching(), tmp_path / "work"

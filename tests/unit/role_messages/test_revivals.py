@@ -23,7 +23,7 @@ ROW = {
 }
 HELD = {**ROW, "outcome": "held", "leader": None, "reason_code": "data_loss_not_allowed", "message": "set allow_data_loss"}
 GROUP = {"group": "billing", "topic": "orders", "partition": 0, "committed_offset": 4711, "state": "Empty", "reset": True}
-HANGING = {"topic": "payments", "partition": 1, "producer_id": 17, "producer_epoch": 0, "start_offset": 97}
+HANGING = {"topic": "payments", "partition": 1, "producer_id": 17, "producer_epoch": 0, "start_offset": 97, "explanation": "look at it"}
 
 
 def result(**changed: Any) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def test_partitions_groups_transactions_and_disks_are_shown() -> None:
         "group billing on orders-0",
         "transaction of producer 17 on payments-1, from offset 97 on",
     ]
+    assert lines[3].endswith(": look at it")
     assert "broker 1, 4" in lines[4] and len(lines) == 5
 
 

@@ -5,26 +5,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, FENCED, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, returned_brokers
 
 UNSAFE = {"safe_to_start": False, "reasons": ["not saved"], "counts": {}, "path": None, "partitions": None}
 
 
 class Brokers:
-    """A cluster with these brokers alive, and how often it was asked."""
+    """A cluster with these brokers alive, those that are `starting`, and how often it was asked."""
 
     cluster_id = "id"
 
-    def __init__(self, *alive: int) -> None:
-        self.alive, self.requests = {*alive}, 0
+    def __init__(self, *alive: int, starting: Collection[int] = ()) -> None:
+        self.alive, self.starting, self.requests = {*alive}, starting, 0
 
-    def unfenced(self) -> set[int]:
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         self.requests += 1
-        return self.alive
+        states = dict.fromkeys(mentioned, FENCED) | dict.fromkeys(self.alive, UNFENCED) | dict.fromkeys(self.starting, COMING_BACK)
+        return [{"broker_id": broker, "broker_state": state} for broker, state in states.items()]
 
 
 def judge(workdir: Path, broker_id: int, cluster_id: str = "id", safe: bool = False) -> None:
@@ -38,6 +42,13 @@ def test_each_broker_that_is_alive_and_was_not_safe_to_start_is_named(tmp_path: 
     found = returned_brokers.warnings(Brokers(1, 2, 3), tmp_path, "east")
     assert len(found) == 1 and found[0].startswith("broker 1 is alive") and "not saved" in found[0]
     assert returned_brokers.warnings(Brokers(2, 3), tmp_path, "east") == []
+
+
+def test_a_broker_that_is_coming_back_is_named_while_it_can_be_stopped(tmp_path: Path) -> None:
+    for broker_id in (1, 2):
+        judge(tmp_path, broker_id, safe=broker_id == 2)
+    (found,) = returned_brokers.warnings(Brokers(starting=(1, 2)), tmp_path, "east")
+    assert found.startswith("broker 1 is coming back") and "Stop it" in found and "rescue" in found
 
 
 @pytest.mark.parametrize("safe", [True, None], ids=["safe", "no verdict"])

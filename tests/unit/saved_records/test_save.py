@@ -317,7 +317,9 @@ def test_after_a_signal_nothing_more_is_read(tmp_path: Path) -> None:
 
 def test_saved_records_of_another_cluster_are_refused(tmp_path: Path) -> None:
     save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
-    with pytest.raises(store.SavedRecordsError, match="has records of the cluster id, not of other"):
+    with pytest.raises(
+        store.SavedRecordsError, match="has records of the cluster id, not of other: correct workdir, run_id, cluster or bootstrap_servers"
+    ):
         store.read_pieces(tmp_path / "saved" / "1" / "east", "other")
 
 
@@ -325,7 +327,7 @@ def test_a_part_whose_batches_have_changed_is_refused(tmp_path: Path) -> None:
     save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5))
     part = tmp_path / "saved" / "1" / "east" / "000001.batches"
     part.write_bytes(part.read_bytes()[:-1] + b"?")
-    with pytest.raises(store.SavedRecordsError, match="has changed since it was written"):
+    with pytest.raises(store.SavedRecordsError, match="has changed since it was written; restore the part from a copy"):
         store.read_pieces(part.parent, "id", whole=True)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
@@ -35,7 +36,11 @@ def look(
     """Do what the module does, and return the states of throttles that it finds."""
     options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, "elect": False, **params}
     module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=check_mode, ansible=SimpleNamespace(warn=warnings.append))
-    cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list, unfenced=lambda: {*alive})
+
+    def states(mentioned: list[int]) -> list[dict[str, Any]]:
+        return [{"broker_id": broker, "broker_state": UNFENCED if broker in alive else FENCED} for broker in mentioned]
+
+    cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list, broker_states=states)
     rows = check_readiness(module, cluster, limit=0)["throttles"]
     return None if rows is None else [row["state"] for row in rows]
 
