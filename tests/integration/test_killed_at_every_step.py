@@ -195,20 +195,23 @@ def test_saving(damage: Damage, spark_remote: str, tmp_path: Path, every: int) -
     operator.snapshot_and_plan("1", [KILLED_SAVED], strategy="aggressive")
     options = {**operator.connection, "cluster": "east", "run_id": "1", "plan": str(operator.path("plans", "1"))}
 
-    def saving(name: str, **stop: Any) -> Job:
+    def saving(name: str, run_bytes: int, **stop: Any) -> Job:
         workdir = str(tmp_path / name)
-        return Job("kafka_replica_records", {**options, "workdir": workdir}, f"{workdir}-run", workdir, **stop)
+        limited = {**options, "workdir": workdir, "max_saved_run_bytes": run_bytes}
+        return Job("kafka_replica_records", limited, f"{workdir}-run", workdir, **stop)
 
-    whole = undisturbed(saving("whole"))
+    whole = undisturbed(saving("whole", 1 << 30))
     expected = saved_bytes(damage, tmp_path / "whole")
     assert len(expected) == 4
+    # What a killed run has reserved, or has left unfinished, does not count.
+    size = sum(map(len, expected.values()))
     stops = [(number, step) for number in SIGNALS for step in range(1, len(whole.steps) + 1, every)]
-    jobs = [saving(f"{number.name}-{step}", stop_at=step, number=number) for number, step in stops]
+    jobs = [saving(f"{number.name}-{step}", size, stop_at=step, number=number) for number, step in stops]
     disturbed(jobs)
     for job, run in zip(jobs, run_all(replace(job, stop_at=None) for job in jobs), strict=True):
         assert run.returncode == 0 and run.result["counts"]["saved"] == 4, (job, run)
         assert saved_bytes(damage, Path(job.files)) == expected, job
-        assert {path.name for path in litter(job)} == {".lock"}, job
+        assert {path.name for path in litter(job)} == {".lock", ".bytes"}, job
     third = run_all(replace(job, stop_at=None) for job in jobs[::5])
     assert {(run.result["counts"]["saved_before"], run.result["counts"]["bytes"]) for run in third} == {(4, 0)}
 

@@ -201,8 +201,8 @@ def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Opera
     back = rescue(west, hosts)
     warning = "was not safe to start (something is not saved)"
     assert back.returncode == 2 and warning in back.said, back
-    files = {"cluster": west.name, "workdir": str(west.workdir)}
-    assert any(warning in text for text in west.ask("kafka_readiness_info", **files)["warnings"])
+    files: dict[str, Any] = {"cluster": west.name, "workdir": str(west.workdir)}
+    assert warning in str(west.ask("kafka_readiness_info", **files)["warnings"])
     recovered = west.play("recover", "2")
     assert recovered.returncode == 0 and warning in " ".join(recovered.said.split()), recovered
 

@@ -118,7 +118,7 @@ def test_the_limit_of_a_run_counts_what_all_clusters_save_at_once(planned: Opera
     of_one = planned.ask(MODULE, **options(planned, "alone"))["counts"]["bytes"]
     limit = of_one * 3 // 2
 
-    def both(**limits: int) -> list[dict[str, Any]]:
+    def both(**limits: Any) -> list[dict[str, Any]]:
         with running(tmp_path, MODULE, {**planned.connection, **options(planned, "both", **limits)}) as process:
             other = twin.ask(MODULE, **twin.files("both"), plan=str(twin.path("plans", "twin")), **limits)
             output, errors = process.communicate()

@@ -35,7 +35,7 @@ def test_a_broker_is_safe_only_if_its_disk_was_judged_so() -> None:
 
 
 def test_records_that_are_given_up_are_neither_saved_nor_in_the_cluster() -> None:
-    safe = {"safe_to_start": True, "counts": {**COUNTS, "not_saved": 2}, "path": "/saved", "reasons": [], "partitions": []}
+    safe: dict[str, Any] = {"safe_to_start": True, "counts": {**COUNTS, "not_saved": 2}, "path": "/saved", "reasons": [], "partitions": []}
     some, none = lines(safe)[0], lines({**safe, "counts": {**safe["counts"], "saved": 0}})[0]
     assert "/saved" in some and "50" not in some and "the records of 2 partitions are given up" in some
     assert "the records of 2 partitions are given up" in none and "/saved" not in none and "has all" not in none
