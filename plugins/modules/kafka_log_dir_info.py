@@ -193,7 +193,9 @@ partitions:
       description: Offset from which all CRCs were checked. V(null) if none was.
       type: int
     last_batches:
-      description: Headers of the last valid batches, oldest first.
+      description:
+        - Headers of the last valid batches, oldest first.
+        - C(base_timestamp) is V(-1) if the cleaner has written another time in its place, from which on it deletes tombstones and markers.
       type: list
       elements: dict
     torn:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from confluent_kafka import Producer
 from integration.breaking import delete_topics
+from integration.dumped_segments import Dumped, as_dumped, dumped
 from integration.support import Operator, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
@@ -28,11 +28,6 @@ from rig import KafkaCluster, NewTopic, java, stock
 MODULE = "kafka_records_info"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LIBRDKAFKA, JAVA, TRANSACTIONS, APPEND = "librdkafka", "java", "transactions", "append"
-RECORD = re.compile(
-    r"\| offset: (?P<offset>\d+) (?P<type>CreateTime|LogAppendTime): (?P<timestamp>-?\d+) keySize: (?P<key_size>-?\d+) "
-    r"valueSize: (?P<value_size>-?\d+) sequence: -?\d+ headerKeys: \[(?P<headers>[^\]]*)\](?: key: (?P<key>.*?))?(?: payload: (?P<value>.*))?"
-)
-MARKER = re.compile(r"\| offset: (?P<offset>\d+) .* endTxnMarker: (?P<kind>\w+) coordinatorEpoch: (?P<epoch>\d+)")
 
 
 def produce_with_librdkafka(cluster: KafkaCluster) -> None:
@@ -115,13 +110,10 @@ def saved(small: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Oper
     return operator
 
 
-def dumped(operator: Operator, topic: str, partition: int, pattern: re.Pattern[str]) -> list[dict[str, Any]]:
-    """What `kafka-dump-log.sh` reads from the segments of broker 2."""
-    folder = operator.cluster.brokers[2].data_dir / f"{topic}-{partition}"
-    files = ",".join(map(str, sorted(folder.glob("*.log"))))
-    run = stock.tool(operator.cluster, "org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log", "--files", files)
-    assert run.returncode == 0, run.stderr
-    return [found.groupdict() for line in run.stdout.splitlines() if (found := pattern.fullmatch(line))]
+def shown(operator: Operator, topic: str, partition: int) -> Dumped:
+    """What `kafka-dump-log.sh` shows of the segment of broker 2."""
+    (segment,) = (operator.cluster.brokers[2].data_dir / f"{topic}-{partition}").glob("*.log")
+    return dumped(operator.cluster, [segment], deep=True)[segment]
 
 
 def export(operator: Operator, topic: str, partition: int, path: Path, form: str) -> dict[str, Any]:
@@ -129,22 +121,6 @@ def export(operator: Operator, topic: str, partition: int, path: Path, form: str
     answer = run_module(MODULE, {**operator.files("1"), **named})
     assert answer.returncode == 0, answer
     return answer.result
-
-
-def as_dumped(row: dict[str, Any]) -> dict[str, Any]:
-    """A record of Parquet as the tool shows it."""
-
-    def text(data: bytes | None) -> str | None:
-        return None if data is None else data.decode(errors="replace")
-
-    def size(data: bytes | None) -> str:
-        return str(-1 if data is None else len(data))
-
-    return {
-        "offset": str(row["offset"]), "type": {"create": "CreateTime", "append": "LogAppendTime"}[row["timestamp_type"]],
-        "timestamp": str(round(row["timestamp"].timestamp() * 1000)), "key_size": size(row["key"]), "value_size": size(row["value"]),
-        "headers": ",".join(header["key"].decode() for header in row["headers"]), "key": text(row["key"]), "value": text(row["value"]),
-    }  # fmt: skip
 
 
 TOPICS = [(LIBRDKAFKA, number) for number in range(len(CODECS))] + [(f"{JAVA}.{codec}", 0) for codec in CODECS]
@@ -167,7 +143,7 @@ def test_every_record_is_what_kafka_reads_from_the_segment(saved: Operator, topi
     result = export(saved, topic, partition, path, "parquet")
     assert (result["changed"], result["unreadable"]) == (True, [])
     rows = pyarrow.parquet.read_table(path).to_pylist()
-    expected = dumped(saved, topic, partition, RECORD)
+    expected = shown(saved, topic, partition).records
     assert [as_dumped(row) for row in rows] == expected and len(expected) == result["counts"]["records"] >= 3
     codec = topic.removeprefix(f"{JAVA}.") if topic.startswith(JAVA) else CODECS[partition] if topic == LIBRDKAFKA else None
     if codec:
@@ -184,7 +160,7 @@ def test_ends_of_transactions_are_those_that_kafka_reads(saved: Operator) -> Non
     path = saved.workdir / "states.jsonl"
     result = export(saved, TRANSACTIONS, 0, path, "jsonl")
     (row,) = result["replicas"]
-    expected = [(int(one["offset"]), one["kind"].lower(), int(one["epoch"])) for one in dumped(saved, TRANSACTIONS, 0, MARKER)]
+    expected = [(int(one["offset"]), one["kind"].lower(), int(one["epoch"])) for one in shown(saved, TRANSACTIONS, 0).markers]
     assert [(one["offset"], one["kind"], one["coordinator_epoch"]) for one in row["first_markers"]] == expected
     assert row["markers"] == {"commit": 1, "abort": 1}
     (left_open,) = row["open_transactions"]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from integration.dumped_segments import dumped
 from integration.support import TopicPartition, by_partition, failure, run_module
 
 from rig import KafkaCluster, NewTopic
-from rig.stock import tool
 
 pytestmark = pytest.mark.long
 
@@ -162,37 +161,6 @@ def read(cluster: KafkaCluster, **options: Any) -> dict[str, Any]:
     return answer.result
 
 
-def dumped(cluster: KafkaCluster, files: list[Path]) -> dict[Path, list[dict[str, Any]]]:
-    """What kafka-dump-log.sh shows of the batches of each file."""
-    main_class = "kafka.tools.DumpLogSegments" if cluster.settings.version.startswith("3.") else "org.apache.kafka.tools.DumpLogSegments"
-    run = tool(cluster, main_class, "--files", ",".join(map(str, files)))
-    assert run.returncode == 0, run
-    found: dict[Path, list[dict[str, Any]]] = {path: [] for path in files}
-    for line in run.stdout.splitlines():
-        if line.startswith("Dumping "):
-            rows = found[Path(line.removeprefix("Dumping "))]
-        elif line.startswith("baseOffset: "):
-            assert line.endswith("isvalid: true"), line
-            shown = dict(re.findall(r"(\w+): (\S+)", line))
-            rows.append(
-                {
-                    "base_offset": int(shown["baseOffset"]),
-                    "last_offset": int(shown["lastOffset"]),
-                    "epoch": int(shown["partitionLeaderEpoch"]),
-                    "records": int(shown["count"]),
-                    "max_timestamp": int(shown.get("CreateTime") or shown["LogAppendTime"]),
-                    "producer_id": int(shown["producerId"]),
-                    "producer_epoch": int(shown["producerEpoch"]),
-                    "base_sequence": int(shown["baseSequence"]),
-                    "compression": shown["compresscodec"],
-                    "transactional": shown["isTransactional"] == "true",
-                    "control": shown["isControl"] == "true",
-                    "size": int(shown["size"]),
-                }
-            )
-    return found
-
-
 def test_batches_are_those_that_kafka_dumps(killed: KafkaCluster) -> None:
     rows = by_partition(read(killed, **ALL, last_batches=1000)["partitions"])
     data = killed.brokers[1].data_dir
@@ -202,7 +170,7 @@ def test_batches_are_those_that_kafka_dumps(killed: KafkaCluster) -> None:
     files = {key: sorted((data / f"{key[0]}-{key[1]}").glob("*.log")) for key in keys}
     shown = dumped(killed, [path for paths in files.values() for path in paths])
     for key in keys:
-        row, expected = rows[key], [batch for path in files[key] for batch in shown[path]]
+        row, expected = rows[key], [batch for path in files[key] for batch in shown[path].batches]
         batches = [{name: value for name, value in batch.items() if name != "base_timestamp"} for batch in row["last_batches"]]
         assert batches == expected, key
         assert row["log_end_offset"] == row["kept_end_offset"] == expected[-1]["last_offset"] + 1

@@ -76,6 +76,13 @@ def with_content(data: bytes, content: bytes, attributes: int) -> bytes:
     return with_crc(changed)
 
 
+def without_records(data: bytes, attributes: int) -> bytes:
+    """Return what compaction keeps of the last batch of a producer."""
+    removed = bytearray(with_content(data, b"", attributes))
+    struct.pack_into(">i", removed, COUNT_AT, 0)
+    return with_crc(removed)
+
+
 def with_crc(data: bytes | bytearray) -> bytes:
     """Return a batch with the crc of its bytes."""
     changed = bytearray(data)

@@ -13,8 +13,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
 # last offset delta int32, base timestamp int64, max timestamp int64, producer id int64, producer epoch int16, base sequence int32, records int32
 HEADER = struct.Struct(">qiibIhiqqqhii")
-# Attributes: bit 4 in batches of a transaction, bit 5 in markers, bit 6 if the cleaner has set a delete horizon for tombstones (KIP-534).
-_TRANSACTIONAL, _DELETE_HORIZON = 0b11_0000, 0b100_0000
+# Attributes: bit 4 in batches of a transaction, bit 5 in markers, bit 6 if the base timestamp is the time from which on the cleaner deletes tombstones and
+# markers (KIP-534). Timestamps of records count from it all the same.
+_TRANSACTIONAL, DELETE_HORIZON = 0b11_0000, 0b100_0000
 
 # A batch's length counts the bytes after the length field; a batch without records has the rest of its header (61 bytes).
 LENGTH_ENDS, _SMALLEST = 12, 49
@@ -48,7 +49,7 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     if magic != 2:
         return None
     # A leader accepts no batch with gaps between its offsets: only the cleaner leaves gaps.
-    cleaned = count != last_delta + 1 or bool(attributes & _DELETE_HORIZON)
+    cleaned = count != last_delta + 1 or bool(attributes & DELETE_HORIZON)
     return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL), cleaned)
 
 

@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import DELETE_HORIZON, HEADER, LENGTH_ENDS
 
 # Where the crc is, and where the part of a batch begins that it covers.
 CRC, CRC_ENDS = struct.Struct(">17xI"), 21
@@ -43,7 +43,8 @@ class StoredBatch(NamedTuple):
     """The header of a batch. Offsets are absolute, timestamps ms since 1970.
 
     epoch          leader epoch in which it was written
-    records        number of records, fewer than offsets if compaction has removed some
+    records        number of records, fewer than offsets if compaction has removed some: it keeps the last batch of a producer even without records
+    base_timestamp -1 if the cleaner has written another time in its place (KIP-534)
     producer_id    -1 without an idempotent producer; then producer_epoch and base_sequence are -1, too
     compression    one of CODECS
     transactional  whether it is part of a transaction (KIP-98)
@@ -82,6 +83,7 @@ def batch_header(data: bytes | bytearray | memoryview, at: int = 0) -> StoredBat
     if length < SMALLEST_LENGTH or not possible_values:
         fault = HEADER_VALUES if length >= SMALLEST_LENGTH else LENGTH
         raise BatchError(f"the header of the batch at offset {base} has impossible values", fault)
+    first = -1 if attributes & DELETE_HORIZON else first
     return StoredBatch(
         base, base + delta, epoch, count, first, latest, producer, producer_epoch, sequence, CODECS[attributes & _CODEC],
         bool(attributes & _TRANSACTIONAL), bool(attributes & _CONTROL), length + LENGTH_ENDS,

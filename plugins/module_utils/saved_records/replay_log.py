@@ -81,7 +81,8 @@ class TargetLog:
     def _add(self, batch: StoredBatch, data: bytes) -> None:
         is_new = batch.base_offset >= self._fork
         if batch.control:
-            self._end(marker_of(data), is_new)
+            if batch.records:
+                self._end(marker_of(data), is_new)
             return
         self.append_time = has_append_time(data)
         numbers = sent(batch)

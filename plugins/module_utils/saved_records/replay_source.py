@@ -76,7 +76,7 @@ class Source:
     def _add(self, replica: Replica, saved: SavedBatch) -> None:
         batch = saved.header
         if batch.control:
-            with suppress(BatchError):  # the contents have it as unreadable
+            with suppress(BatchError):  # the contents have it as unreadable, unless compaction has removed it
                 self.markers.setdefault(replica, []).append((batch.epoch, marker_of(saved.data)))
             return
         self.batches.add((batch.epoch, max(batch.base_offset, saved.start)))

@@ -141,7 +141,8 @@ class Contents:
         if batch.producer_id >= 0:
             self.producers.add(batch.producer_id)
         if batch.control:
-            self._add_marker(saved)
+            if batch.records:
+                self._add_marker(saved)
             return
         records = self._records(saved)
         self.records += records
@@ -150,7 +151,7 @@ class Contents:
             self.first_timestamp = min(batch.base_timestamp, batch.base_timestamp if self.first_timestamp is None else self.first_timestamp)
         if batch.max_timestamp >= 0:
             self.last_timestamp = max(batch.max_timestamp, self.last_timestamp or 0)
-        if batch.transactional:
+        if batch.transactional and records:
             _epoch, first, before = self.open.get(batch.producer_id, (0, max(batch.base_offset, saved.start), 0))
             self.open[batch.producer_id] = (batch.producer_epoch, first, before + records)
 

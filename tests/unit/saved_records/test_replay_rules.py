@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import COUNT_AT, Content, batch, batch_of, marker, with_crc
+from record_batches import COUNT_AT, Content, batch, batch_of, marker, with_crc, without_records
 from saved_folders import folder, save
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Producer
@@ -160,6 +160,7 @@ def test_a_batch_with_the_same_numbers_and_other_records_is_not_sent_again() -> 
         ([batch(6, 3)], True),
         ([batch(5, 3), batch(9, 2)], True),
         ([with_records(batch(5, 3), 2)], True),
+        ([without_records(marker(5, 7, commit=True), 0b11_0000)], True),
     ],
 )
 def test_records_that_the_cleaner_has_removed_are_noticed(batches: list[bytes], holes: bool) -> None:

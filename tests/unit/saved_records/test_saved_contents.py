@@ -20,11 +20,12 @@ from full_disk import no_room
 from hostile_content import damage, encoded, mutated
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import CODECS, Content, batch, batch_of, compressed, log, marker, with_content
+from record_batches import CODECS, RECORDS_AT, Content, batch, batch_of, compressed, log, marker, with_content, without_records
 from saved_folders import folder, save
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import DELETE_HORIZON
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import export, saved_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.info import records_info
 
@@ -122,6 +123,23 @@ def test_it_shows_what_is_saved_of_each_replica(workdir: Path) -> None:
     assert (counts["partitions"], counts["replicas"], counts["batches"], counts["records"]) == (2, 3, 6, 11)
     assert (counts["markers"], counts["open_transactions"], counts["unreadable"]) == (1, 1, 0)
     assert counts["bytes"] == sum(path.stat().st_size for path in folder(workdir).glob("*.batches"))
+
+
+def test_batches_whose_records_compaction_has_removed_are_neither_damaged_nor_open(tmp_path: Path) -> None:
+    ended = batch_of(100, TEXTS[:1], producer_id=7, transactional=True) + marker(101, 7, commit=True)
+    removed = without_records(batch_of(102, TEXTS[:1], producer_id=8), 0b1_0000) + without_records(marker(103, 9, commit=True), 0b11_0000)
+    save(tmp_path, {("t", 0, 2, 100): ended + removed})
+    result = show(tmp_path)
+    (row,) = result["replicas"]
+    assert (result["unreadable"], row["open_transactions"], row["markers"]) == ([], [], {"commit": 1, "abort": 0})
+    assert (row["batches"], row["records"]) == (4, 1)
+
+
+def test_a_time_at_which_the_cleaner_deletes_is_no_time_of_a_record(tmp_path: Path) -> None:
+    plain = batch_of(0, TEXTS[2:3])
+    save(tmp_path, {("t", 0, 2, 0): with_content(plain, plain[RECORDS_AT:], DELETE_HORIZON) + batch_of(1, TEXTS[3:])})
+    (row,) = show(tmp_path)["replicas"]
+    assert row["first_timestamp"] == row["last_timestamp"] == "2026-11-18T11:06:43.000Z"
 
 
 def test_records_are_exported_as_text_and_other_bytes_as_base64(workdir: Path) -> None:
