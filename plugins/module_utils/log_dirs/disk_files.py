@@ -92,7 +92,8 @@ class Folder(_Opened):
     def _file(self, name: str) -> DiskFile | None:
         try:
             # Opening a device or a pipe may already do something.
-            file = DiskFile(self.path, name, _descriptor(name, _FLAGS, self.descriptor)) if self._is_regular(name) else None
+            is_regular = name in self._files or self._is_regular(name)
+            file = DiskFile(self.path, name, _descriptor(name, _FLAGS, self.descriptor)) if is_regular else None
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -105,8 +106,6 @@ class Folder(_Opened):
         return file
 
     def _is_regular(self, name: str) -> bool:
-        if name in self._files:
-            return True
         mode = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         return stat.S_ISREG(mode) or stat.S_ISLNK(mode)  # a link is refused when it is opened, which names it as one
 
@@ -134,8 +133,7 @@ class DiskFile(_Opened):
     """An open file. `size`: when it was opened."""
 
     def __init__(self, folder: Path, name: str, descriptor: int) -> None:
-        super().__init__(descriptor)
-        self.folder, self.name = folder, name
+        self.descriptor, self.folder, self.name = descriptor, folder, name
         self.status = os.fstat(descriptor)
         self.size = self.status.st_size
 

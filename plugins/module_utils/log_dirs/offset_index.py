@@ -41,8 +41,10 @@ def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: in
             offset, position = entry(number)
             return offset > 0 and 0 < position <= before
 
-        usable, first = 0, len(start) // _ENTRY.size
-        if first < high and not is_usable(first - 1):
+        usable, first, zeros = 0, len(start) // _ENTRY.size, start.find(bytes(_ENTRY.size))
+        if zeros >= 0:
+            first = zeros // _ENTRY.size + 1  # the entries that were written end here
+        if 0 < first < high and not is_usable(first - 1):
             high = first  # the rest of the file is not read
         while usable < high:
             middle = (usable + high) // 2

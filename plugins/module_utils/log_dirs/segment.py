@@ -105,7 +105,8 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int,
                 wrong_crc = Fault(WRONG_CRC, f"the crc of the batch at offset {batch.base_offset} is wrong", position)
                 valid = wrong_crc, end_offset, tuple(batches)
             checked_from = batch.base_offset if checked_from is None else checked_from
-        first_offset = batch.base_offset if first_offset is None else first_offset
+        if before is None:
+            first_offset = batch.base_offset
         end_offset, before = batch.last_offset + 1, batch
         batches.append(batch)
         piece = PIECE if batch.size < PIECE // 4 else HEADER_PIECE
