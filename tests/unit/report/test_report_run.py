@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +12,7 @@ from typing import Any, Self
 import pytest
 from partition_situations import RUN, Log, Situation, broker_rows, plan_all
 from pyspark.sql import SparkSession
+from shared_session import share
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
 
@@ -34,11 +33,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def shared(**_options: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(run, "session", shared)
+    share(spark, monkeypatch, run)
     monkeypatch.setattr(run, "datetime", LaterClock)
     workdir = tmp_path / "work"
     workdir.mkdir(mode=0o700)
