@@ -25,6 +25,7 @@ from integration.spark import standalone
 from integration.support import Answer, failure, run_module
 from unit.partition_situations import RUN, broker_rows, land, random_situations
 
+MISSING = "is missing for the Python of Spark's workers"
 AGGRESSIVE = "-forced"  # the end of topics with that strategy
 VOLATILE = ("plan_id", "created_at", "sha256")
 # What a server has by itself: generated code, and planning again between stages.
@@ -148,7 +149,15 @@ def test_a_server_with_another_protocol_or_token_is_an_error(workdir: Path, spar
     assert planned(workdir, spark_remote=by_address) == planned(workdir, spark_remote=spark_remote)
 
 
-def test_workers_without_the_right_python_are_an_error(workdir: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        pytest.param("bare", f"PySpark {MISSING}", marks=pytest.mark.long),
+        ("python", f"pyarrow {MISSING}"),
+        pytest.param("no-python", "cannot run", marks=pytest.mark.long),
+    ],
+)
+def test_workers_without_the_right_python_are_an_error(workdir: Path, place: str, message: str) -> None:
     """As workers on another host: the module believes that it is run by another Python."""
     modules = workdir / "modules"
     modules.mkdir()
@@ -159,10 +168,8 @@ def test_workers_without_the_right_python_are_an_error(workdir: Path) -> None:
     python.write_text(f'#!/bin/sh\nexport PYTHONPATH={modules}\nexec {sys.executable} -S "$@"\n')
     for program in (bare, python):
         program.chmod(0o700)
-    missing = "is missing for the Python of Spark's workers"
-    for place, message in ((bare, f"PySpark {missing}"), (python, f"pyarrow {missing}"), (workdir / "no-python", "cannot run")):
-        said = one_line(run_module("kafka_recovery_plan", options(workdir), before=f"import sys\nsys.executable = {str(place)!r}"))
-        assert message in said and "PYSPARK_PYTHON" in said
+    said = one_line(run_module("kafka_recovery_plan", options(workdir), before=f"import sys\nsys.executable = {str(workdir / place)!r}"))
+    assert message in said and "PYSPARK_PYTHON" in said
     assert not list((workdir / "plans" / RUN).iterdir())
 
 

@@ -33,7 +33,8 @@ syslog.syslog = log
         ("kafka_recovery_plan", "spark_conf", {KEY: SECRET, "spark.executor.memory": "1g"}),
         ("kafka_recovery_report", "spark_secret_conf", f"{KEY}={SECRET}, spark.executor.memory=1g"),
         ("kafka_recovery_plan", "spark_conf", f"{KEY}={SECRET}"),
-        ("kafka_recovery_report", "spark_secret_conf", {KEY: SECRET}),
+        # Ansible itself masks the values of a dict, not those of a text.
+        pytest.param("kafka_recovery_report", "spark_secret_conf", {KEY: SECRET}, marks=pytest.mark.long),
     ],
 )
 def test_a_module_neither_shows_nor_logs_a_secret(module: str, option: str, conf: Any, tmp_path: Path) -> None:

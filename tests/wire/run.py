@@ -30,12 +30,12 @@ class Hang(BaseException):
     """It has not ended."""
 
 
-def run(step: Step, options: Mapping[str, Any]) -> dict[str, Any]:
+def run(step: Step, options: Mapping[str, Any], hangs_seconds: int = HANGS_SECONDS) -> dict[str, Any]:
     """The result that the module prints. Hang, or whatever it raises, if it does not end with one."""
     module = import_module(f"{MODULES}.{step.module}")
     printed = io.StringIO()
     arguments = {**options, "_ansible_check_mode": step.check, "_ansible_diff": True}
-    with _as_before(), patch_module_args(arguments), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+    with _as_before(hangs_seconds), patch_module_args(arguments), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         module.main()
     result: dict[str, Any] = json.loads(printed.getvalue().strip().splitlines()[-1])
     return result
@@ -89,7 +89,7 @@ def _status_bytes(name: str) -> int:
 
 
 @contextmanager
-def _as_before() -> Iterator[None]:
+def _as_before(hangs_seconds: int) -> Iterator[None]:
     """A module changes how its process deals with signals and garbage."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
 
@@ -98,7 +98,7 @@ def _as_before() -> Iterator[None]:
         raise Hang
 
     signal.signal(signal.SIGALRM, hang)
-    signal.alarm(HANGS_SECONDS)
+    signal.alarm(hangs_seconds)
     try:
         yield
     finally:
@@ -109,6 +109,6 @@ def _as_before() -> Iterator[None]:
         gc.enable()
         for thread in threading.enumerate():
             if thread is not threading.main_thread() and not thread.daemon:
-                thread.join(HANGS_SECONDS)
+                thread.join(hangs_seconds)
                 if thread.is_alive():
                     raise Hang(f"thread {thread.name} does not end")

@@ -13,6 +13,9 @@ import pytest
 from missing_library import without
 from module_processes import run_module
 from partition_situations import FENCED, RUN, Log, Situation, broker_rows, land
+from shared_session import run_here, share
+
+from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_recovery_plan
 
 ROWS = [*broker_rows(2, {1: 2.0}), *Situation("orders", {1: FENCED, 2: Log.of((5, 0))}).rows()]
 
@@ -48,7 +51,6 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
     assert "pyspark[connect]" in run(tmp_path, without("pyspark", tmp_path))["msg"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -64,7 +66,9 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
         ({"run_id": "run-9"}, "collect the evidence of run run-9 first"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str) -> None:
     land(tmp_path, "east", ROWS)
-    assert message in run(tmp_path, **options)["msg"]
+    share(None, monkeypatch, kafka_recovery_plan)
+    given = {"workdir": str(tmp_path), "run_id": RUN, **options}
+    assert message in run_here("kafka_recovery_plan", given)["msg"]
     assert not (tmp_path / "plans").exists()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module as Ansible starts it: one JSON object on stdout, whatever Spark says."""
+"""What the module writes and refuses. test_kafka_recovery_plan.py has a Spark of its own in a module as Ansible starts it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ import pytest
 from cluster_layouts import RUN, broker, land, partition
 from missing_library import without
 from module_processes import run_module
+from pyspark.sql import SparkSession
+from shared_session import run_here, share
+
+from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_redundancy_plan
 
 ROWS = [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2]), partition("offline", 0, [1], [])]
 
 
-def run(tmp_path: Path, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
-    """Return the result of the module for the run of this workdir."""
-    return run_module("kafka_redundancy_plan", {"workdir": str(tmp_path), "run_id": RUN, **options}, environment)
-
-
 @pytest.mark.slow
-def test_it_writes_files_in_check_mode_too_and_changes_nothing(tmp_path: Path) -> None:
+def test_it_writes_files_in_check_mode_too_and_changes_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     land(tmp_path, "east", ROWS)
-    result = run(tmp_path, _ansible_check_mode=True, clusters=["east", "west"], lost_brokers=[1, 9])
+    options = {"workdir": str(tmp_path), "run_id": RUN, "clusters": ["east", "west"], "lost_brokers": [1, 9]}
+    share(spark, monkeypatch, kafka_redundancy_plan)
+    result = run_here("kafka_redundancy_plan", options, check_mode=True)
     assert result["changed"] is False
     path = tmp_path / "reassignments" / RUN / "east.json"
     (plan,) = result["plans"]
@@ -39,17 +42,17 @@ def test_it_writes_files_in_check_mode_too_and_changes_nothing(tmp_path: Path) -
 
 def test_without_any_usable_file_it_fails_and_writes_nothing(tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS).write_text("{}")
-    result = run(tmp_path)
+    result = run_module("kafka_redundancy_plan", {"workdir": str(tmp_path), "run_id": RUN})
     assert f"no layout file of run {RUN} can be used" in result["msg"]
     assert "does not begin with the header" in result["quarantine"][0]["reason"]
     assert not (tmp_path / "reassignments").exists()
 
 
 def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
-    assert "pyspark[connect]" in run(tmp_path, without("pyspark", tmp_path))["msg"]
+    result = run_module("kafka_redundancy_plan", {"workdir": str(tmp_path), "run_id": RUN}, without("pyspark", tmp_path))
+    assert "pyspark[connect]" in result["msg"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -68,7 +71,9 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
         ({"run_id": "run-9"}, "collect the layout of run run-9 first"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str) -> None:
     land(tmp_path, "east", ROWS)
-    assert message in run(tmp_path, **options)["msg"]
+    share(None, monkeypatch, kafka_redundancy_plan)
+    given = {"workdir": str(tmp_path), "run_id": RUN, **options}
+    assert message in run_here("kafka_redundancy_plan", given)["msg"]
     assert not (tmp_path / "reassignments").exists()

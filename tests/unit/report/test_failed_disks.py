@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import healthy_files
 import pytest
 from partition_situations import RUN, Log, Situation, broker_rows, plan_all
 from pyspark.sql import SparkSession
+from shared_session import share
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.ingest import HISTORY
@@ -32,11 +31,7 @@ def rows_of(topic: str, brokers: dict[int, Log | str]) -> list[dict[str, Any]]:
 
 
 def test_the_plan_the_history_and_the_report_name_the_disk(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def shared(**_options: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(run, "session", shared)
+    share(spark, monkeypatch, run)
     workdir = tmp_path / "work"
     workdir.mkdir(mode=0o700)
     survivor, alone = rows_of("orders", {1: "DISK_FAILED", 2: Log.of((5, 3))}), rows_of("alone", {1: "DISK_FAILED"})

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +12,7 @@ from typing import Any, Self
 import pytest
 from partition_situations import RUN, Log, Situation, broker_rows, plan_all
 from pyspark.sql import SparkSession
+from shared_session import share
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
@@ -35,11 +34,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def shared(**_options: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(run, "session", shared)
+    share(spark, monkeypatch, run)
     monkeypatch.setattr(run, "datetime", LaterClock)
     workdir = tmp_path / "work"
     workdir.mkdir(mode=0o700)
@@ -57,17 +52,16 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
 
     assert run.report({**params, "run_id": "first"}, {})["summary"]["ingested"] == 1
     before = content(workdir)
-    checked = run.report({**params, "run_id": "checked", "retention_days": 1}, {}, check_mode=True)
+    with monkeypatch.context() as shorter:
+        shorter.setattr(run, "STEPS_SHOWN", 0)
+        checked = run.report({**params, "run_id": "checked", "retention_days": 1}, {}, check_mode=True)
     assert content(workdir) == before and checked["run_ids"] == [RUN]
+    assert (checked["next_steps"], checked["steps_left_out"]) == ([], 1)
     # Files of commands are part of what is shown, in check mode, too.
     quoted = run.report({**params, "run_id": "checked", "inventory": ["/it's/hosts.yml"]}, {}, check_mode=True)
     assert {path for path, data in content(workdir).items() if before.get(path) != data and not path.startswith("commands")} == set()
     (step,) = quoted["next_steps"]
     assert quoted["steps_left_out"] == 0
-    with monkeypatch.context() as shorter:
-        shorter.setattr(run, "STEPS_SHOWN", 0)
-        cut = run.report({**params, "run_id": "checked"}, {}, check_mode=True)
-        assert (cut["next_steps"], cut["steps_left_out"]) == ([], 1)
     assert "/it" in Path(step["command"].removeprefix("bash ")).read_text()
     run.report({**params, "run_id": "second", "retention_days": 1}, {})
     assert content(workdir / "history") != {

@@ -5,64 +5,67 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from repository_root import ROOT
+from role_plays import Played, local_play, played
 
 pytestmark = pytest.mark.slow
 REFUSED = "is not known to be merged, so nothing is elected"
 # The address of the brokers. It is in the error of a module that has tried to connect.
 ASKED = "127.0.0.1:1"
+# Variables (kafka_recovery_) in the inventory.
+SPELLINGS = {"y": "y", "capital_t": "T", "blank_true": " true", "true": True}
+APPROVED = {"path": "{{ kafka_recovery_plan_path }}", "folder": "{{ [kafka_recovery_plan_dir, 'east.json'] | path_join }}"}
+CLUSTERS: dict[str, dict[str, Any]] = {
+    **{name: {"require_commit": spelling, "allow_data_loss": spelling} for name, spelling in SPELLINGS.items()},
+    **{name: {"require_commit": True, "allow_data_loss": True, "approved_plan": approved} for name, approved in APPROVED.items()},
+    "no_gate": {"require_commit": "n", "allow_data_loss": True},
+    "checked": {"require_commit": True, "allow_data_loss": True},
+}
 
 
-def played(folder: Path, *pre_tasks: dict[str, Any], **variables: Any) -> str:
-    """The output of a play of the role with these variables (kafka_recovery_) in its inventory. No broker listens."""
-    given = {f"kafka_recovery_{name}": value for name, value in {"workdir": str(folder), "run_id": "r1", **variables}.items()}
-    host = {"ansible_connection": "local", "kafka_bootstrap_servers": ASKED, "kafka_request_timeout": 1, **given}
-    (folder / "inventory.yml").write_text(yaml.safe_dump({"kafka_clusters": {"hosts": {"east": host}}}))
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
+    """What a play of the role shows of each cluster. No broker listens. The check of the merge is made for the cluster `checked` alone."""
+    folder = tmp_path_factory.mktemp("gate")
+    hosts: dict[str, dict[str, Any]] = {}
+    for name, variables in CLUSTERS.items():
+        workdir = folder / name
+        workdir.mkdir(mode=0o700)
+        given = {"workdir": str(workdir), "run_id": "r1", **variables}
+        hosts[name] = {"kafka_bootstrap_servers": ASKED, "kafka_request_timeout": 1}
+        hosts[name] |= {f"kafka_recovery_{variable}": value for variable, value in given.items()}
+    plan = str(folder / "checked/merged/r1/east.json")
+    checked = {
+        "ansible.builtin.set_fact": {"kafka_recovery_plan_path": plan, "kafka_recovery_approved_plan": plan},
+        "when": "inventory_hostname == 'checked'",
+    }
     play = {
-        "hosts": "all",
-        "gather_facts": False,
         "module_defaults": {"group/streamops.kafka_recovery.kafka": "{{ kafka_recovery_connection }}"},
-        "pre_tasks": list(pre_tasks),
+        "pre_tasks": [checked],
         "roles": ["streamops.kafka_recovery.elect"],
     }
-    (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventory.yml", "play.yml"],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache/collections"), "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2, done
-    return done.stdout
+    found = played(local_play(folder, hosts, [], **play))
+    assert all(cluster.failed for cluster in found.values()), found
+    return found
 
 
-@pytest.mark.parametrize("spelling", ["y", *(pytest.param(word, marks=pytest.mark.long) for word in ("T", " true", True))])
-def test_whatever_the_module_takes_for_true_closes_the_gate(spelling: Any, tmp_path: Path) -> None:
-    said = played(tmp_path, require_commit=spelling, allow_data_loss=spelling)
-    assert REFUSED in said and ASKED not in said, said
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_whatever_the_module_takes_for_true_closes_the_gate(clusters: dict[str, Played], name: str) -> None:
+    text = clusters[name].text
+    assert REFUSED in text and ASKED not in text, text
 
 
-def test_without_the_gate_the_module_is_reached(tmp_path: Path) -> None:
-    assert ASKED in played(tmp_path, require_commit="n", allow_data_loss=True)
+def test_without_the_gate_the_module_is_reached(clusters: dict[str, Played]) -> None:
+    assert ASKED in clusters["no_gate"].text
 
 
-@pytest.mark.parametrize("approved", ["{{ kafka_recovery_plan_path }}", "{{ [kafka_recovery_plan_dir, 'east.json'] | path_join }}"])
-def test_an_inventory_cannot_approve_a_plan(approved: str, tmp_path: Path) -> None:
-    said = played(tmp_path, require_commit=True, allow_data_loss=True, approved_plan=approved)
-    assert REFUSED in said and ASKED not in said, said
+@pytest.mark.parametrize("name", APPROVED)
+def test_an_inventory_cannot_approve_a_plan(clusters: dict[str, Played], name: str) -> None:
+    text = clusters[name].text
+    assert REFUSED in text and ASKED not in text, text
 
 
-def test_the_plan_that_the_check_of_the_merge_sets_is_elected(tmp_path: Path) -> None:
-    plan = str(tmp_path / "merged/r1/east.json")
-    checked = {"ansible.builtin.set_fact": {"kafka_recovery_plan_path": plan, "kafka_recovery_approved_plan": plan}}
-    assert ASKED in played(tmp_path, checked, require_commit=True, allow_data_loss=True)
+def test_the_plan_that_the_check_of_the_merge_sets_is_elected(clusters: dict[str, Played]) -> None:
+    assert ASKED in clusters["checked"].text

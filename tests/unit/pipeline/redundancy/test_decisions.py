@@ -37,6 +37,18 @@ def fleet(count: int, racks: str = "abc") -> list[Row]:
     ]
 
 
+def large() -> list[Row]:
+    """12 brokers in 3 racks, 1,200 partitions, sizes from 0 to some hundred megabytes; one broker is lost and a new one has come."""
+    rng = random.Random(1)
+    rows = [broker(number, "fenced" if number == 1 else "unfenced", "abc"[number % 3]) for number in range(1, 14)]
+    for number in range(1200):
+        first = number % 12
+        replicas = [(first + shift) % 12 + 1 for shift in (0, 1, 2)]
+        size = int(rng.lognormvariate(17, 1))
+        rows.append(partition("orders", number, replicas, [one for one in replicas if one != 1], size))
+    return rows
+
+
 CLUSTERS: dict[str, list[Row]] = {
     "rack": [*fleet(5), *without(1, ORDERS)],
     "no-racks": [*fleet(5, ""), *without(1, ORDERS)],
@@ -89,12 +101,17 @@ CLUSTERS: dict[str, list[Row]] = {
     "internal": [*fleet(3, ""), *(partition(topic, 0, [1, 2], [2]) for topic in ("a", "__consumer_offsets", "__transaction_state"))],
     "nothing-lost": [broker(2), broker(3), partition("orders", 0, [2, 3])],
     "no-partitions": [*fleet(3)],
+    "random": random_layout(random.Random(7)),
+    "large": large(),
 }
+# Broker 4 is given up, and broker 1 is not.
+NAMED = [broker(1, "fenced"), broker(2), broker(3), broker(4, "coming_back"), broker(5)]
+NAMED += [partition("a", 0, [4, 2], [2]), partition("b", 0, [1, 2], [2])]
 
 
 @pytest.fixture(scope="module")
 def plans(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return plan_all(spark, tmp_path_factory.mktemp("redundancy"), CLUSTERS)
+    return plan_all(spark, tmp_path_factory.mktemp("redundancy"), {**CLUSTERS, "named": NAMED}, lost_brokers={"named": [4]})
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -204,13 +221,10 @@ def workdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
-def test_a_broker_that_comes_back_is_given_up_where_it_is_named(spark: SparkSession, workdir: Path) -> None:
+def test_a_broker_that_comes_back_is_given_up_where_it_is_named(plans: dict[str, dict[str, Any]]) -> None:
     """And then the fenced one is not."""
-    rows = [broker(1, "fenced"), broker(2), broker(3), broker(4, "coming_back"), broker(5)]
-    rows += [partition("a", 0, [4, 2], [2]), partition("b", 0, [1, 2], [2])]
-    plan = plan_all(spark, workdir, {"east": rows}, lost_brokers=[4])["east"]
-    Oracle(rows, [4]).check(plan)
+    plan = plans["named"]
+    Oracle(NAMED, [4]).check(plan)
     assert lists(plan).keys() == {("a", 0)} and plan["options"]["lost_brokers"] == [4]
 
 
@@ -258,12 +272,10 @@ def test_partitions_without_a_survivor_are_planned_alone_and_across_racks(spark:
 
 
 @pytest.mark.slow
-def test_pieces_do_not_show(spark: SparkSession, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_do_not_show(plans: dict[str, dict[str, Any]], spark: SparkSession, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However partitions are cut into pieces, the lists are the same."""
-    rows = random_layout(random.Random(7))
-    before = plan_all(spark, workdir, {"east": rows})["east"]
     monkeypatch.setattr(placement, "PIECE", 1)
-    assert lists(plan_all(spark, workdir, {"east": rows})["east"]) == lists(before)
+    assert lists(plan_all(spark, workdir, {"east": CLUSTERS["random"]})["east"]) == lists(plans["random"])
 
 
 @pytest.mark.slow
@@ -284,18 +296,8 @@ def test_random_layouts(spark: SparkSession, tmp_path_factory: pytest.TempPathFa
         ]
 
 
-@pytest.mark.slow
-def test_a_large_cluster_is_even(spark: SparkSession, workdir: Path) -> None:
-    """12 brokers in 3 racks, 1,200 partitions, sizes from 0 to some hundred megabytes; one broker is lost and a new one has come."""
-    rng = random.Random(1)
-    rows = [broker(number, "fenced" if number == 1 else "unfenced", "abc"[number % 3]) for number in range(1, 14)]
-    for number in range(1200):
-        first = number % 12
-        replicas = [(first + shift) % 12 + 1 for shift in (0, 1, 2)]
-        size = int(rng.lognormvariate(17, 1))
-        rows.append(partition("orders", number, replicas, [one for one in replicas if one != 1], size))
-    plan = plan_all(spark, workdir, {"east": rows})["east"]
-    Oracle(rows).check(plan)
+def test_a_large_cluster_is_even(plans: dict[str, dict[str, Any]]) -> None:
+    plan = plans["large"]
     assert len(plan["partitions"]) == 300 and plan["summary"]["rack_violations"] == 0
-    lost = sum(row["sizes"][0][1] for row in rows if row["kind"] == "partition" and 1 in row["replicas"])
+    lost = sum(row["sizes"][0][1] for row in CLUSTERS["large"] if row["kind"] == "partition" and 1 in row["replicas"])
     assert plan["summary"]["bytes"] == lost

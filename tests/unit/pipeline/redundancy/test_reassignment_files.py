@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_layouts import RUN, broker, land, partition, plan_all
+from cluster_layouts import RUN, broker, land, partition
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -98,28 +98,43 @@ BROKEN: dict[str, tuple[list[Any], str]] = {
 }
 
 
+MOST = 2**50
+ABSURD = [broker(1, "fenced"), broker(2), broker(3), broker(4, usable=MOST, total=MOST)]
+ABSURD += [partition("orders", number, [1, 2], [2], MOST) for number in range(100)]
+RETURNING = [broker(1, "coming_back"), broker(2), broker(3), partition("orders", 0, [1, 2], [2])]
+UNKNOWN_SIZE = [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2], None)]
+SOUND = {"absurd": ABSURD, "east": ROWS, "given_up": RETURNING, "returning": RETURNING, "unknown_size": UNKNOWN_SIZE}
+
+
+@pytest.fixture(scope="module")
+def of_all(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The result for files with a valid seal, sound ones and some with an invalid row."""
+    workdir = tmp_path_factory.mktemp("all")
+    for name, rows in (*SOUND.items(), *((name, rows) for name, (rows, _) in BROKEN.items())):
+        land(workdir, name, rows)
+    return written(spark, workdir, lost_brokers={"given_up": [1]})
+
+
+def document_of(result: dict[str, Any], cluster: str) -> dict[str, Any]:
+    """The file of one cluster."""
+    (path,) = [Path(plan["path"]) for plan in result["plans"] if plan["cluster"] == cluster]
+    document: dict[str, Any] = json.loads(path.read_bytes())
+    return document
+
+
 @pytest.mark.slow
-def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(of_all: dict[str, Any]) -> None:
     """A file with a valid seal and an invalid row is not used. The other clusters are planned."""
-    land(tmp_path, "east", ROWS)
-    for name, (rows, _) in BROKEN.items():
-        land(tmp_path, name, rows)
-    result = written(spark, tmp_path)
-    assert [plan["cluster"] for plan in result["plans"]] == ["east"]
-    assert {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]} == {name: reason for name, (_, reason) in BROKEN.items()}
-    assert [file.name for file in (tmp_path / "reassignments" / RUN).iterdir()] == ["east.json"]
+    assert [plan["cluster"] for plan in of_all["plans"]] == sorted(SOUND)
+    assert {Path(row["path"]).stem: row["reason"] for row in of_all["quarantine"]} == {name: reason for name, (_, reason) in BROKEN.items()}
+    folder = Path(of_all["plans"][0]["path"]).parent
+    assert sorted(file.name for file in folder.iterdir()) == [f"{name}.json" for name in sorted(SOUND)]
 
 
 @pytest.mark.slow
-def test_brokers_that_claim_the_largest_sizes_do_not_end_the_plan_of_the_others(spark: SparkSession, tmp_path: Path) -> None:
-    most = 2**50
-    claimed = [partition("orders", number, [1, 2], [2], most) for number in range(100)]
-    land(tmp_path, "absurd", [broker(1, "fenced"), broker(2), broker(3), broker(4, usable=most, total=most), *claimed])
-    land(tmp_path, "east", ROWS)
-    result = written(spark, tmp_path)
-    assert [plan["cluster"] for plan in result["plans"]] == ["absurd", "east"] and not result["quarantine"]
-    summary = json.loads((tmp_path / "reassignments" / RUN / "absurd.json").read_bytes())["summary"]
-    assert summary["adding_replicas"] == 100
+def test_brokers_that_claim_the_largest_sizes_do_not_end_the_plan_of_the_others(of_all: dict[str, Any]) -> None:
+    assert document_of(of_all, "absurd")["summary"]["adding_replicas"] == 100
+    assert document_of(of_all, "east")["summary"]["adding_replicas"] == 2
 
 
 @pytest.mark.slow
@@ -178,26 +193,23 @@ def test_a_topic_that_no_planned_cluster_has_is_named(spark: SparkSession, tmp_p
 
 
 @pytest.mark.slow
-def test_brokers_that_come_back_are_named_and_keep_their_replicas(spark: SparkSession, tmp_path: Path) -> None:
-    land(tmp_path, "east", [broker(1, "coming_back"), broker(2), broker(3), partition("orders", 0, [1, 2], [2])])
-    result = written(spark, tmp_path)
-    (warning,) = result["warnings"]
-    assert result["summary"]["planned"] == 0
-    assert warning.startswith("east: coming back: 1; nothing was planned for the replicas there")
-    assert written(spark, tmp_path, lost_brokers=[1])["warnings"] == []
+def test_brokers_that_come_back_are_named_and_keep_their_replicas(of_all: dict[str, Any]) -> None:
+    (warning,) = [text for text in of_all["warnings"] if "coming back" in text]
+    assert warning.startswith("returning: coming back: 1; nothing was planned for the replicas there")
+    assert document_of(of_all, "returning")["partitions"] == []
+    assert len(document_of(of_all, "given_up")["partitions"]) == 1
 
 
 @pytest.mark.slow
-def test_an_unknown_size_gives_a_warning(spark: SparkSession, tmp_path: Path) -> None:
-    land(tmp_path, "east", [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2], None)])
-    (warning,) = written(spark, tmp_path)["warnings"]
-    assert warning.startswith("east: the size of 1 partitions is not known")
+def test_an_unknown_size_gives_a_warning(of_all: dict[str, Any]) -> None:
+    (warning,) = [text for text in of_all["warnings"] if "the size of" in text]
+    assert warning.startswith("unknown_size: the size of 1 partitions is not known")
 
 
 @pytest.mark.slow
-def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_file_is_one_of_kafka_reassign_partitions(of_all: dict[str, Any]) -> None:
     """Version 1 and the three keys that Kafka's tool reads, of their types; it does not look at others."""
-    plan = plan_all(spark, tmp_path, {"east": ROWS})["east"]
+    plan = document_of(of_all, "east")
     assert plan["version"] == 1
     assert [(row["topic"], row["partition"], row["replicas"]) for row in plan["partitions"]] == [
         ("orders", 0, [2, 3]),
@@ -205,7 +217,8 @@ def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_p
     ]
     assert all("log_dirs" not in row for row in plan["partitions"])
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"]) == ("east", "id-of-east", RUN)
-    read = validate.wanted(None, str(tmp_path / "reassignments" / RUN / "east.json"))
+    (path,) = [entry["path"] for entry in of_all["plans"] if entry["cluster"] == "east"]
+    read = validate.wanted(None, path)
     assert read == {("orders", 0): (2, 3), ("orders", 1): (3, 2)}, "and kafka_partition_reassignment takes it"
 
 
