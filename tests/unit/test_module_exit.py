@@ -83,7 +83,9 @@ def test_an_empty_workdir_is_not_taken_for_the_current_directory(tmp_path: Path)
     assert result["failed"] and result["msg"].startswith("workdir is empty: name a directory"), result
 
 
-@pytest.mark.parametrize("options", [{}, {"name": "east"}, {"name": HOSTILE}, {"secret": "1048576"}, {"name": "east", "warning": "clock"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"name": "east"}, {"name": HOSTILE}, {"secret": "1048576"}, {"name": "east", "warning": "clock"}], ids=str
+)
 def test_a_large_result_is_the_one_that_ansible_writes(options: dict[str, str], tmp_path: Path) -> None:
     program = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import LargeResultModule, PrintableModule, run_and_exit
