@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import gc
-import json
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.warnings import get_deprecation_messages, get_warning_messages
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line, printable_tree
@@ -49,22 +46,6 @@ class PrintableModule(AnsibleModule):
     def fail_json(self, msg: str, **kwargs: Any) -> None:
         """Exit as failed, with this message on one line of limited length."""
         super().fail_json(error_line(msg), **_printable_results(kwargs))
-
-
-class LargeResultModule(PrintableModule):
-    """PrintableModule whose results have thousands of rows of plain values.
-
-    Ansible looks for secrets in each value of a result, even if the module was given none. For 5,000 partitions that takes longer than to read their logs.
-    """
-
-    def exit_json(self, **kwargs: Any) -> None:
-        """Exit with these results."""
-        if self.no_log_values or get_warning_messages() or get_deprecation_messages():
-            super().exit_json(**kwargs)
-        self.do_cleanup_files()
-        results = {"invocation": {"module_args": self.params}, **_printable_results(kwargs)}
-        sys.stdout.write(f"\n{json.dumps(results)}\n")
-        sys.exit(0)
 
 
 def _printable_results(results: Mapping[str, Any]) -> dict[str, Any]:

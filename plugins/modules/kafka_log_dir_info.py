@@ -290,14 +290,14 @@ import gc
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import LargeResultModule, run_and_exit
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 
 
 def main() -> None:
     """Run the module."""
     # Not of kafka_module.py, which imports the clients of brokers.
     partition = {"topic": {"type": "str", "required": True}, "partition": {"type": "int", "required": True}}
-    module = LargeResultModule(
+    module = PrintableModule(
         argument_spec={
             "log_dirs": {"type": "list", "elements": "path", "required": True},
             "cluster_id": {"type": "str", "required": True},

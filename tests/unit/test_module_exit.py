@@ -81,27 +81,3 @@ def test_an_empty_workdir_is_not_taken_for_the_current_directory(tmp_path: Path)
     done = subprocess.run([sys.executable, "module.py", "arguments.json"], cwd=tmp_path, capture_output=True, text=True, check=False)
     result = json.loads(done.stdout)
     assert result["failed"] and result["msg"].startswith("workdir is empty: name a directory"), result
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"name": "east"}, {"name": HOSTILE}, {"secret": "1048576"}, {"name": "east", "warning": "clock"}], ids=str
-)
-def test_a_large_result_is_the_one_that_ansible_writes(options: dict[str, str], tmp_path: Path) -> None:
-    program = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import LargeResultModule, PrintableModule, run_and_exit
-module = PrintableModule({"name": {"type": "str"}, "warning": {"type": "str"}, "secret": {"type": "str", "no_log": True}})
-def work():
-    if module.params["warning"]:
-        module.warn(module.params["warning"])
-    rows = [{"name": module.params["name"], "bytes": 1048576, "share": 0.5, "torn": None, "doubts": [], "clean": True}]
-    return {"changed": False, "partitions": rows, "text": f"1048576 in\\n{module.params['name']}"}
-run_and_exit(module, work)
-"""
-    results = []
-    for kind in ("PrintableModule(", "LargeResultModule("):
-        (tmp_path / "module.py").write_text(program.replace("PrintableModule(", kind))
-        (tmp_path / "arguments.json").write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}))
-        done = subprocess.run([sys.executable, "module.py", "arguments.json"], cwd=tmp_path, capture_output=True, text=True, check=True)
-        results.append(json.loads(done.stdout))
-    assert results[0] == results[1]
-    assert ("1048576" in str(results[1])) is ("secret" not in options)
