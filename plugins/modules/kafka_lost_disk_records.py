@@ -261,8 +261,8 @@ def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, An
     """Return what RETURN documents."""
     try:
         result = save_disk(module, admin, _revived(module, admin))
-    except RecoveryError as error:
-        _withdraw(module, admin, str(error))
+    except Exception as error:  # also a mistake in this collection: then nothing is known of the disk, either
+        _withdraw(module, admin, str(error) if isinstance(error, RecoveryError) else f"the disk was not judged: {error!r}")
         raise
     # A subset of the partitions does not say that the broker is safe, so it replaces no verdict on all of them.
     if not module.check_mode and result["safe_to_start"] is not None:

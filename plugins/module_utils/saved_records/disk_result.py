@@ -35,7 +35,7 @@ _READABLE = {
     "torn": Optional({"segment": str, "position": OFFSET, "reason": str, "goes_on": bool}),
     "foreign_files": [str],
 }
-_RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "other_logs": [_OTHER_LOG], "absent": [dict]}
+_RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "other_logs": [_OTHER_LOG], "absent": [_NAMED]}
 
 
 def checked_result(result: Mapping[str, Any], cluster_id: str, broker_id: int | None) -> Mapping[str, Any]:
@@ -48,7 +48,7 @@ def checked_result(result: Mapping[str, Any], cluster_id: str, broker_id: int | 
         strict_json.check(readable, [_READABLE])
         identified = [row for row in result["other_logs"] if "topic_id" in row]
         strict_json.check(identified, [{"topic_id": Optional(Name())}])
-        for row in [*result["partitions"], *result["other_logs"]]:
+        for row in [*result["partitions"], *result["other_logs"], *result["absent"]]:
             if not can_be_partition(row["topic"], row["partition"]):
                 raise ContentError(f"{row['topic']!r} cannot be the name of a topic")
         for row in [*readable, *identified]:

@@ -59,3 +59,21 @@ def test_a_disk_that_was_not_read_replaces_the_verdict_safe(
     verdict = disk_verdict.read(tmp_path, path)
     assert verdict is not None and verdict["safe_to_start"] is safe
     assert safe or "no such folder" in verdict["reasons"][0]
+
+
+@pytest.mark.parametrize("error", [KeyError("topic"), MemoryError()], ids=repr)
+def test_a_module_that_ends_by_a_mistake_replaces_the_verdict_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_arguments: Any) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setattr(kafka_lost_disk_records, "save_disk", fail)
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    judged = {"broker_id": 1, "safe_to_start": True, "reasons": [], "counts": {}, "path": None, "partitions": []}
+    disk_verdict.write(path, CLUSTER_ID, "earlier", judged)
+    module: Any = SimpleNamespace(params={"broker_id": 1, "cluster": "east", "run_id": "r"}, workdir=tmp_path, check_mode=False)
+    with pytest.raises(type(error)):
+        lost_disk_records(module, SimpleNamespace(cluster_id=CLUSTER_ID, unfenced=lambda: {2}))  # type: ignore[arg-type]  # what it uses of it
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and not verdict["safe_to_start"] and type(error).__name__ in verdict["reasons"][0]

@@ -76,6 +76,16 @@ def test_impossible_logs_that_are_no_replicas_are_refused(result: dict[str, Any]
         checked_result(result, CLUSTER_ID, 1)
 
 
+@pytest.mark.parametrize(
+    "row", [{}, {"topic": "t"}, {"topic": [], "partition": 0}, {"topic": "../x", "partition": 0}, {"topic": "t", "partition": -1}]
+)
+def test_impossible_partitions_without_a_log_are_refused(result: dict[str, Any], row: dict[str, Any]) -> None:
+    """An error of another kind would leave the earlier verdict on the disk as it is."""
+    result["absent"] = [row]
+    with pytest.raises(RecoveryError, match=r"^disk: "):
+        checked_result(result, CLUSTER_ID, 1)
+
+
 @pytest.mark.parametrize("changed", [{"log_dirs": []}, {"broker_id": 2}, {"failed": True, "msg": "no"}, {"partitions": None}], ids=str)
 def test_impossible_disks_are_refused(result: dict[str, Any], changed: dict[str, Any]) -> None:
     with pytest.raises(RecoveryError, match=r"^disk: "):
