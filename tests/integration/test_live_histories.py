@@ -217,7 +217,7 @@ def test_the_isr_history_resolves_the_fork_and_balanced_elects(lived: Lived, his
 @pytest.mark.parametrize("history", HISTORIES)
 def test_the_disk_of_the_last_isr_member_resolves_the_fork_and_balanced_elects(lived: Lived, history: str) -> None:
     topic = f"{history}.disk"
-    assert lived.held_without_disk[topic] == "forked"
+    assert lived.held_without_disk[topic] in {"forked", "forked_proven"}, "a high watermark may prove one branch"
     assert lived.evidence[topic] == "forked_resolved"
 
 
