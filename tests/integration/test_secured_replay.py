@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import AdminClient
 from integration.group_commits import committed
-from integration.secured import DESCRIBE, LOGINS, SCRAM, USER, Fortress
+from integration.secured import DESCRIBE, LOGINS, PLAIN, USER, Fortress
 from integration.support import Operator, failure
 from unit.offset_record_bytes import offset_key, offset_value
 from unit.record_batches import batch, batch_of
@@ -22,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from rig import NewTopic
 from rig.acls import Acl
 
-MODULE, LIVE = "kafka_record_replay", 2
+MODULE, LIVE, NEXT = "kafka_record_replay", 2, 3
 # What docs/record-replay.md says to grant. No marker is written here.
 TO_REPLAY = (
     DESCRIBE,
@@ -42,14 +44,19 @@ def open_fortress(fortress: Fortress) -> Fortress:
 
 
 def with_saved_records(operator: Operator, topic: str) -> None:
-    """A topic with three records, and files that have two more of the same leader epoch, and what the group of that name has committed."""
-    operator.cluster.create_topics([NewTopic(topic, [[LIVE]])])
-    operator.cluster.produce(topic, 0, ["kept"] * 3)
+    """A topic with three records, files that have two more of their leader epoch, which is over, and what the group of that name has committed."""
+    cluster = operator.cluster
+    cluster.create_topics([NewTopic(topic, [[LIVE, NEXT]])])
+    cluster.produce(topic, 0, ["kept"] * 3)
+    cluster.reorder_replicas({(topic, 0): [NEXT, LIVE]})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    elected = admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(60)
+    assert elected[TopicPartition(topic, 0)] is None
     (row,) = operator.ask("kafka_partition_info", state="all", partitions=[{"topic": topic, "partition": 0}])["partitions"]
     offsets = batch_of(0, [(0, offset_key(topic, topic, 0), offset_value(3, 0), [])])
     folder = folder_of(operator.workdir, "1", operator.name)
     private_directory(folder)
-    header = {"cluster": operator.name, "cluster_id": operator.cluster.cluster_id, "run_id": "1", "backend": "compat"}
+    header = {"cluster": operator.name, "cluster_id": cluster.cluster_id, "run_id": "1", "backend": "compat"}
     with open_part(folder, header) as part:
         for name, topic_id, data, start in ((topic, row["topic_id"], batch(3, 2), 3), ("__consumer_offsets", "lost", offsets, 0)):
             batches = list(stored_batches(data))
@@ -72,8 +79,8 @@ def test_records_and_offsets_are_written_again_with_every_login(open_fortress: F
 
 
 @pytest.mark.long
-def test_a_login_that_is_not_encrypted_is_refused_unless_it_is_allowed(open_fortress: Fortress, tmp_path: Path) -> None:
-    bare = open_fortress.at("BARE", sasl_mechanism="SCRAM-SHA-512", sasl_username=USER, sasl_password=SCRAM)
+def test_a_password_that_is_not_encrypted_is_refused_unless_it_is_allowed(open_fortress: Fortress, tmp_path: Path) -> None:
+    bare = open_fortress.at("BARE_PLAIN", sasl_mechanism="PLAIN", sasl_username=USER, sasl_password=PLAIN)
     operator = Operator(open_fortress.cluster, tmp_path, login=bare)
     with_saved_records(operator, "replay.bare")
     options = {**operator.files("1"), "allow_replay": True, "topics": ["replay.bare"]}

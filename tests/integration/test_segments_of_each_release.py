@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Producer
 from integration.dumped_segments import Dumped, as_dumped, dumped
 from integration.support import TopicPartition, by_partition, run_module
-from integration.test_lost_disk import ALL, CLEANED, CODECS, PROPERTIES, SEGMENT_SECONDS, cut, start_of_a_header
+from integration.test_lost_disk import ALL, cut, start_of_a_header
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import DELETE_HORIZON, HEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
@@ -32,10 +32,12 @@ from rig import KafkaCluster, NewTopic
 pytestmark = pytest.mark.long
 
 VERSIONS = ("3.9.1", "4.1.1", "4.3.1")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 # One partition for each codec of the producers. The broker compresses again what it stores in the topics STORED.
 SENT, APPENDED, COMPACTED, TORN, STORED = "sent", "appended", "compacted", "torn", "stored"
 TEARS = (cut, start_of_a_header)
-DELETE_HORIZON = 0b100_0000
+SEGMENT_SECONDS = 0.3
+CLEANED = {"cleanup.policy": "compact", "segment.ms": str(int(SEGMENT_SECONDS * 1000)), "min.cleanable.dirty.ratio": "0.01"}
 
 
 class Producers(NamedTuple):
@@ -139,7 +141,7 @@ def write(cluster: KafkaCluster) -> None:
 @pytest.fixture(scope="module", params=VERSIONS)
 def stopped(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """A cluster whose only broker was stopped after all was written, and whose last segments of the topic TORN are torn."""
-    with KafkaCluster("written", version=request.param, brokers=1, heap="300m", properties=PROPERTIES) as cluster:
+    with KafkaCluster("written", version=request.param, brokers=1, heap="300m", properties={"log.cleaner.backoff.ms": 200}) as cluster:
         write(cluster)
         cluster.terminate(1)
         for partition in range(len(TEARS) * len(CODECS)):
@@ -212,6 +214,7 @@ def test_batches_records_and_markers_are_those_that_kafka_reads(stopped: KafkaCl
         assert all(record["headers"][0]["value"] == record["key"] for record in records[key] if record["headers"]), key
         assert (row["torn"] or {"bytes": 0})["bytes"] == sum(part.invalid_bytes for part in parts), key
         assert bool(row["torn"]) == (key[0] == TORN)
+        assert row["log_end_offset"] == expected[-1]["last_offset"] + 1 and (row["torn"] or row["kept_end_offset"] == row["log_end_offset"])
 
 
 def test_all_that_kafka_can_write_was_read(stopped: KafkaCluster) -> None:
