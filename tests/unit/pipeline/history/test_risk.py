@@ -169,25 +169,26 @@ def test_a_replica_on_a_failed_disk_is_no_next_leader_and_no_survivor(spark: Spa
     assert found["reason"] == "its disk on broker 3 has failed"
 
 
-@pytest.mark.parametrize(
-    ("row", "outcome", "reason"),
-    [
-        (mark("t", isr=[1, 2], offline_replicas=[3]), risk_rules.NEW_LEADER, "its disk on broker 3 has failed"),
-        (mark("t", isr=[1, 2], leader=2, offline_replicas=[3]), risk_rules.SAME_LEADER, "its disk on broker 3 has failed"),
-        (
-            mark("t", isr=[1], offline_replicas=[2, 3]),
-            risk_rules.OFFLINE,
-            "no replica is left: it stays offline until one of them is back; its disk on broker 2 has failed; its disk on broker 3 has failed",
-        ),
-        (leaderless("t", replicas=[1], offline_replicas=[1]), risk_rules.ALREADY_OFFLINE, "its disk on broker 1 has failed"),
-        (mark("t", replicas=[1, 4], isr=[1], offline_replicas=[4]), risk_rules.OFFLINE, "no replica is left: it stays offline"),
-    ],
-    ids=["new leader", "same leader", "no replica", "already offline", "lost broker"],
-)
-def test_what_if_names_failed_disks(spark: SparkSession, tmp_path: Path, row: dict[str, Any], outcome: str, reason: str) -> None:
-    (found,) = risk.what_if(*read(spark, tmp_path, [row]), [1]).collect()
-    assert found["outcome"] == outcome and reason in found["reason"]
-    assert "broker 4" not in found["reason"], "of a fenced broker it is not known"
+FAILED_DISKS: list[tuple[dict[str, Any], str, str]] = [
+    (mark("new.leader", isr=[1, 2], offline_replicas=[3]), risk_rules.NEW_LEADER, "its disk on broker 3 has failed"),
+    (mark("same.leader", isr=[1, 2], leader=2, offline_replicas=[3]), risk_rules.SAME_LEADER, "its disk on broker 3 has failed"),
+    (
+        mark("no.replica", isr=[1], offline_replicas=[2, 3]),
+        risk_rules.OFFLINE,
+        "no replica is left: it stays offline until one of them is back; its disk on broker 2 has failed; its disk on broker 3 has failed",
+    ),
+    (leaderless("already.offline", replicas=[1], offline_replicas=[1]), risk_rules.ALREADY_OFFLINE, "its disk on broker 1 has failed"),
+    (mark("lost.broker", replicas=[1, 4], isr=[1], offline_replicas=[4]), risk_rules.OFFLINE, "no replica is left: it stays offline"),
+]
+
+
+def test_what_if_names_failed_disks(spark: SparkSession, tmp_path: Path) -> None:
+    rows = risk.what_if(*read(spark, tmp_path, [row for row, _, _ in FAILED_DISKS]), [1]).collect()
+    found = {row["topic"]: row for row in rows}
+    assert {topic: row["outcome"] for topic, row in found.items()} == {row["topic"]: outcome for row, outcome, _ in FAILED_DISKS}
+    for row, _, reason in FAILED_DISKS:
+        text = found[row["topic"]]["reason"]
+        assert reason in text and "broker 4" not in text, "of a fenced broker it is not known"
 
 
 def test_a_partition_that_the_snapshot_leaves_to_a_fenced_leader_has_none(spark: SparkSession, tmp_path: Path) -> None:
