@@ -196,7 +196,7 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
             for warning in election.withdraw_verdicts(module.workdir, params["cluster"], params["run_id"]):
                 module.ansible.warn(warning)
         election.elect(params["duration"], params["election_attempts"], signals.pending_signal)
-    return election.report(params["preview"], module.ansible._diff, signals.pending_signal())
+    return election.report(params["preview"], signals.pending_signal())
 
 
 def main() -> None:

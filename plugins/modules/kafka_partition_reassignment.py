@@ -211,7 +211,7 @@ def partition_reassignment(module: KafkaModule, cluster: ReassignmentAdmin) -> d
             work.cancel()
     for warning in work.warnings:
         module.ansible.warn(warning)
-    return work.report(module.ansible._diff)
+    return work.report()
 
 
 def main() -> None:

@@ -203,7 +203,7 @@ def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str,
         revival.judge()
         if not check_mode:
             revival.revive()
-        result = revival.report(params["preview"], check_mode, module.ansible._diff)
+        result = revival.report(params["preview"], check_mode)
     for warning in revival.warnings:
         module.ansible.warn(warning)
     return result

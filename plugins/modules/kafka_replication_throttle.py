@@ -249,7 +249,7 @@ def replication_throttle(module: KafkaModule, cluster: ReassignmentAdmin) -> dic
         throttle.clean()
     for warning in throttle.warnings:
         module.ansible.warn(warning)
-    return throttle.report(params["preview"], module.ansible._diff)
+    return throttle.report(params["preview"])
 
 
 def check(module: KafkaModule) -> None:

@@ -103,7 +103,7 @@ def planned_without_offsets(
 
 def outcomes(recovery: Recovery) -> dict[str, tuple[str, str | None]]:
     recovery.elect()
-    return {row["topic"]: (row["outcome"], row["reason_code"]) for row in recovery.report(preview=20, with_diff=False)["results"]}
+    return {row["topic"]: (row["outcome"], row["reason_code"]) for row in recovery.report(preview=20)["results"]}
 
 
 def survivor(broker: int, epoch: int, end: int) -> dict[str, int | None]:

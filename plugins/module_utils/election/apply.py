@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, disk_verdicts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
@@ -397,18 +398,14 @@ class Recovery:
         with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
             return left_behind(self._cluster, journal)
 
-    def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
-        """Return the result of `kafka_designated_election`; see `RecoveryResults.report`. `with_diff`: whether to return `diff`."""
-        report = {
+    def report(self, preview: int) -> dict[str, Any]:
+        """Return the result of `kafka_designated_election`; see `RecoveryResults.report`."""
+        return {
             **self.results.report(preview),
             "saved_records": self._record_saver.report(),
             "save_disks_of": self._save_disks_of,
             "backend": self._cluster.backend,
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),
+            "diff": election_diff(self._entries, self.results.rows),
         }
-        if with_diff:
-            from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
-
-            report["diff"] = election_diff(self._entries, self.results.rows)
-        return report

@@ -208,20 +208,25 @@ class LeaderElection:
             time.sleep(pause if waiting else 0)
             pause = min(2 * pause, LAST_LOOK)
 
-    def report(self, preview: int, with_diff: bool, stopped_by: str | None = None) -> dict[str, Any]:
+    def report(self, preview: int, stopped_by: str | None = None) -> dict[str, Any]:
         """Return the result of `kafka_leader_election`: `changed` if a leader was elected, counts, and rows of results, worst first.
 
         `failed` and `msg` are set if an election failed, would destroy unsaved records, or was not begun before a signal (`stopped_by`).
-        `preview`: maximum of rows. `with_diff`: whether to return `diff`.
+        `preview`: maximum of rows.
         """
         results = worst_first(self.results.values())
         outcomes = Counter(result.outcome for result in results)
+        elected = [result for result in self.results.values() if result.outcome == Outcome.ELECTED and result.key in self._before]
         report: dict[str, Any] = {
             "changed": outcomes[Outcome.ELECTED] > 0,
             "summary": {outcome: outcomes[outcome] for outcome in OUTCOMES},
             "errors": dict(sorted(Counter(result.error for result in results if result.error).items())),
             "results": [asdict(result) for result in results[:preview]],
             "unreachable_brokers": self._cluster.unreachable_rows(),
+            "diff": {
+                "before": "".join(_line(result, self._before[result.key].leader) for result in elected),
+                "after": "".join(_line(result, result.leader) for result in elected),
+            },
         }
         interrupted = sum(1 for result in results if result.reason_code == ReasonCode.INTERRUPTED)
         if interrupted or any(not_elected(result) for result in results):
@@ -229,12 +234,6 @@ class LeaderElection:
                 f"{INTERRUPTED} by {stopped_by}, {interrupted} partitions were not reached, run again to go on; " if interrupted else ""
             )
             report |= {"failed": True, "msg": stopped + summed_up(results)}
-        if with_diff:
-            elected = [result for result in self.results.values() if result.outcome == Outcome.ELECTED]
-            report["diff"] = {
-                "before": "".join(_line(result, self._before[result.key].leader) for result in elected if result.key in self._before),
-                "after": "".join(_line(result, result.leader) for result in elected if result.key in self._before),
-            }
         return report
 
 

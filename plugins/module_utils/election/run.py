@@ -58,7 +58,7 @@ def designated_election(module: KafkaTask, cluster: NativeCluster) -> dict[str, 
     path = "" if module.check_mode else recovery.results.write()
     for warning in [*recovery.warnings, *([removal.text] if removal else [])]:
         module.ansible.warn(warning)
-    result = recovery.report(params["preview"], with_diff=module.ansible._diff)
+    result = recovery.report(params["preview"])
     rows = recovery.not_elected(dry_run=module.check_mode)
     steps = next_steps.advise(rows, params, params["plan"], module.ansible.warn) if params["plan"] else []
     return {**result, "changed": result["changed"] or bool(removal and removal.changed), "next_steps": steps, "results_path": path}

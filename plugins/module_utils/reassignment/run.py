@@ -216,21 +216,19 @@ class ReassignmentTask:
 
     # --- the result of the module ---------------------------------------------------------------------------------
 
-    def report(self, with_diff: bool) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return the result of kafka_partition_reassignment: the keys of `results.report` and some more.
 
         These are `left_over_throttle` (counts), `progress` (as `progress.summary`, None if not measured), `previous_assignment` (path of the
-        original replicas, or None), `unreachable_brokers` and, if `with_diff`, `diff`.
+        original replicas, or None), `unreachable_brokers` and `diff`.
         """
         found = results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
-        found |= {
+        moved, left_over = results.diff(self._verdicts, self._results), self._removed_throttles.diff()
+        return found | {
             "changed": self._changed or bool(self._removed_throttles),
             "left_over_throttle": self._removed_throttles.summary,
             "progress": self._progress,
             "previous_assignment": None if self._before is None else str(self._before),
             "unreachable_brokers": self._cluster.unreachable_rows(),
+            "diff": {side: moved[side] + left_over[side] for side in moved},
         }
-        if with_diff:
-            moved, left_over = results.diff(self._verdicts, self._results), self._removed_throttles.diff()
-            found["diff"] = {side: moved[side] + left_over[side] for side in moved}
-        return found

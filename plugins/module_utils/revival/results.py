@@ -87,13 +87,14 @@ class Report:
         # In a dry run without the permission, those that would be revived.
         self._revived = [row for row in results if row.outcome == REVIVED or row.reason_code == ReasonCode.DATA_LOSS_NOT_ALLOWED]
 
-    def as_dict(self, preview: int, allow_data_loss: bool, with_diff: bool) -> dict[str, Any]:
+    def as_dict(self, preview: int, allow_data_loss: bool) -> dict[str, Any]:
         """Return counts, rows and disks to save; why the task fails, if it does."""
         counts = Counter(row.outcome for row in self._rows)
         found: dict[str, Any] = {
             "summary": {outcome: counts[outcome] for outcome in OUTCOMES},
             "results": [row.as_dict() for row in self._rows[:preview]],
             "save_disks_of": self._disks(),
+            "diff": diff(self._revived),
         }
         bad = [row for row in self._rows if row.outcome == Outcome.FAILED or (row.outcome == Outcome.HELD and allow_data_loss)]
         if bad:
@@ -101,7 +102,7 @@ class Report:
             name = f"{printable(first.topic)}-{first.partition}"
             msg = f"{len(bad)} of {len(self._rows)} partitions were not revived, first {name} ({first.reason_code}): {first.message}"
             found |= {"failed": True, "msg": msg}
-        return found | ({"diff": diff(self._revived)} if with_diff else {})
+        return found
 
     def _disks(self) -> list[int]:
         return sorted({broker for row in self._revived for broker in row.lost_replicas})

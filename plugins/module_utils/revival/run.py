@@ -254,7 +254,7 @@ class Revival:
             self.changed = True
         return self._wait(kept, only_target)
 
-    def report(self, preview: int, check_mode: bool, with_diff: bool) -> dict[str, Any]:
+    def report(self, preview: int, check_mode: bool) -> dict[str, Any]:
         """Return what RETURN of the module documents."""
         report = Report(self._progress, {key: target.replicas for key, target in self._targets.items()}, self._ends)
         dry_run = check_mode or not self._params["allow_data_loss"]
@@ -262,7 +262,7 @@ class Revival:
         self.warnings += report.warnings(skipping, self._params["reset_groups"], self._offsets.blind)
         return {
             "changed": bool(self._progress.to_revive()) if check_mode else self.changed,
-            **report.as_dict(preview, self._params["allow_data_loss"], with_diff),
+            **report.as_dict(preview, self._params["allow_data_loss"]),
             "groups": self._offsets.rows[:preview],
             "hanging_transactions": self._hanging[:preview],
             "unreachable_brokers": self._cluster.unreachable_rows(),

@@ -78,7 +78,7 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")
     recovery.look_at_all_partitions()
-    report = recovery.report(preview=20, with_diff=False)
+    report = recovery.report(preview=20)
     assert {row["partition"]: (row["outcome"], row["leader"], row["reason_code"]) for row in report["results"]} == {
         0: ("stale", None, "leader_lost"),
         1: ("held", None, "forked"),
@@ -102,7 +102,7 @@ def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_
         identifier = journal.intend([ChangedOrder("t", 0, "id", (1, 3, 2), (2, 3, 1))])
         journal.expect_elections(identifier, [("t", 0)])
     recovery.elect()
-    report = recovery.report(preview=20, with_diff=False)
+    report = recovery.report(preview=20)
     assert (report["repaired"], cluster.states["t", 0].leader, cluster.states["t", 0].replicas) == (["t-0"], 2, (1, 3, 2))
 
 
@@ -135,11 +135,11 @@ def test_a_lost_broker_is_not_safe_to_start_after_an_election(
 def test_brokers_that_may_have_what_the_new_leader_lacks_are_named(tmp_path: Path) -> None:
     recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
     recovery.look_at_all_partitions()
-    assert recovery.report(preview=20, with_diff=False)["save_disks_of"] == [], "nothing was elected"
+    assert recovery.report(preview=20)["save_disks_of"] == [], "nothing was elected"
     recovery._entries = [found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))]
     recovery.elect()
     recovery.look_at_all_partitions()
-    assert recovery.report(preview=20, with_diff=False)["save_disks_of"] == [1]
+    assert recovery.report(preview=20)["save_disks_of"] == [1]
 
 
 @pytest.mark.parametrize("in_plan", [True, False])
@@ -154,7 +154,7 @@ def test_a_restored_order_of_a_partition_that_the_run_does_not_elect_is_a_warnin
     with Journal(recovery._journal_path, cluster.cluster_id) as journal:
         journal.intend([ChangedOrder("t", 1, "id", (1, 2, 3), (2, 3, 1))])
     recovery.elect()
-    assert recovery.report(preview=20, with_diff=False)["repaired"] == ["t-1"]
+    assert recovery.report(preview=20)["repaired"] == ["t-1"]
     assert cluster.states["t", 1].replicas == (1, 2, 3)
     warnings = [warning for warning in recovery.warnings if "outside of this plan (t-1)" in warning]
     assert len(warnings) == (0 if in_plan else 1)
@@ -172,7 +172,7 @@ def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_
     ]
     recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
     recovery.take_plan({**plan, "cluster_id": "abc", "partitions": []}, "plan.json")
-    report = recovery.report(preview=20, with_diff=False)
+    report = recovery.report(preview=20)
     assert report["failed"] and report["summary"]["failed"] == 2
     assert [group["reason_code"] for group in report["without_leader"]] == ["unknown_topic_or_partition"]
 
@@ -195,7 +195,7 @@ def test_a_topic_that_the_plan_did_not_find_and_that_is_there_now_is_reported_as
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")
     recovery.look_at_all_partitions()
-    report = recovery.report(preview=20, with_diff=False)
+    report = recovery.report(preview=20)
     assert {row["partition"]: (row["outcome"], row["leader"], row["reason_code"]) for row in report["results"]} == {
         1: ("stale", None, "appeared"),
         2: ("already_online", 3, "appeared"),

@@ -137,7 +137,7 @@ def test_without_brokers_the_controllers_verdict_is_the_result(active: SimpleNam
         ("already_online", None, "ELECTION_NOT_NEEDED", None),
         ("failed", None, "UNKNOWN_TOPIC_OR_PARTITION", "said"),
     ]
-    report = election.report(20, True)
+    report = election.report(20)
     assert report["changed"] and report["failed"] and report["diff"] == {"before": "", "after": ""}
     assert active.asked == 2
 

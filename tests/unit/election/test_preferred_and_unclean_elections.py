@@ -123,7 +123,7 @@ def test_what_kafka_says_beside_an_error_is_kept_for_each_partition_and_in_the_s
     election = LeaderElection(cluster, UNCLEAN, None)
     election.elect(0.0, 0)
     assert election.results["t", 0].error_message == said
-    report = election.report(20, False)
+    report = election.report(20)
     assert {row["partition"]: row["error_message"] for row in report["results"]} == {0: said, 1: None}
     assert f"Kafka says: {said}" in report["msg"]
 
@@ -174,7 +174,7 @@ def test_batches_that_a_signal_comes_before_are_held(monkeypatch: pytest.MonkeyP
     election = LeaderElection(cluster, UNCLEAN, None)
     election.elect(5.0, 3, lambda: "SIGTERM" if cluster.asked else None)
     assert [row.outcome for row in election.results.values()] == ["elected", "held"]
-    report = election.report(20, True, "SIGTERM")
+    report = election.report(20, "SIGTERM")
     assert report["failed"] is True and report["changed"] is True
     assert report["msg"].startswith("interrupted by SIGTERM, 1 partitions were not reached, run again to go on")
     assert report["diff"] == {"before": "t-0: no leader\n", "after": "t-0: leader 3\n"}
@@ -206,7 +206,7 @@ def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
     election = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
     election.hold_all()
     assert [(row.outcome, row.leader) for row in election.results.values()] == [("held", None), ("held", None), ("already_online", 3)]
-    report = election.report(20, False)
+    report = election.report(20)
     assert report["changed"] is False and "failed" not in report and report["summary"]["held"] == 2
 
     forbidden = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
@@ -232,7 +232,7 @@ def test_an_election_that_destroys_unsaved_records_is_held_and_named_in_the_erro
     election.elect(5.0, 1)
     assert expected == {OFFLINE[0]: 3, OFFLINE[1]: 2}
     assert cluster.asked == [[OFFLINE[1]]]
-    report = election.report(20, False)
+    report = election.report(20)
     assert (report["failed"], report["changed"], report["summary"]["held"]) == (True, True, 1)
     assert [row["reason_code"] for row in report["results"] if row["outcome"] == "held"] == ["tail_not_saved"]
     for text in ("1 of 3 partitions", "t-0", "offsets 7 to 9", "kafka_designated_election", "hold_unsaved"):

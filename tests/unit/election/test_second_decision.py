@@ -55,7 +55,7 @@ class LosingAnother(Committing):
 
 
 def row_of_t(recovery: Recovery) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = recovery.report(preview=20, with_diff=True)["results"]
+    rows: list[dict[str, Any]] = recovery.report(preview=20)["results"]
     (row,) = (row for row in rows if row["topic"] == "t")
     return row
 

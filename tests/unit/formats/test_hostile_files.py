@@ -143,7 +143,7 @@ def apply(path: Path, content: bytes, workdir: Path) -> None:
         return
     work.elect()
     results = json.loads(Path(work.results.write()).read_text())
-    json.dumps(work.report(20, with_diff=True))
+    json.dumps(work.report(20))
     assert all(str(row["reason"]).isprintable() for row in results["partitions"])
     assert_reported(plan, controller)
 

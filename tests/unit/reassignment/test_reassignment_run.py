@@ -104,7 +104,7 @@ def task(
         work.predict()
     elif not work.refused:
         work.move(stop_signal) if options["state"] == "present" else work.cancel()
-    return work.report(with_diff=True)
+    return work.report()
 
 
 def test_a_task_moves_keeps_the_way_back_and_a_second_one_changes_nothing(cluster: IntRange, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def revive(
         revival.judge()
         if not check_mode:
             revival.revive()
-        result = revival.report(20, check_mode, with_diff=True)
+        result = revival.report(20, check_mode)
     return {**result, "warnings": revival.warnings}, result["results"][0]
 
 

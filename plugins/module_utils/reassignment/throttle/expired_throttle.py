@@ -40,7 +40,7 @@ def remove(opening: Callable[[], AbstractContextManager[Configurable]], workdir:
         with opening() as cluster:
             throttle = ReplicationThrottle(cluster, ThrottleJournal(workdir, name, cluster_id), 0)
             throttle.clean()
-            report = throttle.report(preview=0, with_diff=False)
+            report = throttle.report(preview=0)
     except RecoveryError as error:
         return Removal(_problem(name, str(error)), changed=False)
     summary, changed = report["summary"], bool(report["changed"])

@@ -136,7 +136,7 @@ class ReplicationThrottle:
             written = measure_write_rates(self._cluster, copying.keys(), {state.key: state for state in states}, self._measured)
             self.warnings += map(str, model.shortfalls(copying, rates, written))
 
-    def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
+    def report(self, preview: int) -> dict[str, Any]:
         """Return the result of `kafka_replication_throttle`: the changes, and `others`, the throttles that this collection did not set.
 
         `failed` and `msg` are set if a throttle could not be removed. `preview`: maximum of rows of each list.
@@ -161,11 +161,10 @@ class ReplicationThrottle:
             "expires_at": expires_at,
             "others": others[:preview],
             "unreachable_brokers": self._cluster.unreachable_rows(),
+            "diff": changed.diff(),
         }
         if self._problems:
             report |= {"failed": True, "msg": "; ".join(self._problems)}
-        if with_diff:
-            report["diff"] = changed.diff()
         return report
 
 

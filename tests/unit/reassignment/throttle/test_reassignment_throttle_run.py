@@ -65,17 +65,17 @@ class Task:
     ) -> dict[str, Any]:
         throttle = self._throttle(cluster, check)
         throttle.present(Rates.same(rates) if isinstance(rates, int) else rates, keys, replicas, expires_after)
-        return throttle.report(10, True)
+        return throttle.report(10)
 
     def absent(self, cluster: Configurable, check: bool = False) -> dict[str, Any]:
         throttle = self._throttle(cluster, check)
         throttle.absent()
-        return throttle.report(10, True)
+        return throttle.report(10)
 
     def clean(self, cluster: Configurable, check: bool = False) -> dict[str, Any]:
         throttle = self._throttle(cluster, check)
         throttle.clean()
-        return throttle.report(10, True)
+        return throttle.report(10)
 
     def _throttle(self, cluster: Configurable, check: bool) -> ReplicationThrottle:
         journal = ThrottleJournal(self.workdir, "east", "abc", read_only=check)
@@ -188,12 +188,12 @@ def test_the_throttle_of_a_run_that_begins_after_the_first_request_is_left_to_it
     throttle = ReplicationThrottle(cluster, Late(task.workdir, "east", "abc"), 0.0)
     if state == "present":
         throttle.present(Rates.same(5000), None)
-        assert throttle.report(10, False)["run_in_progress"] is True
+        assert throttle.report(10)["run_in_progress"] is True
         assert cluster.brokers[1] == cluster.brokers[4] == {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
         assert cluster.brokers[2] == {} and cluster.topics["t"] == {LEADER_REPLICAS: "0:1,0:3", FOLLOWER_REPLICAS: "0:3,0:4"}
     elif state == "cleaned":
         throttle.clean()
-        assert throttle.report(10, False)["changed"] is False
+        assert throttle.report(10)["changed"] is False
     else:
         with pytest.raises(RecoveryError, match="another run throttles this cluster"):
             throttle.present(Rates.same(5000), None, expires_after=60.0) if state == "expiring" else throttle.absent()
