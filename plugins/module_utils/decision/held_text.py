@@ -49,6 +49,13 @@ def _aggressive(decision: Decision, effect: str) -> str:
     return f"Strategy aggressive {effect}{f', but only {IF_NAMED}' if must_be_named and not decision.state.named else ''}"
 
 
+def _stop_first(decision: Decision) -> str:
+    """Return which brokers to stop before the strategy aggressive elects: what they hold is not known, and they would truncate it unsaved."""
+    brokers = [log.broker_id for log in decision.evidence.logs if log.may_hold_more and not log.answered]
+    disks = plural(len(brokers), "its disk", "their disks")
+    return f". Before that, stop {broker_list(brokers)}: {disks} can then be saved (playbook rescue)" if brokers else ""
+
+
 def _repairs(logs: Collection[Log]) -> Iterator[str]:
     """Yield how these replicas become readable, or electable: they are lost, coming back or silent."""
     returning = [log.broker_id for log in logs if log.broker_state == COMING_BACK]
@@ -91,7 +98,7 @@ def _wait_for_clean_leader(decision: Decision, cluster: ClusterHeader) -> str:
     silent = any(log.silent for log in decision.evidence.logs if log.broker_id == broker)
     # A live broker that could lead would have been elected already, so to wait may not be enough.
     repair = f". If it stays so, repair broker {broker} or its disk" if silent else ""
-    return f"wait, the controller {then}{repair}. Strategy aggressive does not wait"
+    return f"wait, the controller {then}{repair}. Strategy aggressive does not wait{_stop_first(decision)}"
 
 
 def _wait_for_elr(decision: Decision, _cluster: ClusterHeader) -> str:
@@ -188,7 +195,7 @@ def _incomplete(decision: Decision, _cluster: ClusterHeader) -> str:
             "that have no leader first, let groups load, grant DESCRIBE on them)"
         )
         without = ". If these offsets are lost for good, a leader designated by hand is elected without them"
-    return f"{', and '.join(steps)}, then plan again{without}. {_aggressive(decision, 'elects without that')}"
+    return f"{', and '.join(steps)}, then plan again{without}. {_aggressive(decision, 'elects without that')}{_stop_first(decision)}"
 
 
 def _comparison(decision: Decision) -> Iterator[str]:
@@ -197,7 +204,7 @@ def _comparison(decision: Decision) -> Iterator[str]:
     if brokers:
         yield (
             f"remove the reason why the {plural(len(brokers), 'log', 'logs')} of {broker_list(brokers)} could not be compared (raise "
-            "kafka_recovery_duration, correct cleanup.policy, or grant the rights that preflight names)"
+            "kafka_recovery_duration, correct cleanup.policy, or grant the permissions that preflight names)"
         )
 
 

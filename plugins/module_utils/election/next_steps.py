@@ -34,7 +34,7 @@ WAIT = {
 DISK = {
     "incomplete": (
         "read in {plan} what is missing: start or repair the brokers that did not answer, or remove the reason why logs could not be compared "
-        "(kafka_recovery_duration, cleanup.policy, rights), then plan again. If evidence contradicts itself and stays so, designate the leader by hand"
+        "(kafka_recovery_duration, cleanup.policy, permissions), then plan again. If evidence contradicts itself and stays so, designate the leader by hand"
     ),
     "fenced_broker_holds_more": (
         "repair the connection of the fenced broker to the controllers, or stop it if it will not come back, or start the lost broker whose disk was read, "
@@ -45,17 +45,20 @@ DISK = {
         "start a broker that holds a replica, with its disk, bring back the failed disk of one that runs, or repair the connection of one that runs "
         "cut off from the controllers, then plan again"
     ),
-    "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
+    "cluster_metadata": "check the controllers: they elect the leader of the metadata log among themselves",
 }
 ELECT = {
     "interrupted": "run again, it goes on where it was stopped",
     "limit_reached": "read which limit the reason names, and raise it if you mean to elect that much, then run again",
     "brokers_disagree": "find out which of the two brokers states wrong replicas, and repair or stop it, then run again",
-    "tail_not_saved": "repair what the reason names, then run again. If that is impossible, give the records up with kafka_recovery_save_records",
+    "tail_not_saved": (
+        "repair what the reason names, or stop a broker whose start does not end and save its disk after the election, then run again. "
+        "If that is impossible, give the records up with kafka_recovery_save_records"
+    ),
     "no_second_broker": "start another broker, or repair the connection to it (or stop the brokers that do not answer or are still starting), then run again",
     Outcome.STALE: "run again, the cluster has moved on since the evidence was collected",
     Outcome.FAILED: "see the reason, then run again",
-    "strategy_none": "look with the strategy balanced, which elects what loses least",
+    "strategy_none": "plan with the strategy balanced, which elects what loses least",
     "data_loss_not_allowed": (
         "read {plan}, then elect what it designates. Nothing was elected: an unclean election gives up every record that the elected replica does not hold"
     ),

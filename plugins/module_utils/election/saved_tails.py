@@ -127,7 +127,10 @@ def unread_logs(entry: Entry) -> str | None:
     """Return which brokers will follow the new leader at once and truncate a log that is not known, as a reason; None if there are none."""
     logs = entry.live_evidence.logs if entry.live_evidence else ()
     brokers = [log.broker_id for log in logs if log.may_hold_more and not log.answered]
-    return f"the log of broker {brokers[0]}, which is alive or coming back, was not read" if brokers else None
+    if not brokers:
+        return None
+    stays = "if it stays so, stop that broker: its disk can then be saved after the election, with the playbook rescue"
+    return f"the log of broker {brokers[0]}, which is alive or coming back, was not read ({stays})"
 
 
 def _fenced_ends(entry: Entry) -> dict[int, int]:

@@ -125,7 +125,8 @@ def _objection(case: Situation, state: PartitionState, original: Sequence[int], 
         brokers = ", ".join(map(str, not_lost))
         return Reason(
             ReasonCode.REPLICA_NOT_LOST,
-            f"broker {brokers} may have its records and is not named in lost_brokers; bring it back, or read its disk first (docs/lost-disks.md)",
+            f"broker {brokers} may have its records and is not named in lost_brokers (kafka_recovery_lost_brokers); bring it back, or read its disk first "
+            "(docs/lost-disks.md)",
         )
     if unread := [broker for broker in _added(case) if broker not in case.added_ends]:
         return Reason(ReasonCode.NOT_ANSWERED, f"broker {unread[0]} does not answer whether its new replica is empty; run again")
@@ -138,7 +139,10 @@ def _objection(case: Situation, state: PartitionState, original: Sequence[int], 
             ReasonCode.NOT_REVIVABLE, f"its topic {what}; restore a broker that has its log, or delete the topic and create it again"
         )
     if state.topic in INTERNAL_TOPICS and not permitted.internal_topics:
-        return Reason(ReasonCode.MUST_BE_NAMED, f"{MEANING[state.topic]}; set allow_internal_topics to revive it all the same")
+        return Reason(
+            ReasonCode.MUST_BE_NAMED,
+            f"{MEANING[state.topic]}; set allow_internal_topics (kafka_recovery_revive_internal_topics) to revive it all the same",
+        )
     wrong = f"no brokers are planned for it: {case.no_target}" if case.no_target else _wrong_target(case.target, original, permitted)
     if wrong is not None:
         return Reason(ReasonCode.UNUSABLE_REPLICAS, wrong)
@@ -146,7 +150,8 @@ def _objection(case: Situation, state: PartitionState, original: Sequence[int], 
         return unsure
     if not permitted.data_loss:
         return Reason(
-            ReasonCode.DATA_LOSS_NOT_ALLOWED, "an empty leader gives up every record of the partition; set allow_data_loss to revive it"
+            ReasonCode.DATA_LOSS_NOT_ALLOWED,
+            "an empty leader gives up every record of the partition; set allow_data_loss (kafka_recovery_allow_data_loss) to revive it",
         )
     return None
 

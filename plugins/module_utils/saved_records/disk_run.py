@@ -269,7 +269,7 @@ _LEFT = {
     OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved: grant DESCRIBE on the topic, or run without check mode",
     NO_LEADER: "there is no leader to compare with: elect one, and run again",
 }
-_GIVE_UP = "name the partitions in give_up_partitions to do without"
+_GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up_partitions) to do without"
 
 
 def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) -> Iterator[str]:

@@ -57,6 +57,15 @@ def test_a_live_broker_that_does_not_answer_may_be_elected_or_may_have_lost_its_
     assert "If it stays so, repair broker 1 or its disk" in text
 
 
+@pytest.mark.parametrize("reason", ["wait_for_clean_leader", "incomplete"])
+def test_a_broker_that_never_ends_its_return_is_stopped_before_the_election_is_forced(reason: str) -> None:
+    """An election that saves records holds the partition while the log of such a broker is not read."""
+    state = {"isr": [1]} if reason == "wait_for_clean_leader" else {}
+    returning = advice(Situation("orders", {1: COMING_BACK, 3: LONG}, state=state), reason)
+    assert "stop broker 1" in returning and returning.index("Strategy aggressive") < returning.index("stop broker 1")
+    assert "stop broker" not in advice(TOPICS["uncompared"], "incomplete")
+
+
 def test_a_reassignment_without_a_leader_is_cancelled_and_not_waited_for() -> None:
     """Its new replicas have no leader to copy from, so it does not complete."""
     case = TOPICS["reassigning"]

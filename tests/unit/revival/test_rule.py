@@ -133,6 +133,10 @@ def test_a_doubt_holds_the_partition(case: Situation, permitted: Permitted, code
 def test_internal_topics_and_fewer_replicas_have_options_of_their_own() -> None:
     internal = replace(CASE, state=replace(GONE, topic="__consumer_offsets"))
     assert judge(internal, replace(PERMITTED, internal_topics=True)).outcome == REVIVED
+    verdict = judge(internal, PERMITTED)
+    assert verdict.why is not None and "kafka_recovery_revive_internal_topics" in verdict.why.sentence, (
+        "the name that the playbook has for it"
+    )
     two = replace(CASE, state=replace(GONE, replicas=(1, 4)), second=StatedReplicas(3, (1, 4)))
     permitted = replace(PERMITTED, lost=frozenset({1, 4}))
     assert judge(two, permitted).outcome == Outcome.HELD

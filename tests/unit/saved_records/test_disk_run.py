@@ -204,6 +204,7 @@ def test_a_replica_of_the_broker_without_a_log_on_the_disk_keeps_it_from_being_s
     admin.other_states = {("t", 1): ELSEWHERE, ("t", 2): replace(STATE, partition=2, replicas=(2, 3))}
     found = run(tmp_path, admin, disk)
     assert found["safe_to_start"] is False and "t-1" in found["reasons"][0] and "t-2" not in found["reasons"][0]
+    assert "kafka_give_up_partitions" in found["reasons"][0], "the name that the playbook has for the option"
     assert run(tmp_path, admin, disk, give_up_partitions=[{"topic": "t", "partition": 1}])["safe_to_start"] is True
     assert not run(tmp_path, admin, Disk(tmp_path / "empty").write())["safe_to_start"]
 
