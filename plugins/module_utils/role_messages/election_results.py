@@ -33,7 +33,7 @@ def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: 
         _headline(election, run, allow_data_loss),
         *election["given_up"]["text"],
         *_saved_lines(election.get("saved_records"), run.check_mode or not allow_data_loss),
-        *_disk_lines(election.get("save_disks_of") or [], run),
+        *([] if run.check_mode else disk_lines(election.get("save_disks_of") or [], run)),
         *_other_lines(election, run.cluster),
     ]
 
@@ -60,9 +60,9 @@ def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:
     return [f"Records of {number(saved['saved'])} of {replicas} that truncate their logs are saved in {saved['path']}. {use}".rstrip()]
 
 
-def _disk_lines(brokers: Sequence[int], run: PresentRun) -> list[str]:
-    """Return what to do before lost brokers are started, whose disks may have records that the new leaders lack."""
-    if not brokers or run.check_mode:
+def disk_lines(brokers: Sequence[int], run: PresentRun) -> list[str]:
+    """Return what to do before lost brokers are started, whose disks may have records that the new leaders lack, and the command for it."""
+    if not brokers:
         return []
     names = f"{verb(len(brokers), 'broker', 'brokers')} {', '.join(map(str, brokers))}"
     disk = verb(len(brokers), "its disk is", "their disks are")

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import REVIVED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.election_results import disk_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
@@ -19,17 +21,19 @@ def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool) ->
     revived  the result of `kafka_partition_revival`
     allowed  whether partitions were revived: not in check mode, and not without the operator's consent
     """
-    prefix = "" if allowed else "Dry run, nothing was revived. It would be: "
     counts = revived["summary"]
+    # Without the permission they are held, which is not what would become of them.
+    prefix = "" if allowed else f"Dry run, nothing was revived. {'It would be: ' if counts.get(REVIVED) else ''}"
+    disks = disk_lines(revived["save_disks_of"], run)
     lines = [
         prefix + (summary(counts) or "no partition without a survivor"),
         *(_partition(row) for row in revived["results"]),
         *(["and more"] if sum(counts.values()) > len(revived["results"]) else []),
         *(_group(row) for row in revived["groups"]),
         *(_transaction(row) for row in revived["hanging_transactions"]),
+        # The command compares with the new leaders.
+        *(disks if allowed else disks[:1]),
     ]
-    if brokers := ", ".join(map(str, revived["save_disks_of"])):
-        lines.append(f"Save the disk of broker {brokers} before you start it (playbook rescue): it deletes the logs of these partitions")
     if not allowed and not run.check_mode and any(row["reason_code"] == ReasonCode.DATA_LOSS_NOT_ALLOWED for row in revived["results"]):
         lines += [
             "Next, to give these partitions an empty leader (every record that no disk has is given up):",

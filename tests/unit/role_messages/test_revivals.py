@@ -40,7 +40,7 @@ def test_partitions_groups_transactions_and_disks_are_shown() -> None:
         "transaction of producer 17 on payments-1, from offset 97 on",
     ]
     assert lines[3].endswith(": look at it")
-    assert "broker 1, 4" in lines[4] and len(lines) == 5
+    assert "brokers 1, 4" in lines[4] and lines[5].endswith(".rescue") and len(lines) == 6
 
 
 @pytest.mark.parametrize(("check_mode", "commands"), [(False, 1), (True, 0)])
@@ -48,6 +48,7 @@ def test_a_dry_run_ends_with_the_command(check_mode: bool, commands: int) -> Non
     held = result(summary={"held": 1}, results=[HELD])
     lines = revival_lines(held, PresentRun("east", check_mode=check_mode), False)
     assert lines[0].startswith("Dry run") and "data_loss_not_allowed" in lines[1]
+    assert "It would be" not in lines[0], "with the permission it would not be held"
     assert sum("kafka_recovery_allow_data_loss=true" in line and "--limit east" in line for line in lines) == commands
 
 
