@@ -138,7 +138,7 @@ class TailSaver:
         if signal := self._asked_to_stop():
             return f"{signal} came before it was read to its end"
         if self._limits.seconds is not None and time.monotonic() > began + self._limits.seconds:
-            return f"it was not read to its end in {self._limits.seconds:g} s: run again with the same run id, which goes on, or raise save_timeout"
+            return f"it was not read to its end in {self._limits.seconds:g} s: run again with the same plan and run id, which goes on, or raise save_timeout"
         return None
 
     def _waiting(self, tails: Sequence[Tail]) -> dict[int, list[Reading]]:

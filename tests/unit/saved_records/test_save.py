@@ -272,7 +272,7 @@ def test_an_index_has_the_broker_epoch_if_it_is_known(tmp_path: Path, broker_epo
 def test_what_takes_too_long_is_not_saved_now(tmp_path: Path) -> None:
     found = save(tmp_path, Brokers({(KEY, 2): log(5)}), tail(0, 5), limits=Limits(seconds=0.0))
     (reason,) = found.refused.values()
-    assert reason == "it was not read to its end in 0 s: run again with the same run id, which goes on, or raise save_timeout"
+    assert reason == "it was not read to its end in 0 s: run again with the same plan and run id, which goes on, or raise save_timeout"
 
 
 def test_limits_hold_back_what_is_beyond_them(tmp_path: Path) -> None:
