@@ -322,8 +322,8 @@ next_steps:
     - code: forked_proven
       partitions: 1
       step: >-
-        read in /var/lib/kafka-recovery/plans/2026-11-21/east.json which branch is proven, then force its election, which gives the other one up. Look at the
-        dry run first (--check --diff), then run the same without --check --diff
+        read in /var/lib/kafka-recovery/plans/2026-11-21/east.json which branch is proven, then force its election, which truncates the other one
+        (saved before, by default). Look at the dry run first (--check --diff), then run the same without --check --diff
       command: >-
         ansible-playbook -i /etc/kafka-recovery/inventory.yml --limit east
         -e '{kafka_recovery_partitions: [{topic: orders, partition: 0}]}' -e kafka_recovery_strategy=aggressive -e kafka_recovery_allow_data_loss=true

@@ -82,10 +82,11 @@ FORCE = {
         DISKS_FIRST + "read in {plan} which logs have no offset in common, and find out which broker left the ISR last "
         "(kafka_controller_bootstrap_servers). Then force the election of the best log, or designate the leader by hand"
     ),
-    "forked_proven": DISKS_FIRST + "read in {plan} which branch is proven, then force its election, which gives the other one up",
+    "forked_proven": DISKS_FIRST
+    + "read in {plan} which branch is proven, then force its election, which truncates the other one (saved before, by default)",
     "forked": (
         DISKS_FIRST + "read in {plan} what each branch holds; the ISR history may prove one of them (kafka_controller_bootstrap_servers). "
-        "Else force the election, which gives up what {plan} lists under truncated"
+        "Else force the election, which truncates what {plan} lists under truncated (saved before, by default)"
     ),
     "contradicted": "what is proven committed and the ISR history name different branches: find out why, before you force the election",
     "corrupt": (
