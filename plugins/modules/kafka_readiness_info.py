@@ -28,9 +28,9 @@ options:
       - Name of the cluster. With O(workdir), the state of the metadata quorum is written to C(<workdir>/quorum/<cluster>.json), for the report's metrics.
       - Check mode writes nothing.
       - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. This module does not remove it.
+        The role P(streamops.kafka_recovery.elect#role) removes expired throttles.
       - A warning names each broker that is alive, or coming back, although its disk was not safe to start
         (M(streamops.kafka_recovery.kafka_lost_disk_info)).
-        The role P(streamops.kafka_recovery.elect#role) removes expired throttles.
     type: str
   duration:
     description:

@@ -47,6 +47,6 @@ def test_a_reassignment_that_kafka_does_not_cancel_is_replaced_by_the_replicas_o
     plan = east.snapshot_and_plan("3", [TOPIC], strategy="aggressive")
     assert (plan["held"], set(by_partition(plan["partitions"]))) == ([], {*held})
     # Broker 4 deletes its replica once the reassignment ends, and cannot be read before.
-    assert {row["reason_code"] for row in east.apply("3")["results"]} == {"tail_not_saved"}
+    assert {row["reason_code"] for row in east.apply("3")["results"] if row["outcome"] == "held"} == {"tail_not_saved"}
     results = by_partition(east.apply("3", save_records=False)["results"])
     assert {(row["outcome"], row["leader"]) for key, row in results.items() if key in held} == {("elected", 2)}

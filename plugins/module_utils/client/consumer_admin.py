@@ -175,14 +175,15 @@ class ConsumerAdmin(Cluster):
 
     # --- transactions --------------------------------------------------------------------------------------------------
 
-    def active_transactions(self, leaders: Leaders) -> ActiveTransactions:
-        """Return producers and transactions of these partitions (KIP-664).
+    def active_transactions(self, leaders: Leaders, given_up: Collection[TopicPartition] = ()) -> ActiveTransactions:
+        """Return producers and transactions of these partitions (KIP-664). `given_up`: partitions of `__transaction_state` whose content is lost.
 
         Leaders get their requests before and after coordinators: a transaction that is open both times was open in between. A transaction
         that began meanwhile is left out, since no coordinator could list it yet.
         """
         first, unanswered = self._producers(leaders)
-        blind = self._leaderless(self.partitions_of(transactions.STATE_TOPIC))
+        states = self.partitions_of(transactions.STATE_TOPIC)
+        blind = self._leaderless({key: state for key, state in states.items() if key not in given_up})
         known = self._transactions((), blind)
         owed = {(key, one.producer_id) for one in known if one.state in UNENDED for key in one.partitions}
         unknown = {

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.transactions import STATE_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import COMMIT_SAVED, NOT_READ
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, has_live_leader
@@ -103,12 +102,9 @@ def hanging_transactions(
     given_up       partitions of `__transaction_state` that are revived: what they know is lost
     saved_commits  returns which transactions a saved marker commits, None if saved records cannot be read
     """
-    unfenced, states = cluster.unfenced(), cluster.partitions()
-    leaders = {key: state.leader for key, state in states.items() if has_live_leader(state, unfenced) and key[0][:2] != "__"}
-    active = cluster.active_transactions(leaders)
-    without_leader = {key for key, state in states.items() if key[0] == STATE_TOPIC and not has_live_leader(state, unfenced)}
-    # The first reason is that partitions have no leader.
-    is_blind = without_leader - {*given_up} or active.blind[bool(without_leader) :]
+    unfenced = cluster.unfenced()
+    leaders = {key: state.leader for key, state in cluster.partitions().items() if has_live_leader(state, unfenced) and key[0][:2] != "__"}
+    active = cluster.active_transactions(leaders, given_up)
     known = {(one.producer_id, key) for one in active.transactions for key in one.partitions}
     found = [
         (key, one)
@@ -119,7 +115,7 @@ def hanging_transactions(
     commits = saved_commits({(key, one.producer_id) for key, one in found})
 
     def explanation(transacted: Transacted) -> str:
-        if is_blind:
+        if active.blind:
             return MAY_BE_KNOWN
         if commits is None:
             return NOT_READ

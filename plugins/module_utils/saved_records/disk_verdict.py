@@ -115,12 +115,21 @@ def elected_since(verdict: Mapping[str, Any], states: Mapping[TopicPartition, Pa
     )
 
 
-def read_all(workdir: Path, cluster: str, cluster_id: str) -> dict[int, dict[str, Any]]:
-    """Return the verdicts on the disks of a cluster, by broker. Those of another cluster are left out. Raises FileError as `read` does."""
+def read_all(workdir: Path, cluster: str, cluster_id: str, unread: list[str] | None = None) -> dict[int, dict[str, Any]]:
+    """Return the verdicts on the disks of a cluster, by broker. Those of another cluster are left out.
+
+    unread  gets why verdicts cannot be read. Without it the first one raises FileError as `read` does
+    """
     found = {}
     for path in sorted(path_of(workdir, cluster, 0).parent.glob("broker-*.json")):
         broker = whole_number(path.stem.removeprefix("broker-"), MOST_INT32)
-        verdict = None if broker is None else read(workdir, path)
+        try:
+            verdict = None if broker is None else read(workdir, path)
+        except FileError as error:
+            if unread is None:
+                raise
+            unread.append(str(error))
+            continue
         if broker is not None and verdict is not None and verdict["cluster_id"] == cluster_id:
             found[broker] = verdict
     return found

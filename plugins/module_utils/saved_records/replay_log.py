@@ -24,6 +24,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     origin_of,
 )
 
+# Leader epoch and base offset of a batch.
+Place = tuple[int, int]
+
 
 def sent(batch: StoredBatch) -> Sent | None:
     """Return the numbers of a batch, None for a producer that is not idempotent."""
@@ -42,12 +45,17 @@ def content_with_origin(record: Record, origin: Origin) -> int:
     return hash((origin, content_of(record)))
 
 
+def content_with_numbers(record: Record, numbered: Numbered, offset: int) -> int:
+    """Return a hash of a record of an idempotent producer, in this process alone, which is the same wherever its batch stands. `offset`: of its origin."""
+    return hash((numbered.sent, offset - numbered.base_offset, content_of(record)))
+
+
 class TargetLog:
     """Reads a log from its offset `next_offset` on.
 
     replayed     records that committed transactions of replays have written, with the offsets that they have now
     contents     `content_with_origin` of each of them: others can write the headers of a replay, too
-    places       by the numbers of their batches: leader epochs and base offsets of these batches
+    places       by `content_with_numbers`: leader epochs and base offsets of the batches that these records were in
     sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
     markers      by producer id: ends of transactions before which their producer has written nothing from `fork` on. The first one is that of the
                  transaction that was open at `fork`, if one was
@@ -60,12 +68,12 @@ class TargetLog:
         self.next_offset, self._fork, self._saved = start, fork, saved
         self.replayed: dict[Origin, int] = {}
         self.contents: set[int] = set()
-        self.places: dict[Sent, tuple[int, int]] = {}
+        self.places: dict[int, Place] = {}
         self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
         self.markers: dict[int, list[Marker]] = {}
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
-        self._open: dict[int, list[tuple[int, Origin, int, Numbered | None]]] = {}
+        self._open: dict[int, list[tuple[int, Origin, int, tuple[int, Place] | None]]] = {}
 
     def add(self, data: bytes) -> bool:
         """Read batches as Fetch returns them. Return whether one begins at or behind `next_offset`. Raises BatchError for damaged ones."""
@@ -96,8 +104,10 @@ class TargetLog:
         for record in records_of(data):
             if origin := origin_of(record.headers):
                 same = origin._replace(broker_id=-1)
-                row = record.offset, same, content_with_origin(record, same), numbered_of(record.headers)
-                self._open.setdefault(batch.producer_id, []).append(row)
+                place: tuple[int, Place] | None = None
+                if numbered := numbered_of(record.headers):
+                    place = content_with_numbers(record, numbered, origin.offset), (origin.leader_epoch, numbered.base_offset)
+                self._open.setdefault(batch.producer_id, []).append((record.offset, same, content_with_origin(record, same), place))
 
     def _end(self, marker: Marker, is_new: bool) -> None:
         if is_new and marker.producer_id not in self.writers:
@@ -105,8 +115,8 @@ class TargetLog:
         rows = self._open.pop(marker.producer_id, [])
         if marker.kind != "commit":
             return
-        for offset, origin, content, numbered in rows:
+        for offset, origin, content, place in rows:
             self.replayed.setdefault(origin, offset)
             self.contents.add(content)
-            if numbered is not None:
-                self.places.setdefault(numbered.sent, (origin.leader_epoch, numbered.base_offset))
+            if place is not None:
+                self.places.setdefault(*place)

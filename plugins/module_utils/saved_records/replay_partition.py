@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, content_with_origin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
     WRITTEN_SINCE,
     OpenCommit,
@@ -117,16 +117,17 @@ class PartitionReplay:
         if rules.log.next_offset > before:
             self._count(source, rules, outcome)
         self._write_markers(key, self._commits(source, fork, rules.log), rules.log, outcome)
-        before = len(rules.log.contents)
+        written: set[int] = set()
         try:
             for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
+                written.update(content_with_origin(chosen.record, chosen.origin._replace(broker_id=-1)) for chosen in group)
                 producer.write(*key, (_written(chosen) for chosen in group))
                 self._wait(sum(_size(chosen) for chosen in group))
         finally:
             # Kafka answers a commit before its marker is in the log. The next producer waits until it is.
             ReplayProducer(self._module.connection, transactional_id).fence()
             self._read(key, rules.log)
-            outcome.replayed = len(rules.log.contents) - before
+            outcome.replayed = len(written & rules.log.contents)
             outcome.timestamps_kept = not rules.log.append_time
             outcome.note_runs(rules)
         if outcome.left:

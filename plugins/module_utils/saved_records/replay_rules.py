@@ -15,8 +15,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Record
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import (
+    Place,
     TargetLog,
     content_of,
+    content_with_numbers,
     content_with_origin,
     sent,
 )
@@ -85,13 +87,12 @@ class Rules:
 
         replicas  the selected records of each replica, in the order of their offsets
         """
-        # What an earlier run has replayed of a batch that is saved twice decides for its other records, too.
         first_places = dict(self.log.places)
-        chosen_again: set[Origin] = set()
+        chosen_again: set[int] = set()
         for _key, copies in groupby(heapq.merge(*replicas, key=_place), key=_place):
             yield self._choose(list(copies), first_places, chosen_again)
 
-    def _choose(self, copies: Sequence[SelectedRecord], first_places: dict[Sent, tuple[int, int]], chosen_again: set[Origin]) -> Chosen:
+    def _choose(self, copies: Sequence[SelectedRecord], first_places: dict[int, Place], chosen_again: set[int]) -> Chosen:
         one = copies[0]
         replica, record = one.replica, one.record
         own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
@@ -102,11 +103,12 @@ class Rules:
         numbered = numbered_of(record.headers) if before else numbers and Numbered(numbers, one.batch.base_offset)
         if reason is None and numbered and numbered.sent not in self.conflicts:
             place = (origin.leader_epoch, numbered.base_offset)
-            if first_places.setdefault(numbered.sent, place) != place:
+            if first_places.setdefault(content_with_numbers(record, numbered, origin.offset), place) != place:
                 reason = SAVED_TWICE
         if reason is None and (same := origin._replace(broker_id=-1)) in self.lost_again:
-            reason = SAVED_TWICE if same in chosen_again else None
-            chosen_again.add(same)
+            content = content_with_origin(record, same)
+            reason = SAVED_TWICE if content in chosen_again else None
+            chosen_again.add(content)
         return Chosen(record, origin, numbered, reason)
 
     def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
@@ -181,9 +183,10 @@ def lost_again(cluster_id: str, records: Iterable[SelectedRecord]) -> dict[Origi
 
 def _origin_before(one: SelectedRecord, cluster_id: str) -> Origin | None:
     """Return the origin of a record that an earlier replay has written, and that was lost again: it stays the same record. None for others."""
-    # Replays write in transactions. An application may copy the headers to a record of its own.
+    # Replays write in transactions, and after an election. An application may copy the headers to a record of its own.
     found = origin_of(one.record.headers) if one.batch.transactional else None
-    return found if found and found[:3] == (cluster_id, one.replica.topic_id, one.replica.partition) else None
+    is_earlier = found is not None and found.leader_epoch < one.batch.epoch
+    return found if found and is_earlier and found[:3] == (cluster_id, one.replica.topic_id, one.replica.partition) else None
 
 
 def _place(selected: SelectedRecord) -> tuple[int, int]:

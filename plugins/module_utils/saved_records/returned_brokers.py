@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
@@ -43,11 +42,9 @@ def warnings(cluster: BrokerSource, workdir: Path, name: str) -> list[str]:
     name  of the cluster in the inventory
     A verdict that cannot be read is a warning, too. Raises ClusterError if the cluster does not answer.
     """
-    try:
-        verdicts = disk_verdict.read_all(workdir, name, cluster.cluster_id)
-    except FileError as error:
-        return [str(error)]
+    unread: list[str] = []
+    verdicts = disk_verdict.read_all(workdir, name, cluster.cluster_id, unread)
     unsafe = [broker for broker, verdict in verdicts.items() if not verdict["safe_to_start"]]
     states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(unsafe)} if unsafe else {}
     texts = (returned_text(broker, verdicts[broker], disk_verdict.path_of(workdir, name, broker), states[broker]) for broker in unsafe)
-    return [text for text in texts if text]
+    return [*unread, *(text for text in texts if text)]

@@ -39,8 +39,6 @@ def check_readiness(module: KafkaTask, cluster: NativeCluster, limit: int) -> di
         elects = params["elect"] and not module.check_mode
         if warning := run.left_over_warning(throttles or (), params["cluster"], elects):
             module.ansible.warn(warning)
-        for warning in returned_brokers.warnings(cluster, module.workdir, params["cluster"]):
-            module.ansible.warn(warning)
     commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
     permissions = readiness.permissions(cluster, params, wanted, commands)
     if commands:
@@ -56,6 +54,9 @@ def check_readiness(module: KafkaTask, cluster: NativeCluster, limit: int) -> di
         partitions = readiness.partitions(cluster, wanted, limit=limit, unknown=readiness.SOME)
         if partitions.warning:
             module.ansible.warn(partitions.warning)
+        if params["workdir"] and params["cluster"]:
+            for warning in returned_brokers.warnings(cluster, module.workdir, params["cluster"]):
+                module.ansible.warn(warning)
     return {
         "permissions": permissions,
         "quorum": watched,

@@ -450,6 +450,14 @@ def test_coordinators_that_do_not_answer_leave_all_transactions_in_doubt(cluster
     assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
 
 
+def test_what_is_given_up_leaves_no_transaction_in_doubt(cluster: Brokers) -> None:
+    cluster.leaderless, cluster.producers = {("__transaction_state", 0)}, [{}]
+    assert cluster.active_transactions({ONE: 1}, cluster.leaderless).blind == []
+    assert cluster.active_transactions({ONE: 1}, {("__transaction_state", 1)}).blind != []
+    cluster.listing_error = LOADING
+    assert cluster.active_transactions({ONE: 1}, cluster.leaderless).blind != []
+
+
 def test_leaders_that_do_not_describe_producers_are_named(cluster: Brokers) -> None:
     cluster.silent, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
     found = cluster.active_transactions({ONE: 1, TWO: 2})

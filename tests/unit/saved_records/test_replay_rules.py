@@ -64,8 +64,8 @@ def reasons(rules: Rules, *replicas: Sequence[SelectedRecord]) -> list[tuple[int
 def replayed(base: int, origins: Sequence[Origin], end: bool | None = True, producer: int = 7, value: bytes = b"x" * 10) -> bytes:
     """What a replay has written: one transaction, committed, aborted or (None) open. `value`: of each record; that of the records of `batch`."""
     rows = [(0, None, value, [(name, value) for name, value in origin.headers()]) for origin in origins]
-    data = batch_of(base, rows, producer_id=producer, transactional=True)
-    return data if end is None else data + marker(base + len(origins), producer, end)
+    data = batch_of(base, rows, epoch=8, producer_id=producer, transactional=True)
+    return data if end is None else data + marker(base + len(origins), producer, end, epoch=8)
 
 
 INT32, INT64 = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
@@ -207,6 +207,40 @@ def test_a_batch_that_two_saved_leaders_got_is_replayed_once_also_by_the_next_ru
     rules = Rules(CLUSTER, log)
     log.add(written(60, *(chosen for chosen in rules.chosen(map(iter, both)) if chosen.reason is None)))
     assert len(log.replayed) == 2 and None not in {reason for _offset, reason in reasons(rules, *both)}
+
+
+def forging(base: int, origin: Origin, numbered: Numbered, value: bytes = b"forged") -> bytes:
+    """What an application writes in a transaction that knows the headers of a replay."""
+    return batch_of(base, [(0, None, value, [*origin.headers(), *numbered.headers()])], epoch=8, producer_id=9, transactional=True)
+
+
+@pytest.mark.parametrize(("value", "reason"), [(b"forged", None), (b"x" * 10, "saved_twice")])
+def test_another_record_with_the_numbers_of_a_batch_does_not_stand_for_its_records(value: bytes, reason: str | None) -> None:
+    """Who may write to the topic can write the numbers of other producers into the header of a replay."""
+    victim = selected(batch(10, 2, epoch=9, producer_id=4))
+    forged = forging(5, Origin(CLUSTER, TOPIC_ID, 0, 1000, 0, 5), Numbered(Sent(4, 0, 0, 1), 1000), value)
+    log = TargetLog(0, 0, ())
+    log.add(forged + marker(6, 9, True, epoch=8))
+    assert reasons(Rules(CLUSTER, log), victim) == [(10, reason), (11, None)]
+    lost = selected(forged, broker=2, transaction="committed")
+    assert reasons(Rules(CLUSTER, TargetLog(0, 0, ())), lost, victim) == [(5, None), (10, reason), (11, None)]
+
+
+@pytest.mark.parametrize(("value", "reason"), [(b"forged", None), (b"x" * 10, "saved_twice")])
+def test_another_record_with_the_origin_of_a_saved_one_is_no_copy_of_it(value: bytes, reason: str | None) -> None:
+    original = selected(batch(10, 2, epoch=2))
+    copy = selected(forging(15, Origin(CLUSTER, TOPIC_ID, 0, 10, 2, 5), Numbered(Sent(9, 0, 0, 0), 10), value), transaction="committed")
+    rules = Rules(CLUSTER, TargetLog(0, 0, ()), lost_again=lost_again(CLUSTER, [*original, *copy]))
+    assert reasons(rules, original, copy) == [(10, None), (11, None), (15, reason)]
+
+
+@pytest.mark.parametrize("epoch", [8, 9, 2**31 - 1])
+def test_a_copy_has_a_later_leader_epoch_than_its_original(epoch: int) -> None:
+    """Whatever an application writes into the headers, the leader is asked only for epochs that it may have."""
+    row = selected(forging(5, Origin(CLUSTER, TOPIC_ID, 0, 10, epoch, 5), Numbered(Sent(9, 0, 0, 0), 10)), transaction="committed")
+    assert lost_again(CLUSTER, row) == {}
+    (chosen,) = Rules(CLUSTER, TargetLog(0, 0, ())).chosen([iter(row)])
+    assert (chosen.origin.offset, chosen.origin.leader_epoch, chosen.reason) == (5, 8, None)
 
 
 def test_headers_that_a_record_got_from_the_replay_of_another_cluster_are_replaced() -> None:

@@ -60,8 +60,10 @@ def test_the_cluster_is_not_asked_if_no_broker_was_unsafe(safe: bool | None, tmp
     assert cluster.requests == 0
 
 
-def test_a_verdict_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
-    judge(tmp_path, 1)
+def test_a_verdict_that_cannot_be_read_is_a_warning_and_hides_no_other_one(tmp_path: Path) -> None:
+    for broker_id in (1, 2):
+        judge(tmp_path, broker_id)
     path = disk_verdict.path_of(tmp_path, "east", 1)
     path.write_text("{")
-    assert str(path) in returned_brokers.warnings(Brokers(1), tmp_path, "east")[0]
+    unread, other = returned_brokers.warnings(Brokers(1, 2), tmp_path, "east")
+    assert str(path) in unread and other.startswith("broker 2 is alive")

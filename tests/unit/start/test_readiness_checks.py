@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, UNFENCED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability, readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import RATES, SetRate
@@ -31,13 +32,31 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def look(
-    workdir: Path, warnings: list[str], cluster_id: str = "abc", check_mode: bool = True, alive: tuple[int, ...] = (), **params: Any
+    workdir: Path,
+    warnings: list[str],
+    cluster_id: str = "abc",
+    check_mode: bool = True,
+    alive: tuple[int, ...] = (),
+    may_not_describe: bool = False,
+    **params: Any,
 ) -> list[str] | None:
     """Do what the module does, and return the states of throttles that it finds."""
-    options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, "elect": False, **params}
-    module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=check_mode, ansible=SimpleNamespace(warn=warnings.append))
+    options = {
+        "workdir": str(workdir),
+        "cluster": "east",
+        "partitions": None,
+        "partitions_file": None,
+        "elect": False,
+        "window": 1.0,
+        **params,
+    }
+    module: Any = SimpleNamespace(
+        params=options, workdir=workdir, check_mode=check_mode, ansible=SimpleNamespace(warn=warnings.append), connection=None
+    )
 
     def states(mentioned: list[int]) -> list[dict[str, Any]]:
+        if may_not_describe:
+            raise ClusterError("this login may not describe the quorum")
         return [{"broker_id": broker, "broker_state": UNFENCED if broker in alive else FENCED} for broker in mentioned]
 
     cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list, broker_states=states)
@@ -94,9 +113,16 @@ def test_a_journal_that_cannot_be_used_does_not_stop_a_recovery(tmp_path: Path, 
     assert warnings == []
 
 
-def test_a_broker_that_is_back_before_its_disk_was_saved_is_named(tmp_path: Path, warnings: list[str]) -> None:
+def test_a_broker_that_is_back_before_its_disk_was_saved_is_named(
+    tmp_path: Path, warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = {"broker_id": 1, "safe_to_start": False, "reasons": ["not saved"], "counts": {}, "path": None, "partitions": None}
     disk_verdict.write(disk_verdict.path_of(tmp_path, "east", 1), "abc", "1", result)
+    # The permission that is missing may be the one that shows the states of brokers. It is returned all the same.
+    look(tmp_path, warnings, may_not_describe=True)
+    monkeypatch.setattr(readiness, "permissions", lambda *_: {"missing": [], "unknown": []})
+    monkeypatch.setattr(readiness, "watched", lambda *_: {"risks": [], "verdict": quorum_stability.STABLE})
+    monkeypatch.setattr(readiness, "partitions", lambda *_, **_options: SimpleNamespace(warning=None, rows={}))
     look(tmp_path, warnings)
     assert warnings == []
     look(tmp_path, warnings, alive=(1, 2))
