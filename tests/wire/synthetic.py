@@ -110,12 +110,13 @@ def _epochs(impact: list[Exchange]) -> list[Exchange]:
 
 def save_offset(workdir: Path, recorded: dict[str, list[Exchange]]) -> None:
     """Save a record of a committed offset, which the step `offsets` commits again."""
-    metadata = next(one for one in recorded["partitions"] if one.api_key == MetadataResponse.API_KEY)
-    cluster_id = MetadataResponse.decode(memoryview(metadata.answer)[1:], version=metadata.version).cluster_id
-    data = batch_of(0, [(0, offset_key(GROUP, NATIVE, 0), offset_value(EPOCH_END, 0), [])])
+    metadata = next(one for one in recorded["permissions"] if one.api_key == MetadataResponse.API_KEY and NATIVE.encode() in one.answer)
+    answer = MetadataResponse.decode(memoryview(metadata.answer)[1:], version=metadata.version)
+    topic_id = next(topic.topic_id.bytes for topic in answer.topics if topic.name == NATIVE)
+    data = batch_of(0, [(0, offset_key(GROUP, NATIVE, 0), offset_value(EPOCH_END, 0, version=4, topic_id=topic_id), [])])
     folder = folder_of(workdir, RUN, NAME)
     private_directory(folder)
-    with open_part(folder, {"cluster": NAME, "cluster_id": cluster_id, "run_id": RUN, "backend": "compat"}) as part:
+    with open_part(folder, {"cluster": NAME, "cluster_id": answer.cluster_id, "run_id": RUN, "backend": "compat"}) as part:
         part.add(Tail(GROUPS, 0, "lost", 0, LEADER, 0, 1), 0, memoryview(data), [*stored_batches(data)])
 
 

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
 
-MUTATIONS = 112  # 4 of each kind
+MUTATIONS = 120  # 4 of each kind
 
 
 @pytest.fixture

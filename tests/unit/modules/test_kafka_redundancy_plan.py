@@ -23,7 +23,7 @@ ROWS = [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2]
 
 @pytest.mark.slow
 def test_it_writes_files_in_check_mode_too_and_changes_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     land(tmp_path, "east", ROWS)
     options = {"workdir": str(tmp_path), "run_id": RUN, "clusters": ["east", "west"], "lost_brokers": [1, 9]}
@@ -36,7 +36,8 @@ def test_it_writes_files_in_check_mode_too_and_changes_nothing(
     assert json.loads(path.read_text())["partitions"][0]["replicas"] == [2, 3]
     west = str(tmp_path / "layout" / RUN / "west.jsonl")
     assert result["quarantine"] == [{"path": west, "reason": "there is no layout file"}]
-    warnings = json.dumps(result["warnings"])
+    # Once a test has loaded Ansible's controller in this process, warnings are shown and not returned.
+    warnings = " ".join([json.dumps(result.get("warnings")), *capsys.readouterr().err.split()])
     assert "west.jsonl: there is no layout file" in warnings and "lost_brokers names 9" in warnings
 
 
