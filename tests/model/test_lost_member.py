@@ -81,9 +81,9 @@ def judged(case: Case, past: Past) -> Counter[str]:
     counted["lost if another leader led"] += any(destroys(lost, place) for place in careless)
     counted["elected what the rule holds"] += bool(elected) and elected != expected
     counted["lost"] += losing(balanced.choices)
-    told = aggressive.resolved and not decide(without, Policy(Strategy.AGGRESSIVE)).resolved
-    counted["resolved by the member"] += told
-    counted["elected by the member"] += told and balanced.word == Word.FORKED_RESOLVED and bool(elected)
+    by_member = aggressive.resolved and not decide(without, Policy(Strategy.AGGRESSIVE)).resolved
+    counted["resolved by the member"] += by_member
+    counted["elected by the member"] += by_member and balanced.word == Word.FORKED_RESOLVED and bool(elected)
     counted["lost though resolved"] += aggressive.word == Word.FORKED_RESOLVED and losing(aggressive.choices)
     counted["aggressive lost"] += losing(aggressive.choices)
     counted["aggressive lost without it"] += losing(decide(without, Policy(Strategy.AGGRESSIVE)).choices)

@@ -9,32 +9,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import progress_file, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import ProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
 
 FOLDER = "progress"
 
 
-class ProgressFile:
-    """The progress file of one run. The constructor raises FileError if it cannot be written; later failures to write are ignored."""
+class MoveProgressFile(ProgressFile):
+    """The progress file of the moves of one run. The constructor raises FileError if it cannot be written; later failures to write are ignored."""
 
     def __init__(self, workdir: Path, cluster: str, run_id: str) -> None:
-        self._file = progress_file.ProgressFile(work_file(workdir, FOLDER, cluster), cluster, run_id)
+        super().__init__(work_file(workdir, FOLDER, cluster), cluster, run_id)
 
-    @property
-    def last(self) -> dict[str, Any] | None:
-        """Return what was written last, None before that."""
-        return self._file.last
-
-    def write(self, summary: Mapping[str, Any]) -> None:
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the progress of the run. `summary`: as `progress.summary` returns it."""
-        self._file.write(progress.line(summary), summary)
-
-    def end(self, message: str) -> None:
-        """Write the last progress with `ended` true. `message`: a sentence on how the run ended."""
-        self._file.end(message)
+        self.write(progress.line(summary), summary)
 
 
 def path_of(workdir: str, cluster: str) -> Path:

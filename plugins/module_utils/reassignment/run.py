@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ReassignmentExecutor,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
@@ -167,9 +167,9 @@ class ReassignmentTask:
             self._preview_throttle()
         limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
         self._write_orders()
-        progress_file = ProgressFile(self._workdir, params["cluster"], params["run_id"])
+        progress_file = MoveProgressFile(self._workdir, params["cluster"], params["run_id"])
         throttle = Throttle(self._cluster, self._journal(), rate, params["run_id"])
-        executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, limits, throttle, progress_file.write)
+        executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, limits, throttle, progress_file.write_summary)
         with throttle:
             self._stopped = executor.run(stop_signal) if params["wait"] else executor.submit_only(stop_signal)
         self._take(executor, throttle)

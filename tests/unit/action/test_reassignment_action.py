@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile, path_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile, path_of
 from ansible_collections.streamops.kafka_recovery.plugins.plugin_utils import progress_lines
 
 
@@ -56,15 +56,15 @@ def reading(workdir: Path) -> Iterator[None]:
 
 
 def test_each_line_is_said_once_and_the_first_says_how_to_go_on(display: Display, tmp_path: Path) -> None:
-    progress_file = ProgressFile(tmp_path, "east", "1")
-    progress_file.write(progress.summary([], 9, 1, None))
+    progress_file = MoveProgressFile(tmp_path, "east", "1")
+    progress_file.write_summary(progress.summary([], 9, 1, None))
     with reading(tmp_path):
         time.sleep(0.05)
         assert not display.said, "what an earlier task has left is no news"
-        progress_file.write(progress.summary([], 9, 2, None, 5000))
+        progress_file.write_summary(progress.summary([], 9, 2, None, 5000))
         display.wait_for(1)
         time.sleep(0.05)
-        progress_file.write(progress.summary([], 9, 3, 1000.0, 5000))
+        progress_file.write_summary(progress.summary([], 9, 3, 1000.0, 5000))
         display.wait_for(2)
     assert display.said == [
         "east: 2 of 9 partitions in sync, 5.0 kB behind, remaining time unknown; should this be interrupted, run it again to go on",
@@ -74,7 +74,7 @@ def test_each_line_is_said_once_and_the_first_says_how_to_go_on(display: Display
 
 def test_of_other_runs_nothing_is_said(display: Display, tmp_path: Path) -> None:
     with reading(tmp_path):
-        ProgressFile(tmp_path, "east", "2").write(progress.summary([], 9, 2, None))
-        ProgressFile(tmp_path, "west", "1").write(progress.summary([], 9, 2, None))
+        MoveProgressFile(tmp_path, "east", "2").write_summary(progress.summary([], 9, 2, None))
+        MoveProgressFile(tmp_path, "west", "1").write_summary(progress.summary([], 9, 2, None))
         time.sleep(0.05)
     assert not display.said

@@ -122,10 +122,10 @@ def test_sizes_and_times_as_text() -> None:
 
 
 def test_the_progress_file_is_read_for_its_own_run_only(tmp_path: Path) -> None:
-    file = progress_file.ProgressFile(tmp_path, "east", "1")
+    file = progress_file.MoveProgressFile(tmp_path, "east", "1")
     path = progress_file.path_of(str(tmp_path), "east")
     assert line_of(path, "1") is None
-    file.write(progress.summary([], 3, 1, None))
+    file.write_summary(progress.summary([], 3, 1, None))
     assert line_of(path, "1") == "east: 1 of 3 partitions in sync, about 0 s left"
     assert line_of(path, "2") is None
     file.end("interrupted\nby SIGTERM")

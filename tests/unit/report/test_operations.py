@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
@@ -28,8 +28,8 @@ REPLICAS = AddedReplicas("orders", "id", min(LISTS), ("0:1",), True)
 
 
 def test_moves_are_under_way_until_their_run_has_ended(tmp_path: Path) -> None:
-    file = ProgressFile(tmp_path, "east", "run-1")
-    file.write(progress.summary([], 40, 31, 1000.0, 7_000_000))
+    file = MoveProgressFile(tmp_path, "east", "run-1")
+    file.write_summary(progress.summary([], 40, 31, 1000.0, 7_000_000))
     (row,) = operations.of_workdir(tmp_path, None)
     assert row["moves"] | {"updated_at": ""} == {
         "run_id": "run-1", "updated_at": "", "ended": False, "partitions": 40, "in_sync": 31, "bytes_behind": 7_000_000,
@@ -41,7 +41,7 @@ def test_moves_are_under_way_until_their_run_has_ended(tmp_path: Path) -> None:
 
 
 def test_moves_that_were_never_looked_at_have_no_counts(tmp_path: Path) -> None:
-    ProgressFile(tmp_path, "east", "run-1").end("all moves are submitted")
+    MoveProgressFile(tmp_path, "east", "run-1").end("all moves are submitted")
     moves = operations.of_workdir(tmp_path, None)[0]["moves"]
     assert (moves["ended"], moves["partitions"], moves["bytes_behind"]) == (True, None, None)
 

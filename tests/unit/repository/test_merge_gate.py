@@ -51,10 +51,13 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
     return found
 
 
+def assert_refused(text: str) -> None:
+    assert REFUSED in text and ASKED not in text, text
+
+
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_whatever_the_module_takes_for_true_closes_the_gate(clusters: dict[str, Played], name: str) -> None:
-    text = clusters[name].text
-    assert REFUSED in text and ASKED not in text, text
+    assert_refused(clusters[name].text)
 
 
 def test_without_the_gate_the_module_is_reached(clusters: dict[str, Played]) -> None:
@@ -63,8 +66,7 @@ def test_without_the_gate_the_module_is_reached(clusters: dict[str, Played]) -> 
 
 @pytest.mark.parametrize("name", APPROVED)
 def test_an_inventory_cannot_approve_a_plan(clusters: dict[str, Played], name: str) -> None:
-    text = clusters[name].text
-    assert REFUSED in text and ASKED not in text, text
+    assert_refused(clusters[name].text)
 
 
 def test_the_plan_that_the_check_of_the_merge_sets_is_elected(clusters: dict[str, Played]) -> None:
