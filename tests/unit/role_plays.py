@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import yaml
 from repository_root import ROOT
 
-# The first line of what a task shows of a cluster, and the first line of what follows on a task.
+# The first line of what a task shows of a cluster, and the first line of what belongs to no cluster: an error names none, and its result follows on it.
 RESULT = re.compile(r"^(?:ok|changed|skipping|fatal): \[([^\]]+)\]")
-HEADING = re.compile(r"^(?:TASK|PLAY|included:)")
+HEADING = re.compile(r"^(?:TASK|PLAY|included:|\[ERROR\]:)")
 
 
 class Case(NamedTuple):
