@@ -18,8 +18,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, STRAY, log_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -34,21 +32,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     RELATIONS,
     UNKNOWN,
     Compared,
-    DiskLog,
     compare,
-    disk_log,
     tail_of,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_disk import LostDisk, read_lost_disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
-
-# Bytes at the end of each log whose crcs are checked to find out where it ends. What is saved is checked whole.
-CRC_BYTES = 65_536
 
 
 class DiskTask(Protocol):
@@ -72,20 +65,6 @@ class Revived(NamedTuple):
     original: tuple[int, ...]
 
 
-class _Disk(NamedTuple):
-    """A lost broker's id, its logs, their folders, and requested partitions without a log.
-
-    `deleted`: partitions and topic ids of logs that the broker was deleting. `obstacles`: why it may have logs that were not read.
-    """
-
-    broker_id: int
-    logs: list[DiskLog]
-    folders: dict[TopicPartition, Path]
-    absent: list[TopicPartition]
-    deleted: list[tuple[TopicPartition, str | None]]
-    obstacles: list[str]
-
-
 class _View(NamedTuple):
     """A disk, compared with the cluster.
 
@@ -93,7 +72,7 @@ class _View(NamedTuple):
     `deleted`: partitions that the cluster may still have, and whose logs the broker was deleting. `states`: of the partitions.
     """
 
-    disk: _Disk
+    disk: LostDisk
     compared: list[Compared]
     tails: dict[TopicPartition, Tail]
     absent: list[TopicPartition]
@@ -159,7 +138,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
 
 def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[Revived]) -> _View:
     """Read the disk, and compare it with the cluster. Raises RecoveryError for the disk of a broker that is alive."""
-    disk = _read(params, admin.cluster_id)
+    disk = read_lost_disk(params, admin.cluster_id)
     unfenced = admin.unfenced()
     if disk.broker_id in unfenced:
         raise RecoveryError(
@@ -189,37 +168,6 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     }
     absent = sorted({*disk.absent, *(() if selected else assigned)} - on_disk - {*deleted}, key=in_recovery_order)
     return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted, states)
-
-
-def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
-    if params.get("disk") is not None:
-        found = checked_result(params["disk"], cluster_id, params["broker_id"])
-    else:
-        found = read_broker({**params, "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id})
-    rows = found["partitions"]
-    times = Counter((row["topic"], row["partition"]) for row in rows)
-    logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
-    if params.get("disk") is None:
-        places = {(row["topic"], row["partition"]): Path(row["log_dir"]) for row in rows}
-    else:
-        places = dict.fromkeys(logs, Path(params["copy_dir"])) if params["copy_dir"] else {}
-    folders = {key: place / f"{key[0]}-{key[1]}" for key, place in places.items()}
-    absent = [(row["topic"], row["partition"]) for row in found["absent"]]
-    deleted = [((row["topic"], row["partition"]), row.get("topic_id")) for row in found["other_logs"] if row["kind"] == DELETE]
-    return _Disk(found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found)))
-
-
-def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the disk may have logs that were not read. `found`: as `read_broker` returns it."""
-    if not found["partitions"]:
-        yield "the log dirs have no log of these partitions: name all log dirs of the broker"
-    for log_dir in found["log_dirs"]:
-        if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
-            yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
-    # A start keeps logs of the kind `stray`. Those of the kind `delete` are judged with their topics.
-    if others := [row["kind"] for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)]:
-        kinds = ", ".join(sorted({*others}))
-        yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
 
 
 def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition, Tail]:
