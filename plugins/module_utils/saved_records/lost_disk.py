@@ -1,0 +1,67 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The logs of a lost broker, read from its log dirs, or as another host has read them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, STRAY, log_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import DiskLog, disk_log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
+
+# Bytes at the end of each log whose crcs are checked to find out where it ends. What is saved is checked whole.
+CRC_BYTES = 65_536
+
+
+class LostDisk(NamedTuple):
+    """A lost broker's id, its logs, their folders, and requested partitions without a log.
+
+    `deleted`: partitions and topic ids of logs that the broker was deleting. `obstacles`: why it may have logs that were not read.
+    """
+
+    broker_id: int
+    logs: list[DiskLog]
+    folders: dict[TopicPartition, Path]
+    absent: list[TopicPartition]
+    deleted: list[tuple[TopicPartition, str | None]]
+    obstacles: list[str]
+
+
+def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
+    """Read the disk that the options of `kafka_lost_disk_records` name. Raises RecoveryError for a disk of another cluster or broker."""
+    if params.get("disk") is not None:
+        found = checked_result(params["disk"], cluster_id, params["broker_id"])
+    else:
+        found = read_broker({**params, "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id})
+    rows = found["partitions"]
+    times = Counter((row["topic"], row["partition"]) for row in rows)
+    logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
+    if params.get("disk") is None:
+        places = {(row["topic"], row["partition"]): Path(row["log_dir"]) for row in rows}
+    else:
+        places = dict.fromkeys(logs, Path(params["copy_dir"])) if params["copy_dir"] else {}
+    folders = {key: place / f"{key[0]}-{key[1]}" for key, place in places.items()}
+    absent = [(row["topic"], row["partition"]) for row in found["absent"]]
+    deleted = [((row["topic"], row["partition"]), row.get("topic_id")) for row in found["other_logs"] if row["kind"] == DELETE]
+    return LostDisk(found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found)))
+
+
+def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the disk may have logs that were not read. `found`: as `read_broker` returns it."""
+    if not found["partitions"]:
+        yield "the log dirs have no log of these partitions: name all log dirs of the broker"
+    for log_dir in found["log_dirs"]:
+        if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
+            yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
+    # A start keeps logs of the kind `stray`. Those of the kind `delete` are judged with their topics.
+    if others := [row["kind"] for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)]:
+        kinds = ", ".join(sorted({*others}))
+        yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
