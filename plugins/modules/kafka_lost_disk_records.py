@@ -19,6 +19,8 @@ description:
     that log end. What follows the end of the last common leader epoch is only on this disk.
   - Saves these batches to C(<workdir>/saved/<run_id>/<cluster>), as M(streamops.kafka_recovery.kafka_replica_records) does, and returns whether the broker is
     safe to start.
+  - Where the partition has no leader and the broker is in the ISR or the ELR, the broker leads again when it starts. Live replicas then truncate what its log
+    lacks. That is read from these replicas and saved, too.
   - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
@@ -125,7 +127,7 @@ broker_id:
   sample: 1
 safe_to_start:
   description:
-    - Whether a start of the broker destroys no record that is only on this disk and not saved. In check mode nothing is saved.
+    - Whether a start of the broker destroys no record that is not saved, on this disk or on a live replica. In check mode nothing is saved.
     - V(null) if only some partitions were selected, and nothing stands against a start there.
   returned: success
   type: bool
@@ -146,6 +148,7 @@ counts:
     - Numbers of partitions on the disk, by their RV(partitions[].relation), of those that are saved, of these the ones that an earlier run had saved, and of
       those that are to be saved and are not.
     - C(offsets) is the number of offsets that only the disk has, or may have, C(bytes) what this run has saved.
+    - C(live_replicas) is the number of live replicas that truncate their logs when the broker starts.
   returned: success
   type: dict
   sample:
@@ -161,6 +164,7 @@ counts:
     not_saved: 0
     offsets: 57
     bytes: 5230
+    live_replicas: 0
 partitions:
   description: The partitions on the disk, those with V(only_on_disk) first.
   returned: success
@@ -181,7 +185,8 @@ partitions:
         - V(only_on_disk) if the disk has records that the partition's leader does not have, from RV(partitions[].start_offset) to RV(partitions[].end_offset)
           (exclusive).
         - V(in_cluster) if the leader has all of them, or had them and has deleted them. V(no_leader) if there is no leader to compare with.
-        - V(clean_leader) if there is no leader, and the broker is in the ISR or the ELR. A start of the broker before an unclean election loses nothing.
+        - V(clean_leader) if there is no leader, and the broker is in the ISR or the ELR. A start of the broker before an unclean election loses nothing that it
+          has. For what others lose then, see RV(partitions[].live_replicas).
         - V(other_topic) if the topic was deleted or created again, or if this login may not describe it. V(unknown) otherwise. In both cases the whole log is
           saved.
       type: str
@@ -201,6 +206,12 @@ partitions:
     saved:
       description: Whether these records are saved, V(null) if there are none.
       type: bool
+    live_replicas:
+      description:
+        - Live replicas that truncate their logs when the broker starts and leads again (V(clean_leader)), with the offsets that they lose, and whether these
+          are saved. C(start_offset) is V(null) for the whole log, C(end_offset) is V(null) if the log could not be read.
+      type: list
+      elements: dict
     unreadable:
       description: Offsets from C(start_offset) to C(end_offset) (exclusive) that are damaged. C(end_offset) is null if nothing valid follows.
       type: list
@@ -223,6 +234,7 @@ partitions:
       end_offset: 150
       leader_epochs: [{epoch: 4, start_offset: 100}]
       saved: true
+      live_replicas: []
       unreadable: []
       damage: null
       reason: null
@@ -240,11 +252,13 @@ unreachable_brokers:
   sample: []
 """
 
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.returning_leader import find_live_tails
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
@@ -260,7 +274,7 @@ UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     try:
-        result = save_disk(module, admin, _revived(module, admin))
+        result = save_disk(module, admin, partial(find_live_tails, admin), _revived(module, admin))
     except Exception as error:  # also a mistake in this collection: then nothing is known of the disk, either
         _withdraw(module, admin, str(error) if isinstance(error, RecoveryError) else f"the disk was not judged: {error!r}")
         raise

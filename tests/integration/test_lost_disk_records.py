@@ -150,3 +150,50 @@ def test_disks_that_are_not_of_this_cluster_or_broker_are_refused(west: Operator
 def test_a_limit_of_nothing_is_refused(west: Operator, option: str) -> None:
     message = failure(MODULE, {**west.connection, **west.files("1"), "log_dirs": ["/nowhere"], option: 0})
     assert message == f"{option} is 0: it must be 1 or more"
+
+
+@pytest.mark.long
+def test_what_a_live_replica_has_is_saved_before_the_clean_leader_returns(west: Operator) -> None:
+    cluster, topic = west.cluster, "forked"
+    wait_for_removed_logs(cluster)
+    cluster.create_topics([NewTopic(topic, [[LOST, SURVIVOR]], {"min.insync.replicas": "1"})])
+    cluster.produce(topic, 0, [f"both {number}" for number in range(20)])
+    cluster.kill(SURVIVOR)
+    cluster.wait_fenced([SURVIVOR])
+    cluster.wait_for_partitions([topic], lambda state: list(state.isr) == [LOST], "alone in the ISR")
+    acknowledged = [f"first {number}" for number in range(5)]
+    cluster.produce(topic, 0, acknowledged)
+    cluster.kill(LOST)
+    cluster.start_node(SURVIVOR)
+    cluster.wait_unfenced([SURVIVOR])
+    cluster.wait_fenced([LOST])
+    west.ask(
+        "kafka_designated_election",
+        **west.files("hand"),
+        allow_data_loss=True,
+        partitions=[{"topic": topic, "partition": 0, "designated_leader": SURVIVOR}],
+    )
+    cluster.produce(topic, 0, [f"second {number}" for number in range(7)])
+    # The only member of the ISR is lost now, and the other broker is back with its own end of the log, which no leader has truncated yet.
+    cluster.kill(SURVIVOR)
+    cluster.wait_fenced([SURVIVOR])
+    cluster.start_node(LOST)
+    cluster.wait_unfenced([LOST])
+
+    options: dict[str, Any] = {**west.files("returns"), "log_dirs": [str(cluster.brokers[SURVIVOR].data_dir)], "broker_id": SURVIVOR}
+    row = {"broker_id": LOST, "start_offset": 20, "end_offset": 25}
+    dry_run = west.ask(MODULE, check=True, **options)
+    (found,) = by_partition(dry_run["partitions"])[topic, 0]["live_replicas"]
+    assert dry_run["safe_to_start"] is False and found == {**row, "saved": False, "reason": "run without check mode"}
+    saved = west.ask(MODULE, **options)
+    (found,) = by_partition(saved["partitions"])[topic, 0]["live_replicas"]
+    assert (saved["safe_to_start"], saved["reasons"], found) == (True, [], {**row, "saved": True, "reason": None})
+
+    cluster.start_node(SURVIVOR)
+    cluster.wait_unfenced([SURVIVOR])
+    cluster.wait_for_partitions([topic], lambda state: {*state.isr} == {LOST, SURVIVOR}, "back in sync")
+    read = {value for _offset, value in cluster.read_many([(topic, 0)])[topic, 0]}
+    assert not read.intersection(acknowledged) and "second 6" in read, "the broker leads again, and the other one has truncated its log"
+    west.ask("kafka_record_replay", **west.files("returns"), topics=[topic], allow_replay=True)
+    read_again = [value for _offset, value in cluster.read_many([(topic, 0)])[topic, 0]]
+    assert {*read_again} == read | {*acknowledged} and len(read_again) == 32

@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog, Relation, compare
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import NOT_COMPARED, pair_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
@@ -26,15 +27,19 @@ Pair = tuple[TopicPartition, int]
 
 
 class EpochSource(Protocol):
+    """The method of `Cluster` that compares logs."""
+
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, Any]]: ...
+
+
+class DiskCluster(EpochSource, Protocol):
     """The parts of `Cluster` that this file uses."""
 
     cluster_id: str
     cut_off: set[int]
 
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, Any]]: ...
 
-
-def add_disk_logs(cluster: EpochSource, workdir: Path, name: str, evidence: Evidence) -> list[str]:
+def add_disk_logs(cluster: DiskCluster, workdir: Path, name: str, evidence: Evidence) -> list[str]:
     """Add logs on the disks of lost brokers, and their comparisons with those of survivors. Return warnings.
 
     name  of the cluster in the inventory
@@ -57,7 +62,7 @@ def add_disk_logs(cluster: EpochSource, workdir: Path, name: str, evidence: Evid
         current, outdated = _current(rows, broker, evidence)
         logs = {key: disk_file.disk_log(row, broker, read_at) for key, row in current.items()}
         evidence.fenced |= {(key, broker): log.log for key, log in logs.items()}
-        evidence.fenced_pairs += _pairs(cluster, logs, evidence)
+        evidence.fenced_pairs += pairs_with_disk(cluster, logs, evidence.replicas)
         if outdated:
             warnings.append(
                 f"{count(outdated, 'log')} of the disk of broker {broker} are left out, because their partitions have changed since it was read at "
@@ -89,16 +94,19 @@ def _current(rows: Collection[disk_file.Row], broker: int, evidence: Evidence) -
     return current, outdated
 
 
-def _pairs(cluster: EpochSource, logs: Mapping[TopicPartition, DiskLog], evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the comparisons of the logs of one disk with those of survivors."""
+def pairs_with_disk(cluster: EpochSource, logs: Mapping[TopicPartition, DiskLog], replicas: Replicas) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the comparisons of the logs of one disk with those of live replicas, as `log_comparison.pair_row` has them, `relation` set.
+
+    replicas  logs of live replicas. Those with an error are left out
+    """
     answers: dict[Pair, dict[int, Any]] = {
-        (key, broker): {} for (key, broker), log in evidence.replicas.items() if key in logs and log.error is None
+        (key, broker): {} for (key, broker), log in replicas.items() if key in logs and log.error is None
     }
     waiting = {*answers}
     while waiting:
         work: dict[int, dict[TopicPartition, int]] = {}
         for key, broker in sorted(waiting):
-            found = compare(logs[key], broker, evidence.replicas[key, broker], answers[key, broker])
+            found = compare(logs[key], broker, replicas[key, broker], answers[key, broker])
             if isinstance(found, int):
                 work.setdefault(broker, {})[key] = found
                 continue

@@ -30,7 +30,8 @@ MOST_EPOCHS = 64
 class DiskLog(NamedTuple):
     """A log on the disk. `end`: the offset after its last valid batch; `epochs`: start offsets by leader epoch; `epoch`: of its last batch, -1 if empty.
 
-    `doubt`: why it cannot be compared, None if it can. `damage`: why it may have records that were not read, else None.
+    `last_base_offset`: first offset of its last valid batch, None if it has none. `doubt`: why it cannot be compared, None if it can. `damage`: why it may
+    have records that were not read, else None.
     """
 
     topic: str
@@ -42,6 +43,7 @@ class DiskLog(NamedTuple):
     epochs: Mapping[int, int]
     doubt: str | None = None
     damage: str | None = None
+    last_base_offset: int | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -98,7 +100,8 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
     elif links := [name for name in row["foreign_files"] if name.endswith(".log")]:
         damage = f"{links[0]} is not a file, but a link or a folder, and was not read"
     return DiskLog(
-        row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt, damage
+        row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt, damage,
+        row["last_batches"][-1]["base_offset"] if row["last_batches"] else None,
     )  # fmt: skip
 
 
@@ -109,7 +112,7 @@ def compare(
 
     `leader_log.epoch_ends` has the ends of `log.asked_epochs`.
     """
-    if log.doubt is None and log.end <= log.start:
+    if log.doubt is None and log.end <= log.start and (state is None or not _leads_again(log, broker_id, state, unfenced)):
         return Compared(log, IN_CLUSTER)
     if log.doubt is not None and (log.topic_id is None or log.end <= log.start):
         return Compared(log, UNKNOWN, log.doubt)
@@ -125,6 +128,8 @@ def _not_comparable(
     log: DiskLog, broker_id: int, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
 ) -> tuple[str | None, str | None]:
     """Return the relation of a log that is not compared with the leader's, and the reason; None and None if it can be."""
+    if state is not None and _leads_again(log, broker_id, state, unfenced):
+        return CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
     if log.doubt is not None:
         return UNKNOWN, log.doubt
     if state is None:
@@ -135,13 +140,18 @@ def _not_comparable(
             f"the topic was created again, with the id {state.topic_id}: a start of the broker renames this log, of the id {log.topic_id}, to -stray",
         )
     if not has_live_leader(state, unfenced):
-        if state.leader in (-1, broker_id) and broker_id in (*state.isr, *state.eligible_leader_replicas):
-            return CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
         return NO_LEADER, "the partition has no leader to compare with: elect one, and run again"
     if leader_log is None or leader_log.error is not None:
         why = "no answer" if leader_log is None else leader_log.error
         return UNKNOWN, f"the log of its leader, broker {state.leader}, cannot be read: {why}"
     return None, None
+
+
+def _leads_again(log: DiskLog, broker_id: int, state: PartitionState, unfenced: Collection[int]) -> bool:
+    """Return whether the broker leads the partition of the log once it is started."""
+    if state.topic_id != log.topic_id or has_live_leader(state, unfenced):
+        return False
+    return state.leader in (-1, broker_id) and broker_id in (*state.isr, *state.eligible_leader_replicas)
 
 
 def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:

@@ -25,7 +25,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
     named,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import live_replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
+    CLEAN_LEADER,
     NO_LEADER,
     ONLY_ON_DISK,
     OTHER_TOPIC,
@@ -80,8 +82,12 @@ class _View(NamedTuple):
     states: Mapping[TopicPartition, PartitionState]
 
 
-def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revived] = ()) -> dict[str, Any]:
+def save_disk(
+    module: DiskTask, admin: ConsumerAdmin, find_live_tails: live_replicas.FindLiveTails, revived: Collection[Revived] = ()
+) -> dict[str, Any]:
     """Compare a disk with the cluster, save what only the disk has, and return the result of `kafka_lost_disk_records` without `changed`.
+
+    Where the broker leads again when it starts, what live replicas then truncate is saved, too.
 
     revived: partitions of the cluster that were revived. The broker is no replica of them any more, and its disk may have their last records.
 
@@ -92,26 +98,24 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
     view = _view(params, admin, revived)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     saved, salvaged = Saved(), dict[TopicPartition, Salvaged]()
-    if not module.check_mode and (view.tails or any(one.log.damage for one in view.compared)):
-        configs = admin.topic_configs({one.log.topic for one in view.compared if one.log.damage or one.log.key in view.tails})
+    live = find_live_tails(view.disk.broker_id, [one.log for one in view.compared if one.relation == CLEAN_LEADER], view.states)
+    if not module.check_mode and (view.tails or live.tails or any(one.log.damage for one in view.compared)):
+        configs = admin.topic_configs(
+            {one.log.topic for one in view.compared if one.log.damage or one.log.key in view.tails} | {tail.topic for tail in live.tails}
+        )
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
         limits = Limits.from_params(params)
 
-        def save(tails: Collection[Tail]) -> None:
-            saver = TailSaver(
-                DiskSource(view.disk.folders, tails),
-                folder,
-                header,
-                limits,
-                {*configs.compacted, *configs.refused},
-                asked_to_stop=signals.pending_signal,
-                saved=saved,
-                keep_gaps=True,
-            )
-            saver.save(tails)
+        compacted = {*configs.compacted, *configs.refused}
 
+        def save(tails: Collection[Tail]) -> None:
+            source, stop = DiskSource(view.disk.folders, tails), signals.pending_signal
+            TailSaver(source, folder, header, limits, compacted, asked_to_stop=stop, saved=saved, keep_gaps=True).save(tails)
+
+        if live.tails:
+            TailSaver(admin, folder, header, limits, compacted, admin, asked_to_stop=signals.pending_signal, saved=saved).save(live.tails)
         save(view.tails.values())
         salvaged = salvage(view.compared, view.tails, saved, view.disk.broker_id, view.disk.folders, save)
         for tail, gap in saved.gaps.items():
@@ -119,17 +123,22 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
         # A leader or the disk may have changed while records were saved.
         view = _view(params, admin, revived)
     given_up = {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
-    reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up)]
+    leads = {one.log.key for one in view.compared if one.relation == CLEAN_LEADER}
+    reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up), *live_replicas.obstacles(live, saved, leads - given_up)]
+    of_live = live_replicas.rows(live, saved)
     selected = params["partitions"] is not None or params["partitions_file"] is not None
     return {
         "broker_id": view.disk.broker_id,
-        "path": str(folder) if view.tails or salvaged else None,
+        "path": str(folder) if view.tails or salvaged or live.tails else None,
         # A start of the broker also concerns the partitions that were not selected.
         "safe_to_start": False if reasons else None if selected else True,
         "reasons": reasons,
-        "counts": _counts(view.compared, view.tails, saved),
+        "counts": {**_counts(view.compared, view.tails, saved), "live_replicas": len(live.tails)},
         "partitions": [
-            _row(one, view.states.get(one.log.key), view.tails.get(one.log.key), saved, salvaged.get(one.log.key))
+            {
+                **_row(one, view.states.get(one.log.key), view.tails.get(one.log.key), saved, salvaged.get(one.log.key)),
+                "live_replicas": of_live.get(one.log.key, []),
+            }
             for one in _worst_first(view.compared)
         ],
         "unreachable_brokers": admin.unreachable_rows(),

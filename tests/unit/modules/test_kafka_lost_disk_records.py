@@ -23,7 +23,7 @@ CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 def test_partitions_that_were_revived_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed: list[Any] = []
 
-    def save(_module: Any, _admin: Any, revived: list[Any]) -> dict[str, Any]:
+    def save(_module: Any, _admin: Any, _find_live_tails: Any, revived: list[Any]) -> dict[str, Any]:
         passed.extend(revived)
         return {"safe_to_start": None, "partitions": []}
 

@@ -117,10 +117,10 @@ def test_what_cannot_be_compared_says_why(
 def test_a_log_in_doubt_is_not_compared() -> None:
     row = {
         "topic": "t", "partition": 0, "topic_id": "id", "error": None, "log_start_offset": 0, "log_end_offset": 5, "last_written_epoch": 2,
-        "torn": None, "doubts": [], "foreign_files": [],
+        "torn": None, "doubts": [], "foreign_files": [], "last_batches": [{"base_offset": 4}],
         "epochs": [{"epoch": 0, "start_offset": 0}, {"epoch": 2, "start_offset": 3}, {"epoch": 4, "start_offset": 5}],
     }  # fmt: skip
-    assert disk_log(row, alone=True) == DiskLog("t", 0, "id", 0, 5, 2, {0: 0, 2: 3})
+    assert disk_log(row, alone=True) == DiskLog("t", 0, "id", 0, 5, 2, {0: 0, 2: 3}, last_base_offset=4)
     torn = {"segment": "00.log", "position": 7, "reason": "the crc is wrong", "goes_on": True}
     assert disk_log({**row, "torn": torn}, alone=True).damage == "00.log, byte 7: the crc is wrong"
     assert disk_log({**row, "torn": {**torn, "goes_on": False}}, alone=True).damage is None
@@ -128,6 +128,6 @@ def test_a_log_in_doubt_is_not_compared() -> None:
     assert "is not a file" in str(disk_log({**row, "foreign_files": ["00000000000000000000.log"]}, alone=True).damage)
     assert disk_log(row, alone=False).doubt == "two log dirs have a log of it"
     assert "no topic id" in str(disk_log({**row, "topic_id": None}, alone=True).doubt)
-    assert disk_log({**row, "last_written_epoch": 0}, alone=True) == DiskLog("t", 0, "id", 0, 5, 0, {0: 0})
+    assert disk_log({**row, "last_written_epoch": 0}, alone=True) == DiskLog("t", 0, "id", 0, 5, 0, {0: 0}, last_base_offset=4)
     assert "does not have the leader epoch of its last batch, 3" in str(disk_log({**row, "last_written_epoch": 3}, alone=True).doubt)
     assert disk_log({**row, "error": {"path": "/x", "reason": "it is damaged"}}, alone=True).doubt == "/x: it is damaged"

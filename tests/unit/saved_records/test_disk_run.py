@@ -16,14 +16,19 @@ import pytest
 from lost_disks import CLUSTER_ID, OTHER_DIRECTORY_ID, TOPIC_ID, Disk
 from record_batches import log
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import read_pieces as read_pieces_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import DiskLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits as CopyLimits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import copy_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.live_replicas import FindLiveTails, LiveTails
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 KEY = ("t", 0)
 STATE = PartitionState("t", 0, TOPIC_ID, 2, 9, (1, 2), (2,), (), (), ())
@@ -66,7 +71,13 @@ def ending_at(end: int) -> LeaderLog:
     return LeaderLog(None, 0, end, epoch_ends={0: EpochEnd(0, end)})
 
 
-def run(tmp_path: Path, admin: Admin, *disks: Disk, revived: Collection[Revived] = (), **options: Any) -> dict[str, Any]:
+def none_live(_broker: int, logs: Collection[DiskLog], _states: Any) -> LiveTails:
+    return LiveTails(frozenset(log.key for log in logs), [], {})
+
+
+def run(
+    tmp_path: Path, admin: Admin, *disks: Disk, revived: Collection[Revived] = (), live: FindLiveTails = none_live, **options: Any
+) -> dict[str, Any]:
     limits = dict.fromkeys(("max_saved_partition_bytes", "max_saved_bytes", "saved_bytes_per_second", "max_saved_run_bytes"))
     params = {
         **limits, "log_dirs": [str(disk.path) for disk in disks], "broker_id": 1, "partitions": None, "partitions_file": None,
@@ -75,7 +86,7 @@ def run(tmp_path: Path, admin: Admin, *disks: Disk, revived: Collection[Revived]
     }  # fmt: skip
     warnings: list[str] = []
     module = SimpleNamespace(params=params, workdir=tmp_path / "work", check_mode=False, ansible=SimpleNamespace(warn=warnings.append))
-    return {**save_disk(module, admin, revived), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
+    return {**save_disk(module, admin, live, revived), "warnings": warnings}  # type: ignore[arg-type]  # what it uses of them
 
 
 def disk_with(tmp_path: Path, *segments: bytes, name: str = "disk") -> Disk:
@@ -337,3 +348,67 @@ def test_a_clean_leader_is_safe_to_start(tmp_path: Path, isr: tuple[int, ...], e
     assert found["safe_to_start"] and found["partitions"][0]["relation"] == "clean_leader"
     other = run(tmp_path, Admin(None, replace(state, isr=(3,), eligible_leader_replicas=())), Disk(tmp_path / "disk"))
     assert not other["safe_to_start"] and other["partitions"][0]["relation"] == "no_leader"
+
+
+WITHOUT_LEADER = replace(STATE, leader=-1, isr=(1,), replicas=(1, 2, 3))
+
+
+class LiveAdmin(Admin):
+    """A partition without a leader, and a live replica with these batches on broker 2."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(None, WITHOUT_LEADER)
+        self.content, self.unreachable = content, dict[Any, str]()
+
+    def records(self, work: Mapping[int, Mapping[TopicPartition, int]], *_bytes: int) -> dict[int, dict[TopicPartition, FetchedRecords]]:
+        return {2: {KEY: FetchedRecords(None, content_from(self.content, work[2][KEY]))}}
+
+
+def content_from(content: bytes, offset: int) -> bytes:
+    return content[sum(batch.size for batch in stored_batches(content) if batch.last_offset < offset) :]
+
+
+def live(start: int, unread: Mapping[tuple[TopicPartition, int], str] | None = None) -> FindLiveTails:
+    def find(broker_id: int, logs: Collection[DiskLog], _states: Any) -> LiveTails:
+        assert broker_id == 1 and [log.key for log in logs] == [KEY]
+        return LiveTails(frozenset({KEY}), [Tail(*KEY, TOPIC_ID, 9, 2, start, 8)], {**(unread or {})})
+
+    return find
+
+
+def test_what_a_live_replica_truncates_when_the_broker_leads_again_is_saved_before(tmp_path: Path) -> None:
+    disk, admin = disk_with(tmp_path, log(2, 2, 2)), LiveAdmin(log(2, 2, 2, 2))
+    few = run(tmp_path, admin, disk, live=live(4), max_saved_bytes=10, run_id="few")
+    assert not few["safe_to_start"] and "max_saved_bytes" in few["partitions"][0]["live_replicas"][0]["reason"]
+    found = run(tmp_path, admin, disk, live=live(4))
+    assert (found["safe_to_start"], found["counts"]["live_replicas"], saved_offsets(tmp_path)) == (True, 1, [(4, 8)])
+    assert found["partitions"][0]["live_replicas"] == [{"broker_id": 2, "start_offset": 4, "end_offset": 8, "saved": True, "reason": None}]
+    assert run(tmp_path, admin, disk, live=live(4))["counts"]["bytes"] == 0, "a second run reads nothing"
+
+
+def test_a_live_replica_that_cannot_be_read_holds_the_start_back_until_it_is_given_up(tmp_path: Path) -> None:
+    disk, find = disk_with(tmp_path, log(2)), live(4, {(KEY, 3): "it hangs"})
+    found = run(tmp_path, LiveAdmin(log(2, 2, 2, 2)), disk, live=find)
+    assert found["safe_to_start"] is False and {row["broker_id"]: row["saved"] for row in found["partitions"][0]["live_replicas"]} == {
+        2: True,
+        3: False,
+    }
+    given_up = [{"topic": "t", "partition": 0}]
+    assert run(tmp_path, LiveAdmin(log(2, 2, 2, 2)), disk, live=find, give_up_partitions=given_up)["safe_to_start"]
+
+
+def test_a_partition_that_loses_its_leader_while_records_are_saved_is_not_judged(tmp_path: Path) -> None:
+    admin = Admin(ending_at(1))
+
+    def find(broker_id: int, logs: Collection[DiskLog], states: Any) -> LiveTails:
+        admin.state = WITHOUT_LEADER
+        return none_live(broker_id, logs, states)
+
+    found = run(tmp_path, admin, disk_with(tmp_path, log(2)), live=find)
+    assert found["partitions"][0]["relation"] == "clean_leader" and found["safe_to_start"] is False
+
+
+def test_an_empty_log_of_a_broker_that_leads_again_is_compared_with_live_replicas(tmp_path: Path) -> None:
+    admin = LiveAdmin(log(2, 2, 2, 2))
+    found = run(tmp_path, admin, disk_with(tmp_path, b""), live=live(0))
+    assert (found["partitions"][0]["relation"], found["safe_to_start"], saved_offsets(tmp_path)[-1][1]) == ("clean_leader", True, 8)
