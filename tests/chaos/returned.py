@@ -72,7 +72,8 @@ class RescuingStage(Stage):
 
     def __init__(self, cluster: KafkaCluster) -> None:
         super().__init__(cluster)
-        self.rescue: Callable[[int], None] = lambda _broker: None
+        # Saves what only this broker's disk has, and returns whether it is safe to start.
+        self.rescue: Callable[[int], bool] = lambda _broker: True
         self.transactions: Transactions | None = None
         self.in_flight: InFlight | None = None
         self._last_to_die: Step | None = None
@@ -95,14 +96,18 @@ class RescuingStage(Stage):
             self.transactions.go_on(led, tag)
 
     def revive(self, brokers: Collection[int]) -> None:
-        """These brokers run and are unfenced, each after its rescue."""
+        """These brokers run and are unfenced, each after its rescue. One that is safe to start comes first: the others are compared with what it leads.
+
+        If none is safe, one comes back without a leader for some of its partitions. The next rescue saves what it has there before it loses that.
+        """
         cluster = self.cluster
         for broker in brokers:
             if cluster.is_running(broker) and broker in cluster.paused():
                 cluster.kill(broker)
-            if not cluster.is_running(broker) and cluster.answering():
-                cluster.wait_fenced([broker])
-                self.rescue(broker)
+        while down := [broker for broker in brokers if not cluster.is_running(broker) and cluster.answering()]:
+            cluster.wait_fenced(down)
+            safe = [broker for broker in down if self.rescue(broker)]
+            super().revive((safe or down)[:1])
         super().revive(brokers)
 
 
@@ -124,7 +129,7 @@ class ReturningRunner:
         names = [name for name in FAULTS if name != CleanLeaderReturns.name]
         drawn = random.choice(names), random.choice(STRATEGIES)
         done = Returned(seed, strategy or drawn[1], str(script))
-        stage.rescue = lambda _broker: None
+        stage.rescue = lambda _broker: True
         stage.ledger = Ledger(stage.cluster, idempotent=True)
         stage.transactions = Transactions(stage.cluster, stage.ledger, Random(f"transactions of {seed}"), f"chaos-{seed}")
         stage.in_flight = InFlight(stage.cluster, stage.ledger)
@@ -204,18 +209,24 @@ class _Disks:
         self._stage, self._operator, self._folder, self._random, self._done = stage, operator, folder, random, done
         self._jobs = 0
 
-    def rescue(self, broker: int) -> None:
-        """Save what only this disk has. A disk that is not safe to start is a violation, unless partitions only lack a leader to compare with."""
+    def rescue(self, broker: int) -> bool:
+        """Save what only this disk has, and return whether its broker is safe to start.
+
+        If it is not, that is a violation, unless partitions only lack a leader to compare with.
+        """
         self._done.rescues += 1
         # An operator may save to the folder of the election, or to another one.
         run_id = self._random.choice((f"{self._done.seed}-0", f"{self._done.seed}-rescue"))
         log_dirs = [str(path) for path in self._stage.cluster.brokers[broker].log_dirs]
         params = {**self._operator.files(run_id), "log_dirs": log_dirs, "broker_id": broker}
+        safe = False
         for result in self._runs(RESCUE, params):
+            safe = result["safe_to_start"]
             self._done.saved_from_disks += result["counts"]["offsets"]
             without_leader = result["counts"]["no_leader"] > 0 and len(result["reasons"]) == 1
-            if not result["safe_to_start"] and not without_leader:
+            if not safe and not without_leader:
                 self._done.violations.append(Violation("a disk is not safe to start", f"broker {broker}", "; ".join(result["reasons"])))
+        return safe
 
     def rescue_by_playbook(self, lost: Sequence[int]) -> None:
         """The same with the playbook."""
@@ -233,7 +244,8 @@ class _Disks:
         variables = {"kafka_recovery_workdir": str(self._operator.workdir), "kafka_recovery_run_id": f"{self._done.seed}-playbook"}
         played = play("streamops.kafka_recovery.rescue", path, variables=variables)
         self._done.by_playbook += 1
-        if played.returncode != 0:
+        # Without a leader for some partitions it says that these brokers are not safe to start.
+        if played.returncode != 0 and not self._done.held:
             self._done.violations.append(Violation("the playbook rescue fails", "", played.said[-2000:]))
 
     def replay(self, topics: Sequence[str]) -> None:
