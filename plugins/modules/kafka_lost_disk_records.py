@@ -137,7 +137,7 @@ reasons:
   returned: success
   type: list
   elements: str
-  sample: ["1 partition (orders-0): there is no leader to compare with: elect one, and run again"]
+  sample: ["1 partition (orders-0): there is no leader to compare with: start the brokers that are safe to start, or elect one, and run again"]
 path:
   description: The folder of the saved records, V(null) if the disk has nothing that the cluster lacks. In check mode, the path that it would have.
   returned: success

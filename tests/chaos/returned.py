@@ -225,7 +225,10 @@ class _Disks:
             self._done.saved_from_disks += result["counts"]["offsets"]
             without_leader = result["counts"]["no_leader"] > 0 and len(result["reasons"]) == 1
             if not safe and not without_leader:
-                self._done.violations.append(Violation("a disk is not safe to start", f"broker {broker}", "; ".join(result["reasons"])))
+                of_rows = {row["reason"] for row in result["partitions"] if row["saved"] is False and row["reason"]}
+                self._done.violations.append(
+                    Violation("a disk is not safe to start", f"broker {broker}", "; ".join([*result["reasons"], *of_rows]))
+                )
         return safe
 
     def rescue_by_playbook(self, lost: Sequence[int]) -> None:

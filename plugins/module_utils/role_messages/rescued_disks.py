@@ -45,6 +45,8 @@ def _saved(result: Mapping[str, Any]) -> str:
         # With partitions that are given up, the number of offsets has theirs, too.
         records = "the records" if counts["not_saved"] else count(counts["offsets"], "offset")
         texts.append(f"{records} of {count(counts['saved'], 'partition')} are saved in {result['path']}")
+    if counts["live_replicas"]:
+        texts.append(f"what {count(counts['live_replicas'], 'live replica')} will truncate is saved in {result['path']}, or given up")
     if counts["not_saved"]:
         texts.append(f"the records of {count(counts['not_saved'], 'partition')} are given up")
     return " and ".join(texts) or f"the cluster has all records of its {count(counts['partitions'], 'partition')}"

@@ -224,7 +224,7 @@ _LEFT = {
     ONLY_ON_DISK: "records that only this disk has are not saved: run without check mode, and see the reason of each partition",
     UNKNOWN: "it is not known which records only this disk has, and they are not saved: see the reason of each partition",
     OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved: grant DESCRIBE on the topic, or run without check mode",
-    NO_LEADER: "there is no leader to compare with: elect one, and run again",
+    NO_LEADER: "there is no leader to compare with: start the brokers that are safe to start, or elect one, and run again",
 }
 _GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up_partitions) to do without"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
 
-COUNTS = {"partitions": 3, "saved": 1, "not_saved": 0, "offsets": 50}
+COUNTS = {"partitions": 3, "saved": 1, "not_saved": 0, "offsets": 50, "live_replicas": 0}
 
 
 def lines(
@@ -39,6 +39,12 @@ def test_records_that_are_given_up_are_neither_saved_nor_in_the_cluster() -> Non
     some, none = lines(safe)[0], lines({**safe, "counts": {**safe["counts"], "saved": 0}})[0]
     assert "/saved" in some and "50" not in some and "the records of 2 partitions are given up" in some
     assert "the records of 2 partitions are given up" in none and "/saved" not in none and "has all" not in none
+
+
+def test_what_live_replicas_will_truncate_is_said_to_be_saved() -> None:
+    counts = {**COUNTS, "saved": 0, "live_replicas": 2}
+    text = lines({"safe_to_start": True, "counts": counts, "path": "/saved", "reasons": [], "partitions": []})[0]
+    assert "2 live replicas" in text and "/saved" in text and "has all" not in text
 
 
 def test_a_disk_that_was_not_read_or_copied_is_named_with_the_reason() -> None:
