@@ -56,9 +56,9 @@ options:
     type: int
     default: 65536
   last_batches:
-    description: How many batches at the end of each log are returned, at most 1000.
+    description: How many headers of batches at the end of each log are returned, at most 1000.
     type: int
-    default: 1
+    default: 0
 extends_documentation_fragment:
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.attributes
@@ -137,10 +137,6 @@ partitions:
     bytes:
       description: Bytes of all segments.
       type: int
-    unfinished_files:
-      description: Files that the log cleaner or a deletion has left.
-      type: list
-      elements: str
     foreign_files:
       description: Files and links in the folder that Kafka does not write.
       type: list
@@ -169,6 +165,9 @@ partitions:
     last_written_epoch:
       description: Leader epoch of the last valid batch, V(-1) if the log has none.
       type: int
+    last_batch_base_offset:
+      description: First offset of the last valid batch, V(null) if the log has none.
+      type: int
     last_batch_transactional:
       description: Whether the last valid batch is part of a transaction. V(null) if the log has none.
       type: bool
@@ -196,6 +195,7 @@ partitions:
       description:
         - Headers of the last valid batches, oldest first.
         - C(base_timestamp) is V(-1) if the cleaner has written another time in its place, from which on it deletes tombstones and markers.
+      returned: if O(last_batches) is not V(0)
       type: list
       elements: dict
     torn:
@@ -208,8 +208,9 @@ partitions:
       type: dict
     gaps:
       description:
-        - Offsets between two segments that neither has, the first 100 such ranges. Only segments that were walked over are compared, so set O(whole_logs=true).
+        - Offsets between two segments that neither has, the first 100 such ranges.
         - Compaction removes records, so a topic with C(cleanup.policy=compact) may have gaps. In any other topic a segment is missing.
+      returned: with O(whole_logs=true)
       type: list
       elements: dict
     doubts:
@@ -231,6 +232,7 @@ partitions:
       kept_end_offset: 150
       kept_end_checked: false
       last_written_epoch: 4
+      last_batch_base_offset: 140
       last_batch_transactional: false
       epochs: [{epoch: 0, start_offset: 0}, {epoch: 4, start_offset: 100}]
       high_watermark: 100
@@ -262,7 +264,6 @@ partitions:
       segments: 1
       bytes: 8192
       gaps: []
-      unfinished_files: []
       foreign_files: []
       doubts: []
 other_logs:
@@ -306,7 +307,7 @@ def main() -> None:
             "partitions_file": {"type": "path"},
             "whole_logs": {"type": "bool", "default": False},
             "crc_bytes": {"type": "int", "default": 65536},
-            "last_batches": {"type": "int", "default": 1},
+            "last_batches": {"type": "int", "default": 0},
         },
         mutually_exclusive=[("partitions", "partitions_file")],
         supports_check_mode=True,

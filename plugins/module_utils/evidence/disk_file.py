@@ -35,7 +35,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 
 FOLDER, SUFFIX, CONTENT = "disks", ".jsonl", "disk"
 _NUMBER = IntRange(0, EPOCH.high)
-_BATCH = {"base_offset": OFFSET, "last_offset": OFFSET, "epoch": EPOCH}
 # Of a row of `kafka_log_dir_info` without an error.
 _READ = {
     "topic_id": Optional(Name()),
@@ -44,10 +43,10 @@ _READ = {
     "kept_end_offset": Optional(OFFSET),
     "kept_end_checked": bool,
     "last_written_epoch": EPOCH,
+    "last_batch_base_offset": Optional(OFFSET),
     "last_batch_transactional": Optional(bool),
     "high_watermark": Optional(OFFSET),
     "epochs": [{"epoch": _NUMBER, "start_offset": OFFSET}],
-    "last_batches": [_BATCH],
     "doubts": [str],
 }
 _ROW = {
@@ -89,9 +88,8 @@ def usable_row(row: Mapping[str, Any], state: PartitionState) -> Row | str:
         return (
             "where a start of the broker ends the log is not checked: read the disk with whole_logs and with crc_bytes as large as the log"
         )
-    if not row["last_batches"]:
+    if row["last_batch_base_offset"] is None:
         return "the log is empty, which proves nothing"
-    last = row["last_batches"][-1]
     made = {
         "topic": state.topic,
         "partition": state.partition,
@@ -100,7 +98,7 @@ def usable_row(row: Mapping[str, Any], state: PartitionState) -> Row | str:
         "log_start_offset": row["log_start_offset"],
         "log_end_offset": row["log_end_offset"],
         "high_watermark": row["high_watermark"],
-        "last_batch_base_offset": last["base_offset"],
+        "last_batch_base_offset": row["last_batch_base_offset"],
         "last_batch_transactional": bool(row["last_batch_transactional"]),
         "epochs": [
             {"epoch": entry["epoch"], "start_offset": entry["start_offset"]}
@@ -108,8 +106,7 @@ def usable_row(row: Mapping[str, Any], state: PartitionState) -> Row | str:
             if entry["start_offset"] < row["log_end_offset"]
         ],
     }
-    ends_with_its_batch = last["last_offset"] + 1 == row["log_end_offset"] and last["epoch"] == row["last_written_epoch"]
-    known = ends_with_its_batch and made["epochs"] and made["epochs"][-1]["epoch"] == last["epoch"]
+    known = made["epochs"] and made["epochs"][-1]["epoch"] == row["last_written_epoch"]
     if not known or (wrong := contradiction(made)):
         return "its offsets and its leader-epoch-checkpoint contradict each other" if not known else wrong
     return made

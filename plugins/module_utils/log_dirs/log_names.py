@@ -59,17 +59,13 @@ class LogFiles:
     segments      base offsets of the segments, in order
     indexed       those of them that have an offset index
     swapped       base offsets of segments that an interrupted swap brings in: they replace others
-    unfinished    names of files that Kafka deletes: deleted ones, and those that the cleaner had not finished
     foreign       the first names that Kafka does not write, and links
-    foreign_count number of these
     """
 
     segments: list[int] = field(default_factory=list)
     indexed: set[int] = field(default_factory=set)
     swapped: list[int] = field(default_factory=list)
-    unfinished: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    foreign_count: int = 0
 
 
 def log_files(entries: Iterable[Entry]) -> LogFiles:
@@ -80,13 +76,13 @@ def log_files(entries: Iterable[Entry]) -> LogFiles:
         offset, kind, state = (int(found[1]), found[2], found[3]) if found else (-1, "", None)
         if not is_file or not 0 <= offset <= MOST_INT64:
             if not is_file or name not in (EPOCHS, IDS):
-                files.foreign_count += 1
                 files.foreign = first_foreign([*files.foreign, name])
         elif state == "swap":
             swapped.append((offset, name))
+        elif state == "cleaned":
+            cleaned.add(offset)
         elif state:
-            files.unfinished.append(name)
-            cleaned |= {offset} if state == "cleaned" else set()
+            pass  # Kafka deletes it when it starts
         elif kind == "log":
             files.segments.append(offset)
         elif kind == "index":
@@ -94,12 +90,9 @@ def log_files(entries: Iterable[Entry]) -> LogFiles:
     # A swap that begins at or behind a segment that the cleaner had not finished is not completed: Kafka deletes it.
     first_cleaned = min(cleaned, default=MOST_INT64 + 1)
     for offset, name in swapped:
-        if offset >= first_cleaned:
-            files.unfinished.append(name)
-        elif name.endswith(".log.swap"):
+        if offset < first_cleaned and name.endswith(".log.swap"):
             files.swapped.append(offset)
     files.segments.sort()
-    files.unfinished.sort()
     return files
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import LogFiles, segment_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.offset_index import start_position
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import Walk, walk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 
 T = TypeVar("T")
 # Gaps that are returned.
@@ -65,7 +66,6 @@ def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth, crcs: CrcSu
         "epochs": [{"epoch": epoch, "start_offset": offset} for epoch, offset in epochs.items()],
         "segments": len(files.segments),
         "bytes": sum(sizes.values()),
-        "unfinished_files": files.unfinished[: log_names.MOST_FOREIGN],
         "foreign_files": files.foreign,
     }
     row |= _end(folder, files, sizes, checkpoints, depth, crcs)
@@ -87,10 +87,10 @@ def _end(
     """Return the fields about the end of a log."""
     start = checkpoints.log_start_offset or 0
     if not files.segments:
-        row = dict.fromkeys(("crc_checked_from", "headers_checked_from", "last_batch_transactional", "torn"))
+        row = dict.fromkeys(("crc_checked_from", "headers_checked_from", "last_batch_base_offset", "last_batch_transactional", "torn"))
         doubts = ["it has no segment: Kafka begins an empty one at its start"]
         ends = {"log_end_offset": start, "kept_end_offset": start, "kept_end_checked": True, "last_written_epoch": -1}
-        return {**row, **ends, "last_batches": [], "gaps": [], "doubts": doubts}
+        return {**row, **ends, **_on_request(depth, (), ()), "doubts": doubts}
     walked = _walked(folder, files, depth, crcs)
     damaged = next((number for number, segment in enumerate(walked) if segment.walk.fault), len(walked) - 1)
     valid, fault = walked[: damaged + 1], walked[damaged].walk.fault
@@ -116,10 +116,10 @@ def _end(
         "kept_end_offset": kept_end,
         "kept_end_checked": kept.checked,
         "last_written_epoch": last.epoch if last else -1,
+        "last_batch_base_offset": last.base_offset if last else None,
         "last_batch_transactional": last.transactional if last else None,
         "headers_checked_from": walked_from[0] if walked_from else None,
         "crc_checked_from": checked[0] if checked else None,
-        "last_batches": [batch._asdict() for batch in batches[len(batches) - min(len(batches), depth.last_batches) :]],
         "torn": fault
         and {
             "segment": walked[damaged].name,
@@ -129,9 +129,15 @@ def _end(
             "reason": fault.reason,
             "goes_on": walked[damaged].goes_on or any(size for base, size in sizes.items() if base > walked[damaged].base_offset),
         },
-        "gaps": gaps[:MOST_GAPS],
+        **_on_request(depth, batches, gaps),
         "doubts": doubts,
     }
+
+
+def _on_request(depth: Depth, batches: Sequence[StoredBatch], gaps: Sequence[dict[str, int]]) -> dict[str, Any]:
+    """Return the fields that a row has only if an option requests them. Each field takes Ansible longer than it takes to read it."""
+    fields: dict[str, Any] = {"last_batches": [batch._asdict() for batch in batches[-depth.last_batches :]]} if depth.last_batches else {}
+    return fields | ({"gaps": list(gaps[:MOST_GAPS])} if depth.whole_logs else {})
 
 
 def _walked(folder: Folder, files: LogFiles, depth: Depth, crcs: CrcSum | None) -> list[Segment]:

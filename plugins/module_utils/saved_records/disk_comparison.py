@@ -101,7 +101,7 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
         damage = f"{links[0]} is not a file, but a link or a folder, and was not read"
     return DiskLog(
         row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt, damage,
-        row["last_batches"][-1]["base_offset"] if row["last_batches"] else None,
+        row["last_batch_base_offset"],
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ _READABLE = {
     "epochs": [{"epoch": BROKER, "start_offset": OFFSET}],
     "torn": Optional({"segment": str, "position": OFFSET, "reason": str, "goes_on": bool}),
     "foreign_files": [str],
-    "last_batches": [{"base_offset": OFFSET}],
+    "last_batch_base_offset": Optional(OFFSET),
 }
 _RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "other_logs": [_OTHER_LOG], "absent": [_NAMED]}
 

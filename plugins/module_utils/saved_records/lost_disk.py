@@ -40,7 +40,7 @@ def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
     if params.get("disk") is not None:
         found = checked_result(params["disk"], cluster_id, params["broker_id"])
     else:
-        found = read_broker({**params, "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 1, "cluster_id": cluster_id})
+        found = read_broker({**params, "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 0, "cluster_id": cluster_id})
     rows = found["partitions"]
     times = Counter((row["topic"], row["partition"]) for row in rows)
     logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}

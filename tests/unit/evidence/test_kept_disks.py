@@ -23,7 +23,7 @@ STATE = PartitionState("orders", 0, TOPIC_ID, -1, 7, (LOST, SURVIVOR), (LOST,), 
 ROW: dict[str, Any] = {
     "topic": "orders", "partition": 0, "error": None, "topic_id": TOPIC_ID, "log_start_offset": 0, "log_end_offset": 10, "kept_end_offset": 10,
     "kept_end_checked": True, "last_written_epoch": 4, "last_batch_transactional": False, "high_watermark": None,
-    "epochs": [{"epoch": 4, "start_offset": 0}], "last_batches": [{"base_offset": 5, "last_offset": 9, "epoch": 4}], "torn": None, "doubts": [],
+    "epochs": [{"epoch": 4, "start_offset": 0}], "last_batch_base_offset": 5, "torn": None, "doubts": [],
 }  # fmt: skip
 DISK: dict[str, Any] = {"broker_id": LOST, "log_dirs": [{"cluster_id": CLUSTER_ID, "node_id": LOST}], "partitions": [ROW]}
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_compared_says_why(
 def test_a_log_in_doubt_is_not_compared() -> None:
     row = {
         "topic": "t", "partition": 0, "topic_id": "id", "error": None, "log_start_offset": 0, "log_end_offset": 5, "last_written_epoch": 2,
-        "torn": None, "doubts": [], "foreign_files": [], "last_batches": [{"base_offset": 4}],
+        "torn": None, "doubts": [], "foreign_files": [], "last_batch_base_offset": 4,
         "epochs": [{"epoch": 0, "start_offset": 0}, {"epoch": 2, "start_offset": 3}, {"epoch": 4, "start_offset": 5}],
     }  # fmt: skip
     assert disk_log(row, alone=True) == DiskLog("t", 0, "id", 0, 5, 2, {0: 0, 2: 3}, last_base_offset=4)
