@@ -36,6 +36,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 ROUND_BYTES, ANSWER_BYTES, PIECE_BYTES = 32 << 20, 8 << 20, 1 << 20
 TAILS_PER_REQUEST = 200
 BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
+# For reading where the logs of all tails without a start begin.
+START_SECONDS = 30.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 # Answers of one broker in a row without any partition: it throttles, and the client waits as long as the answer says (KIP-219).
 THROTTLED_ROUNDS = 20
@@ -162,7 +164,8 @@ class TailSaver:
 
     def _waiting(self, tails: Sequence[Tail]) -> dict[int, list[Reading]]:
         """Return what is left to read of each broker."""
-        found = unfinished(self._source, self._folder, self._header["cluster_id"], tails)
+        with deadline.until(time.monotonic() + 2 * START_SECONDS):
+            found = unfinished(self._source, self._folder, self._header["cluster_id"], tails)
         for tail in found.unknown:
             self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
         self.saved.before += found.before

@@ -269,6 +269,15 @@ def test_a_slow_broker_is_named_if_the_time_is_over(tmp_path: Path) -> None:
     assert saver.save(tails).refused == {tails[1]: "broker 3 answers too slowly, and SIGTERM came before it was read to its end"}
 
 
+def test_a_broker_has_limited_time_to_say_where_its_logs_begin(tmp_path: Path) -> None:
+    class Starts(Brokers):
+        def log_starts(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, int]]:
+            return {} if deadline.end() is not None else {broker: {KEY: 0} for broker in work}
+
+    (reason,) = save(tmp_path, Starts({(KEY, 2): log(5)}), tail(None, 5)).refused.values()
+    assert "where its log begins could not be read: broker 2 does not answer" in reason
+
+
 def test_brokers_whose_batches_do_not_fit_into_memory_together_are_read_one_by_one(tmp_path: Path) -> None:
     logs = {(KEY, 2): log(5), (("t", 1), 3): log(5)}
     tails = tail(0, 5), tail(0, 5, broker=3, key=("t", 1))
