@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import check_user_paths
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits, copy_logs
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_log_dir_copy import ARGUMENTS
 
@@ -40,8 +41,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
         try:
             check_numbers(arguments)
+            check_user_paths({"dest": ARGUMENTS["dest"]}, arguments)
             limits = Limits(arguments["max_saved_partition_bytes"], arguments["max_saved_bytes"])
-            folder = Path(arguments["dest"]).expanduser().absolute()
+            folder = Path(arguments["dest"]).absolute()
             copied = copy_logs(folder, arguments["logs"], limits, host, bool(self._task.check_mode))
         except RecoveryError as error:
             # An exception would fail the task whatever its failed_when says.

@@ -31,6 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
     LOST_BROKERS,
     SET_ALREADY,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import path_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import repository_check
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import clusters as play_clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
@@ -83,9 +84,11 @@ class Variables:
         return {name: value for name in wanted if (value := self.get(name)) is not None}
 
     def path(self, name: str, default: str = "") -> Path | None:
-        """Return a path, relative to the directory of the command. None if it is not set or cannot be evaluated yet."""
+        """Return a path, relative to the directory of the command. None if it is not set, cannot be evaluated yet, or has no home directory."""
         value = (self.get(name) or "") if name in self.names else default
-        return Path(os.path.normpath(Path.cwd() / Path(value).expanduser())) if isinstance(value, str) and value else None
+        if not isinstance(value, str) or not value or path_problem(value):
+            return None
+        return Path(os.path.normpath(Path.cwd() / Path(value).expanduser()))
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
@@ -179,6 +182,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         specs = documented_variables.role_options()
         chosen = variables.some(specs)
         yield from variable_values.value_problems(specs, chosen)
+        yield from local_machine.home_problems(specs, chosen)
         yield from self._lost_broker_problems(cluster, chosen, task_vars)
         yield from variable_values.conflicts(chosen, {name: chosen.get(name) for name in specs if name in variables.host})
         yield from self._machine_problems(variables, clusters, roles, apply, gitops)

@@ -14,6 +14,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import check_user_paths
 
 # Results with line breaks. The code that makes them keeps names from the cluster on one line.
 _IN_LINES = ("diff", "exception", "table", "text")
@@ -66,6 +67,7 @@ def run_and_exit(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfi
     try:
         signals.listen()
         check_workdir(module.params)
+        check_user_paths(module.argument_spec, module.params)
         result = work()
         signals.defer_signals()
     except RecoveryError as error:

@@ -192,10 +192,13 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     elif module.check_mode:
         election.predict()
     else:
-        if params["election_type"] == UNCLEAN and params["workdir"] is not None:
-            for warning in election.withdraw_verdicts(module.workdir, params["cluster"], params["run_id"]):
-                module.ansible.warn(warning)
+        keeps_verdicts = params["election_type"] == UNCLEAN and params["workdir"] is not None
+        verdicts = election.verdicts_withdrawn(module.workdir, params["cluster"], params["run_id"]) if keeps_verdicts else None
         election.elect(params["duration"], params["election_attempts"], signals.pending_signal)
+        if verdicts is not None:
+            verdicts.settle()
+            for warning in verdicts.warnings:
+                module.ansible.warn(warning)
     return election.report(params["preview"], signals.pending_signal())
 
 

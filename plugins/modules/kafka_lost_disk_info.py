@@ -63,7 +63,9 @@ brokers:
       description: Whether the broker is alive (unfenced).
       type: bool
     safe_to_start:
-      description: The last verdict on its disk, V(null) if there is none. V(false) if RV(brokers[].elected_since) has partitions.
+      description: >-
+        The last verdict on its disk, V(null) if there is none. V(false) if RV(brokers[].elected_since) has partitions, and if its disk was never read and
+        partitions that it has were elected without it.
       type: bool
     elected_since:
       description:
@@ -95,7 +97,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.returned_brokers import returned_text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.returned_brokers import returned_text, unsafe_brokers
 
 
 def lost_disk_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
@@ -116,10 +118,11 @@ def _broker(module: KafkaModule, cluster: Cluster, broker_id: int, alive: bool) 
     verdict = disk_verdict.read(module.workdir, path)
     if verdict and verdict["cluster_id"] != cluster.cluster_id:
         verdict = None
+    if verdict and not verdict["safe_to_start"] and not unsafe_brokers(cluster, {broker_id: verdict}):
+        verdict = None
     elected: list[TopicPartition] = []
     if verdict and verdict["safe_to_start"] and not alive and verdict.get("leader_epochs"):
-        keys = {(row["topic"], row["partition"]) for row in verdict["leader_epochs"]}
-        elected = disk_verdict.elected_since(verdict, cluster.partitions(keys))
+        elected = disk_verdict.elected_since(verdict, cluster.partitions(disk_verdict.epoch_keys(verdict)))
     return {
         "broker_id": broker_id,
         "alive": alive,

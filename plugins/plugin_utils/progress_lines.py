@@ -13,11 +13,13 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.common.validation import check_type_path
 from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import line_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import path_problem
 
 POLL_SECONDS = 1.0
 MIN_SECONDS_BETWEEN_LINES = 5.0
@@ -53,12 +55,21 @@ class ProgressAction(NormalAction, ABC):  # type: ignore[misc]
         options = [self._task.args.get(option) for option in ("workdir", "cluster", "run_id")]
         if not all(options) or self._connection.transport != "local" or self._task.async_val or self._task.check_mode:
             return None
-        workdir, cluster, run_id = map(str, options)
+        named, cluster, run_id = map(str, options)
+        workdir = workdir_of(named)
+        if workdir is None:
+            return None  # the module refuses it
         try:
-            path = self.progress_path(Path(workdir).expanduser().absolute(), cluster, run_id)
+            path = self.progress_path(workdir, cluster, run_id)
         except RecoveryError:
             return None  # the module refuses these names
         return threading.Thread(target=display_progress, args=(path, run_id, ended), daemon=True)
+
+
+def workdir_of(path: str) -> Path | None:
+    """Return the directory that a module gets for a path, None if there is no user with that home directory."""
+    expanded = check_type_path(path)
+    return None if path_problem(expanded) else Path(expanded).absolute()
 
 
 def display_progress(path: Path, run_id: str, ended: threading.Event) -> None:

@@ -107,6 +107,7 @@ def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_
     expected = diverge(west, 50, 20)
     hosts = inventory(west, bare_python)
     elect(west)
+    assert "its disk was not read" in verdict(west)["reasons"][0], "should the broker come back now, later runs warn"
     west.cluster.produce(TOPIC, 0, ["new"] * 3, acks="1")
     log = RequestLog(west.cluster)
     played = rescue(west, hosts)
@@ -166,8 +167,9 @@ def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Opera
     expected = diverge(west, 50, 20)
     hosts = inventory(west, bare_python)
     elect(west)
+    elected = verdict(west)
     dry_run = rescue(west, hosts, "--check")
-    assert dry_run.returncode == 2 and not (west.workdir / "saved").exists() and not (west.workdir / "rescue").exists(), dry_run
+    assert dry_run.returncode == 2 and not (west.workdir / "saved").exists() and verdict(west) == elected, dry_run
 
     disk: dict[str, Any] = {"log_dirs": [str(west.cluster.brokers[LOST].data_dir)], "broker_id": LOST}
     shown = west.play_task("kafka_lost_disk_records", **west.files("shown"), **disk, saved_bytes_per_second=len(expected) // 4)
@@ -205,6 +207,24 @@ def test_a_rescue_can_be_repeated_and_warns_of_brokers_that_are_back(west: Opera
     assert warning in str(west.ask("kafka_readiness_info", **files)["warnings"])
     recovered = west.play("recover", "2")
     assert recovered.returncode == 0 and warning in " ".join(recovered.said.split()), recovered
+
+
+@pytest.mark.long
+def test_a_broker_whose_disk_was_never_read_is_named_when_it_comes_back(west: Operator) -> None:
+    diverge(west, 50, 20)
+    files: dict[str, Any] = {"cluster": west.name, "workdir": str(west.workdir)}
+
+    def shown() -> tuple[bool | None, str]:
+        info = west.ask("kafka_lost_disk_info", **files, broker_ids=[LOST])
+        readiness = west.ask("kafka_readiness_info", **files)
+        return info["brokers"][0]["safe_to_start"], str([*info.get("warnings", ()), *readiness.get("warnings", ())])
+
+    assert shown()[0] is None
+    elect(west)
+    assert shown()[0] is False and f"broker {LOST}" not in shown()[1]
+    west.cluster.start_node(LOST)
+    west.cluster.wait_unfenced([LOST])
+    assert shown()[1].count(f"broker {LOST} is alive") == 2 and "its disk was not read" in shown()[1]
 
 
 @pytest.mark.long

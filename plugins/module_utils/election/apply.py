@@ -20,8 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, disk_verdicts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.disk_verdicts import DiskVerdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
@@ -241,21 +242,21 @@ class Recovery:
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
-            header = self.results.header
-            self.warnings += disk_verdicts.withdraw(
-                self._cluster, self._workdir, header["cluster"], header["run_id"], {entry.key: entry.replicas for entry in self._entries}
-            )
+            verdicts = DiskVerdicts(self._cluster, self._workdir, self.results.header["cluster"], self.results.header["run_id"])
+            verdicts.withdraw_for(self._entries)
             deadline = time.monotonic() + self._duration
             first, saving = self._save_and_run(journal, [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
             deadline += saving
             self.results.rows += first
             began = time.monotonic()
             self._use_offsets(journal, first)
+            verdicts.withdraw_for(self._entries)  # others may be elected now
             deadline += time.monotonic() - began
             self.results.rows += self._save_and_run(
                 journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline
             )[0]
-            self.warnings += self._record_saver.warnings
+            verdicts.settle()
+            self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
                 if journal.left_behind():
                     repair(self._cluster, journal)

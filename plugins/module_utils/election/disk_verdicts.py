@@ -1,15 +1,17 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts on the disks of lost brokers that an election makes out of date: the new leader may lack records that the former one had."""
+"""Verdicts on the disks of lost brokers, which elections change: a new leader may lack records that such a disk has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionSource,
     TopicPartition,
@@ -28,27 +30,63 @@ class VerdictCluster(PartitionSource, Protocol):
     def unfenced(self) -> set[int]: ...
 
 
-def withdraw(cluster: VerdictCluster, workdir: Path, name: str, run_id: str, replicas: Mapping[TopicPartition, Sequence[int]]) -> list[str]:
-    """Say that brokers are not safe to start which are lost replicas of partitions to elect, and were safe. Return warnings.
+class DiskVerdicts:
+    """The verdicts of a cluster during one run. `name`: of the cluster in the inventory. `warnings`: verdicts that cannot be used, and why."""
 
-    name      of the cluster in the inventory
-    replicas  by partition that is to be elected
+    def __init__(self, cluster: VerdictCluster, workdir: Path, name: str, run_id: str) -> None:
+        self._cluster, self._workdir, self._name, self._run_id = cluster, workdir, name, run_id
+        self._expected: dict[int, set[TopicPartition]] = {}
+        self.warnings: list[str] = []
 
-    Raises FileError if a verdict cannot be written, ClusterError if the cluster does not answer.
-    """
-    warnings: list[str] = []
-    safe: set[int] = set()
-    for broker in sorted({broker for brokers in replicas.values() for broker in brokers}):
-        try:
-            verdict: dict[str, Any] = disk_verdict.read(workdir, disk_verdict.path_of(workdir, name, broker)) or {}
-        except FileError as error:
-            warnings.append(str(error))
-            continue
-        if verdict.get("safe_to_start") and verdict["cluster_id"] == cluster.cluster_id:
-            safe.add(broker)
-    if safe:
-        unfenced = cluster.unfenced()
-        offline = without_live_leader(cluster.partitions({*replicas}), unfenced)
+    def withdraw(
+        self, replicas: Mapping[TopicPartition, Sequence[int]], answered: Mapping[TopicPartition, Collection[int]] | None = None
+    ) -> None:
+        """Say that brokers are not safe to start which are lost replicas of partitions to elect. Call it before each election.
+
+        replicas  by partition that is to be elected
+        answered  fenced brokers whose logs are known, by partition. They need no verdict if they have none
+
+        Raises FileError if a verdict cannot be written, ClusterError if the cluster does not answer.
+        """
+        safe, unread = self._brokers({broker for brokers in replicas.values() for broker in brokers})
+        if not safe and not unread:
+            return
+        unfenced = self._cluster.unfenced()
+        offline = without_live_leader(self._cluster.partitions({*replicas}), unfenced)
         for broker in sorted(safe & {broker for state in offline for broker in state.replicas} - unfenced):
-            disk_verdict.withdraw(workdir, name, cluster.cluster_id, run_id, broker, ELECTED_SINCE)
-    return warnings
+            disk_verdict.withdraw(self._workdir, self._name, self._cluster.cluster_id, self._run_id, broker, ELECTED_SINCE)
+        for broker in sorted(unread - unfenced):
+            if own := [state for state in offline if broker in state.replicas and broker not in (answered or {}).get(state.key, ())]:
+                disk_verdict.expect_loss(self._workdir, self._name, self._cluster.cluster_id, self._run_id, broker, own)
+                self._expected.setdefault(broker, set()).update(state.key for state in own)
+
+    def withdraw_for(self, entries: Sequence[Entry]) -> None:
+        """Do so for the partitions of these entries. Logs that fenced brokers have shown are saved before an election, if it would destroy records."""
+        logs = {entry.key: entry.live_evidence.logs for entry in entries if entry.live_evidence is not None}
+        answered = {key: {log.broker_id for log in found if log.answered and log.read_from_disk_at is None} for key, found in logs.items()}
+        self.withdraw({entry.key: entry.replicas for entry in entries}, answered)
+
+    def _brokers(self, replicas: Collection[int]) -> tuple[set[int], set[int]]:
+        """Return the brokers that were safe to start, and those whose disks were never read."""
+        safe, unread = set[int](), set[int]()
+        for broker in sorted(replicas):
+            path = disk_verdict.path_of(self._workdir, self._name, broker)
+            try:
+                verdict = disk_verdict.read(self._workdir, path)
+            except FileError as error:
+                self.warnings.append(str(error))
+                continue
+            if verdict is None or disk_verdict.is_of_no_disk(verdict):
+                unread.add(broker)
+            elif verdict["cluster_id"] == self._cluster.cluster_id and verdict["safe_to_start"]:
+                safe.add(broker)
+        return safe, unread
+
+    def settle(self) -> None:
+        """After the elections, remove the verdicts of brokers whose disks were never read if none of their partitions was elected after all."""
+        try:
+            states = self._cluster.partitions(set().union(*self._expected.values())) if self._expected else {}
+            for broker in self._expected:
+                disk_verdict.forget_unless_elected(self._workdir, self._name, broker, states)
+        except RecoveryError as error:
+            self.warnings.append(f"whether partitions of brokers {sorted(self._expected)} were elected without them is not known: {error}")

@@ -114,10 +114,11 @@ class LeaderElection:
             and result.outcome != Outcome.HELD
         ]
 
-    def withdraw_verdicts(self, workdir: Path, name: str, run_id: str) -> list[str]:
-        """Say that lost replicas of the partitions to elect are not safe to start, as `disk_verdicts.withdraw` does. Return its warnings."""
-        replicas = {key: self._before[key].replicas for key in self._to_ask_for() if key in self._before}
-        return disk_verdicts.withdraw(self._cluster, workdir, name, run_id, replicas)
+    def verdicts_withdrawn(self, workdir: Path, name: str, run_id: str) -> disk_verdicts.DiskVerdicts:
+        """Say that lost replicas of the partitions to elect are not safe to start. Return their verdicts, to be settled after the election."""
+        verdicts = disk_verdicts.DiskVerdicts(self._cluster, workdir, name, run_id)
+        verdicts.withdraw({key: self._before[key].replicas for key in self._to_ask_for() if key in self._before})
+        return verdicts
 
     def hold_all(self) -> None:
         """Set the result of all partitions that would be elected to HELD, because data loss is not allowed."""

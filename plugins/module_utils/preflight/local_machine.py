@@ -10,10 +10,12 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_directory, try_write
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import path_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented_variables import ROOT
 
@@ -92,6 +94,13 @@ def java_problems(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence if there is no Java for Spark. `environment`: that of the process that starts Spark."""
     if problem := java_problem(environment):
         yield problem.replace("spark_remote", "kafka_recovery_spark_remote")
+
+
+def home_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each path below the home directory of a user that does not exist. `specs`, `values`: by variable."""
+    for name in sorted(values):
+        if specs[name].get("type") == "path" and isinstance(values[name], str) and (problem := path_problem(values[name])):
+            yield f"{name} {problem}"
 
 
 def workdir_problems(workdir: Path) -> Iterator[str]:

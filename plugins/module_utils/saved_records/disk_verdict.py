@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,9 @@ _PARTITIONS = Optional([{
     "end_offset": Optional(OFFSET), "leader_epochs": [{"epoch": BROKER, "start_offset": OFFSET}], "damage": Optional(str),
 }])  # fmt: skip
 
-
 _LEADER_EPOCH = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": EPOCH}
+# The only reason of a verdict without a disk, see `expect_loss`.
+NEVER_READ = "its disk was not read, and partitions that it has were elected without it"
 
 
 def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
@@ -49,14 +50,19 @@ def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
     return workdir / "rescue" / safe_name("cluster", cluster) / f"broker-{broker_id}.json"
 
 
-def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any]) -> None:
-    """Replace a verdict by that of a result of `kafka_lost_disk_records`. It is durable afterwards."""
+def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any], leader_epochs: list[dict[str, Any]] | None = None) -> None:
+    """Replace a verdict by that of a result of `kafka_lost_disk_records`. It is durable afterwards.
+
+    leader_epochs  rows of partitions, None for those of the result
+    """
     private_directory(path.parent)
     verdict: dict[str, Any] = {"cluster_id": cluster_id, "run_id": run_id, "judged_at": utc_now()}
     verdict |= {name: result[name] for name in ("broker_id", "safe_to_start", "reasons", "counts", "path")}
     rows = result["partitions"]
     # An election with any tool raises the leader epoch, and then the disk was compared with another leader's log.
-    verdict["leader_epochs"] = [{name: row[name] for name in _LEADER_EPOCH} for row in rows or () if row.get("leader_epoch") is not None]
+    if leader_epochs is None:
+        leader_epochs = [{name: row[name] for name in _LEADER_EPOCH} for row in rows or () if row.get("leader_epoch") is not None]
+    verdict["leader_epochs"] = leader_epochs
     verdict["partitions"] = None if rows is None else [row for row in rows if row["relation"] != IN_CLUSTER or row["damage"]]
     write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
     make_durable(path.parent)
@@ -85,6 +91,52 @@ def withdraw(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_i
         "partitions": None,
     }
     write(path, cluster_id, run_id, result)
+
+
+def is_of_no_disk(verdict: Mapping[str, Any]) -> bool:
+    """Return whether a verdict is one of `expect_loss`."""
+    return verdict["reasons"] == [NEVER_READ]
+
+
+def expect_loss(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_id: int, states: Iterable[PartitionState]) -> None:
+    """Say durably that a broker whose disk was never read is not safe to start as soon as one of these partitions is elected without it.
+
+    states  of partitions of the broker, before their election
+
+    A verdict on a disk that was read stays as it is. Raises FileError if the verdict cannot be read or written.
+    """
+    path = path_of(workdir, cluster, broker_id)
+    before = read(workdir, path)
+    if before is not None and not is_of_no_disk(before):
+        return
+    earlier = before["leader_epochs"] if before is not None and before["cluster_id"] == cluster_id else ()
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    # The first row of a partition counts: an earlier run may have elected it already.
+    for row in (*earlier, *({name: getattr(state, name) for name in _LEADER_EPOCH} for state in states)):
+        rows.setdefault((row["topic"], row["partition"], row["topic_id"]), row)
+    result = {"broker_id": broker_id, "safe_to_start": False, "reasons": [NEVER_READ], "counts": {}, "path": None, "partitions": None}
+    write(path, cluster_id, run_id, result, [*rows.values()])
+
+
+def is_in_force(verdict: Mapping[str, Any], states: Mapping[TopicPartition, PartitionState]) -> bool:
+    """Return whether a broker is not safe to start. One whose disk was never read is safe until a partition is elected without it.
+
+    states  of the partitions of `epoch_keys`
+    """
+    return not verdict["safe_to_start"] and (not is_of_no_disk(verdict) or elected_since(verdict, states) != [])
+
+
+def epoch_keys(verdict: Mapping[str, Any]) -> set[TopicPartition]:
+    """Return the partitions whose leader epochs a verdict has."""
+    return {(row["topic"], row["partition"]) for row in verdict.get("leader_epochs") or ()}
+
+
+def forget_unless_elected(workdir: Path, cluster: str, broker_id: int, states: Mapping[TopicPartition, PartitionState]) -> None:
+    """Remove a verdict of `expect_loss` if none of its partitions was elected. `states`: present ones. Raises FileError as `read` does."""
+    path = path_of(workdir, cluster, broker_id)
+    verdict = read(workdir, path)
+    if verdict is not None and is_of_no_disk(verdict) and not is_in_force(verdict, states):
+        path.unlink(missing_ok=True)
 
 
 def read(workdir: Path, path: Path) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 
@@ -18,6 +19,7 @@ class BrokerSource(Protocol):
 
     @property
     def cluster_id(self) -> str: ...
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
 
 
@@ -36,6 +38,13 @@ def returned_text(broker_id: int, verdict: Mapping[str, Any] | None, path: Path,
     return None
 
 
+def unsafe_brokers(cluster: BrokerSource, verdicts: Mapping[int, Mapping[str, Any]]) -> list[int]:
+    """Return the brokers that are not safe to start. `verdicts`: by broker. Raises ClusterError if the cluster is asked and does not answer."""
+    keys = {key for verdict in verdicts.values() if not verdict["safe_to_start"] for key in disk_verdict.epoch_keys(verdict)}
+    states = cluster.partitions(keys) if keys else {}
+    return [broker for broker, verdict in verdicts.items() if disk_verdict.is_in_force(verdict, states)]
+
+
 def warnings(cluster: BrokerSource, workdir: Path, name: str) -> list[str]:
     """Return a warning for each such broker of a cluster. The cluster is asked only if a broker was not safe to start.
 
@@ -44,7 +53,7 @@ def warnings(cluster: BrokerSource, workdir: Path, name: str) -> list[str]:
     """
     unread: list[str] = []
     verdicts = disk_verdict.read_all(workdir, name, cluster.cluster_id, unread)
-    unsafe = [broker for broker, verdict in verdicts.items() if not verdict["safe_to_start"]]
+    unsafe = unsafe_brokers(cluster, verdicts)
     states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(unsafe)} if unsafe else {}
     texts = (returned_text(broker, verdicts[broker], disk_verdict.path_of(workdir, name, broker), states[broker]) for broker in unsafe)
     return [*unread, *(text for text in texts if text)]

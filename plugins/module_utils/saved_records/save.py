@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads tails of logs from their replicas, checks them, and saves them part by part.
 
-All brokers are read side by side, each with one request at a time. A tail whose records are not what the plan says, or cannot be read, is not saved, and
-the reason is kept; the others go on.
+All brokers that are equally fast are read side by side, each with one request at a time, and slow ones after them. A tail whose records are not what the
+plan says, or cannot be read, is not saved, and the reason is kept; the others go on.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch, stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.broker_pace import BrokerPaces
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import PartWriter, open_part
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run_bytes import RunBytes, counted_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
@@ -33,6 +36,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 ROUND_BYTES, ANSWER_BYTES, PIECE_BYTES = 32 << 20, 8 << 20, 1 << 20
 TAILS_PER_REQUEST = 200
 BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
+# For reading where the logs of all tails without a start begin.
+START_SECONDS = 30.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 # Answers of one broker in a row without any partition: it throttles, and the client waits as long as the answer says (KIP-219).
 THROTTLED_ROUNDS = 20
@@ -67,6 +72,10 @@ class Saved:
     batches: int = 0
 
 
+def _offsets_left(readings: Iterable[Reading]) -> int:
+    return sum(one.tail.end - one.next_offset for one in readings)
+
+
 class TailSaver:
     """Saves the tails of one cluster below `folder`. `header`: as in `part_writer.open_part`. `compacted`: topics whose logs may lack offsets.
 
@@ -75,6 +84,7 @@ class TailSaver:
     pause          gets seconds to wait, so that `limits.bytes_per_second` is kept
     asked_to_stop  returns the name of a signal after which nothing more is read
     saved          what was saved for the same run before, to which this is added
+    paces          how fast brokers answer, None for the real clock
     """
 
     def __init__(
@@ -89,6 +99,7 @@ class TailSaver:
         asked_to_stop: Callable[[], str | None] = lambda: None,
         saved: Saved | None = None,
         keep_gaps: bool = False,
+        paces: BrokerPaces | None = None,
     ) -> None:
         self._source, self._folder, self._header, self._limits = source, folder, header, limits
         self._compacted, self._states, self._pause, self._asked_to_stop = compacted, states, pause, asked_to_stop
@@ -97,6 +108,7 @@ class TailSaver:
         self._again = "run again" if states is None else "plan again"
         self._together = BROKERS_PER_ROUND
         self._throttled: dict[int, int] = {}
+        self._paces = paces or BrokerPaces()
         self._read_to_end: list[Tail] = []
 
     def save(self, tails: Iterable[Tail]) -> Saved:
@@ -106,20 +118,20 @@ class TailSaver:
             changed = changes(self._states, current)
             self.saved.changed |= changed
             current = [tail for tail in current if tail not in changed]
-        began = time.monotonic()
+        self._began = began = time.monotonic()
         with locked(self._folder), self._counted() as self._run_bytes:
             waiting = self._waiting(current)
             self._progress = self._begun(waiting)
-            while waiting and self._obstacle(began) is None:
+            while waiting and self._obstacle() is None:
                 with open_part(self._folder, self._header) as part:
-                    while waiting and not part.is_full and self._obstacle(began) is None:
+                    while waiting and not part.is_full and self._obstacle() is None:
                         self._round(waiting, part)
                         self._progress.write()
                         self._keep_rate(began)
                 self.saved.complete += self._read_to_end
                 self._read_to_end = []
             for reading in (one for readings in waiting.values() for one in readings):
-                self._refuse(reading.tail, self._obstacle(began) or "it was not read to its end")
+                self._refuse(reading.tail, self._slowly(reading, self._obstacle() or "it was not read to its end"))
             self._progress.end()
         return self.saved
 
@@ -131,19 +143,29 @@ class TailSaver:
     def _begun(self, waiting: Mapping[int, Sequence[Reading]]) -> SaveProgress:
         """Return the progress of what is left to read."""
         readings = [one for each in waiting.values() for one in each]
-        return SaveProgress(self._folder, self._header, len(readings), sum(one.tail.end - one.next_offset for one in readings))
+        return SaveProgress(self._folder, self._header, len(readings), _offsets_left(readings))
 
-    def _obstacle(self, began: float) -> str | None:
+    def _obstacle(self) -> str | None:
         """Return why nothing more is read, None if it is."""
         if signal := self._asked_to_stop():
             return f"{signal} came before it was read to its end"
-        if self._limits.seconds is not None and time.monotonic() > began + self._limits.seconds:
-            return f"it was not read to its end in {self._limits.seconds:g} s: run again with the same plan and run id, which goes on, or raise save_timeout"
-        return None
+        return None if self._seconds_left() > 0 else self._out_of_time()
+
+    def _out_of_time(self) -> str:
+        return f"it was not read to its end in {self._limits.seconds:g} s: run again with the same plan and run id, which goes on, or raise save_timeout"
+
+    def _seconds_left(self) -> float:
+        return math.inf if self._limits.seconds is None else self._began + self._limits.seconds - time.monotonic()
+
+    def _slowly(self, reading: Reading, reason: str) -> str:
+        """Return why a tail was not read to its end, with its broker if that is slower than others."""
+        broker = reading.tail.broker_id
+        return f"broker {broker} answers too slowly, and {reason}" if self._paces.is_slow(broker) else reason
 
     def _waiting(self, tails: Sequence[Tail]) -> dict[int, list[Reading]]:
         """Return what is left to read of each broker."""
-        found = unfinished(self._source, self._folder, self._header["cluster_id"], tails)
+        with deadline.until(time.monotonic() + 2 * START_SECONDS):
+            found = unfinished(self._source, self._folder, self._header["cluster_id"], tails)
         for tail in found.unknown:
             self._refuse(tail, f"where its log begins could not be read: {self._why_silent(tail)}")
         self.saved.before += found.before
@@ -154,18 +176,25 @@ class TailSaver:
         return waiting
 
     def _round(self, waiting: dict[int, list[Reading]], part: PartWriter) -> None:
-        """Send one request to each broker, and write what they answer. Removes from `waiting` what is complete or refused."""
-        brokers = list(waiting)[: self._together]
+        """Send one request to each of the fastest brokers, and write what they answer. Removes from `waiting` what is complete or refused."""
+        brokers = self._paces.fastest(waiting)[: self._together]
+        seconds = self._paces.seconds(brokers, waiting)
         share = min(ANSWER_BYTES, ROUND_BYTES // len(brokers))
         work = {broker: {one.tail.key: one.next_offset for one in waiting[broker][:TAILS_PER_REQUEST]} for broker in brokers}
         try:
-            answers = self._source.records(work, min(PIECE_BYTES, share), share)
+            # A round of requests takes half of the time before its deadline.
+            with deadline.until(None if seconds is None else time.monotonic() + 2 * seconds):
+                answers = self._source.records(work, min(PIECE_BYTES, share), share)
         except ClusterError as error:
             self._after(error, brokers, waiting)
             return
         for broker in brokers:
             readings = waiting.pop(broker)
             answer = answers.get(broker)
+            if answer is None and seconds is not None:
+                self._paces.slow_down(broker)
+                waiting[broker] = readings
+                continue
             if answer is None:
                 for reading in readings:
                     self._refuse(reading.tail, self._why_silent(reading.tail))
@@ -174,13 +203,17 @@ class TailSaver:
             if not answer and self._throttled[broker] <= THROTTLED_ROUNDS:
                 waiting[broker] = readings
                 continue
-            first = readings[0]
+            first, before = readings[0], _offsets_left(readings)
             left = [
                 reading
                 for reading in readings
                 if reading.tail.key not in work[broker] or self._read(reading, answer.get(reading.tail.key), reading is first, part)
             ]
-            if left:
+            self._paces.add(broker, before - _offsets_left(left))
+            if left and self._paces.is_too_slow(broker, _offsets_left(left), self._seconds_left()):
+                for reading in left:
+                    self._refuse(reading.tail, self._slowly(reading, self._out_of_time()))
+            elif left:
                 waiting[broker] = left  # behind the other brokers
 
     def _after(self, error: ClusterError, brokers: Sequence[int], waiting: dict[int, list[Reading]]) -> None:

@@ -20,6 +20,7 @@ from partition_situations import RUN, broker_rows, land, plan_all
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.disk_verdicts import DiskVerdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
@@ -130,6 +131,30 @@ def test_a_lost_broker_is_not_safe_to_start_after_an_election(
     recovery.elect()
     after = disk_verdict.read(tmp_path, path)
     assert after is not None and after["safe_to_start"] is safe
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_election(tmp_path: Path, held: bool) -> None:
+    """`held`: a log has grown, so the guards hold the partition."""
+    cluster = Described()
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    survivors = {2: (0, 120 if held else 121), 3: (0, 100)}
+    recovery._entries = [found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), survivors, "prefix", "balanced"))]
+    recovery.elect()
+    assert cluster.states["t", 0].leader == (-1 if held else 2)
+    assert disk_verdict.path_of(tmp_path, "east", 1).exists() is not held
+    assert not disk_verdict.path_of(tmp_path, "east", 3).exists()
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_fenced_broker_whose_log_is_known_needs_no_verdict_on_its_disk(tmp_path: Path, answered: bool) -> None:
+    entry = found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))
+    assert entry.live_evidence is not None
+    lost, *others = entry.live_evidence.logs
+    logs = (lost._replace(log_end_offset=100 if answered else None), *others)
+    verdicts = DiskVerdicts(Described(), tmp_path, "east", "1")  # type: ignore[arg-type]
+    verdicts.withdraw_for([replace(entry, live_evidence=replace(entry.live_evidence, logs=logs))])
+    assert (disk_verdict.path_of(tmp_path, "east", 1).exists(), verdicts.warnings) == (not answered, [])
 
 
 def test_brokers_that_may_have_what_the_new_leader_lacks_are_named(tmp_path: Path) -> None:

@@ -82,9 +82,20 @@ def test_a_lost_broker_is_not_safe_to_start_after_an_unclean_election(tmp_path: 
     path = disk_verdict.path_of(tmp_path, "east", broker)
     verdict = {"broker_id": broker, "safe_to_start": True, "reasons": [], "counts": {}, "path": None, "partitions": None}
     disk_verdict.write(path, "abc", "0", verdict)
-    assert LeaderElection(Elections(), UNCLEAN, None).withdraw_verdicts(tmp_path, "east", "1") == []
+    assert LeaderElection(Elections(), UNCLEAN, None).verdicts_withdrawn(tmp_path, "east", "1").warnings == []
     after = disk_verdict.read(tmp_path, path)
     assert after is not None and after["safe_to_start"] is safe
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_unclean_election(tmp_path: Path, refused: bool) -> None:
+    election = LeaderElection(Elections(dict.fromkeys(OFFLINE, "NOT_CONTROLLER") if refused else None), UNCLEAN, None)
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    verdicts = election.verdicts_withdrawn(tmp_path, "east", "1")
+    assert path.exists()
+    election.elect(1.0, 0)
+    verdicts.settle()
+    assert (path.exists(), verdicts.warnings) == (not refused, [])
 
 
 def test_only_what_has_no_leader_is_asked_for_and_a_second_run_asks_for_nothing() -> None:

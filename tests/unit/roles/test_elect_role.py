@@ -39,6 +39,15 @@ DECIDED_AGAIN: dict[str, tuple[dict[str, Any], bool]] = {
     "again_another_plan": ({**AGAIN, **NAMED, **PLANNED}, False),
     "again_merged": ({**AGAIN, "kafka_recovery_require_commit": True, **PLANNED}, False),
 }
+LIMITS = ("max_saved_bytes", "max_saved_partition_bytes", "max_saved_run_bytes", "saved_bytes_per_second")
+# The module refuses 0. Without the option it would save without a limit.
+SAVING: dict[str, tuple[str, dict[str, Any], Any]] = {
+    **{f"zero_{option}": (option, {f"kafka_recovery_{option}": 0}, 0) for option in LIMITS},
+    **{f"empty_{option}": (option, {f"kafka_recovery_{option}": ""}, "") for option in LIMITS},
+    **{f"null_{option}": (option, {f"kafka_recovery_{option}": None}, None) for option in LIMITS},
+    "save_timeout": ("save_timeout", {"kafka_recovery_save_timeout": 1200}, 1200),
+    "default_save_timeout": ("save_timeout", {}, 600),
+}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +59,7 @@ def elected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
         "decide_again": DECIDED_AGAIN,
     }
     expected = {name: (option, *case) for option, cases in options.items() for name, case in cases.items()}
+    expected |= SAVING
     expected["wrong"] = ("decide_again", {}, True)
     given = {"kafka_recovery_workdir": "/w", "kafka_recovery_run_id": "1"}
     answer = {"summary": {"elected": 1}, "changed": True}
@@ -70,6 +80,11 @@ def test_a_merged_plan_may_not_choose_the_ranking_kip1275(elected: dict[str, Pla
 
 @pytest.mark.parametrize("name", DECIDED_AGAIN)
 def test_only_a_plan_that_the_same_run_has_made_is_decided_again(elected: dict[str, Played], name: str) -> None:
+    assert not elected[name].failed, elected[name].text
+
+
+@pytest.mark.parametrize("name", SAVING)
+def test_the_module_gets_limits_of_what_is_saved_as_they_are(elected: dict[str, Played], name: str) -> None:
     assert not elected[name].failed, elected[name].text
 
 

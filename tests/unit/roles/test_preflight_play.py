@@ -101,3 +101,10 @@ def test_all_batches_of_a_run_have_one_name(tmp_path: Path, given: str | None) -
     names = re.findall(r'"run (\S+)"', done.stdout)
     assert len(names) == 2 and len(set(names)) == 1, done.stdout
     assert names[0] == given or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ", names[0])
+
+
+def test_a_path_of_a_user_that_does_not_exist_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    done = played(tmp_path, {"east": {"kafka_recovery_workdir": "~no-such-user/work"}}, [CHECK, GOES_ON])
+    shown = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 2 and "kafka_recovery_workdir is ~no-such-user/work" in shown and "elects" not in done.stdout, shown
+    assert "home directory." not in shown and not (tmp_path / "~no-such-user").exists()

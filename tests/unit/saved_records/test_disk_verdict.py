@@ -83,3 +83,36 @@ def test_a_leader_epoch_that_no_broker_has_stated_makes_no_file_that_cannot_be_r
     disk_verdict.write(path, "id", "1", {**SAFE, "partitions": [row]})
     verdict = disk_verdict.read(tmp_path, path)
     assert verdict is not None and disk_verdict.elected_since(verdict, {("orders", 0): state(0)}) == [("orders", 0)]
+
+
+def test_a_disk_that_was_never_read_keeps_its_broker_from_being_safe_once_one_of_its_partitions_is_elected(tmp_path: Path) -> None:
+    key, path = ("orders", 0), disk_verdict.path_of(tmp_path, "east", 1)
+    for epoch in (7, 9):  # of a run that was killed, and of the next one
+        disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [state(epoch)])
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and verdict["safe_to_start"] is False
+    assert not disk_verdict.is_in_force(verdict, {key: state(7)})
+    assert disk_verdict.is_in_force(verdict, {key: state(9)}), "the first run had elected it"
+    withdraw(tmp_path)
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and disk_verdict.is_in_force(verdict, {key: state(7)}), "another reason does not depend on elections"
+
+
+@pytest.mark.parametrize("before", [SAFE, {**SAFE, "safe_to_start": False, "reasons": ["not saved"]}])
+def test_the_verdict_on_a_disk_that_was_read_is_kept(tmp_path: Path, before: dict[str, object]) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    disk_verdict.write(path, "id", "1", before)
+    content = path.read_bytes()
+    disk_verdict.expect_loss(tmp_path, "east", "id", "2", 1, [state(7)])
+    assert path.read_bytes() == content
+    disk_verdict.forget_unless_elected(tmp_path, "east", 1, {("orders", 0): state(7)})
+    assert path.read_bytes() == content
+
+
+def test_a_verdict_is_forgotten_if_nothing_was_elected(tmp_path: Path) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [state(7)])
+    disk_verdict.forget_unless_elected(tmp_path, "east", 1, {("orders", 0): state(8)})
+    assert path.exists()
+    disk_verdict.forget_unless_elected(tmp_path, "east", 1, {("orders", 0): state(7)})
+    assert not path.exists()

@@ -12,18 +12,29 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, FENCED, UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, returned_brokers
+
+
+def orders_0(leader_epoch: int) -> PartitionState:
+    """Its replica on broker 1 is lost."""
+    lists: Any = dict.fromkeys(("isr", "eligible_leader_replicas", "last_known_elr", "offline_replicas"), ())
+    return PartitionState("orders", 0, "t", -1, leader_epoch, (1, 2), **lists)
+
 
 UNSAFE = {"safe_to_start": False, "reasons": ["not saved"], "counts": {}, "path": None, "partitions": None}
 
 
 class Brokers:
-    """A cluster with these brokers alive, those that are `starting`, and how often it was asked."""
+    """A cluster with these brokers alive, those that are `starting`, and how often it was asked. Its partition is in this leader epoch."""
 
     cluster_id = "id"
 
-    def __init__(self, *alive: int, starting: Collection[int] = ()) -> None:
-        self.alive, self.starting, self.requests = {*alive}, starting, 0
+    def __init__(self, *alive: int, starting: Collection[int] = (), leader_epoch: int = 7) -> None:
+        self.alive, self.starting, self.requests, self.leader_epoch = {*alive}, starting, 0, leader_epoch
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        return {key: orders_0(self.leader_epoch) for key in keys or ()}
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         self.requests += 1
@@ -67,3 +78,13 @@ def test_a_verdict_that_cannot_be_read_is_a_warning_and_hides_no_other_one(tmp_p
     path.write_text("{")
     unread, other = returned_brokers.warnings(Brokers(1, 2), tmp_path, "east")
     assert str(path) in unread and other.startswith("broker 2 is alive")
+
+
+@pytest.mark.parametrize(("epoch", "named"), [(7, False), (8, True)], ids=["not elected", "elected"])
+def test_a_broker_whose_disk_was_never_read_is_named_once_its_partition_is_elected_without_it(
+    tmp_path: Path, epoch: int, named: bool
+) -> None:
+    disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [orders_0(7)])
+    for cluster, word in ((Brokers(1, leader_epoch=epoch), "alive"), (Brokers(starting=(1,), leader_epoch=epoch), "coming back")):
+        found = returned_brokers.warnings(cluster, tmp_path, "east")
+        assert len(found) == named and all(f"broker 1 is {word}" in text and "was not read" in text for text in found)

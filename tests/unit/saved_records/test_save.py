@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -19,11 +20,13 @@ from hypothesis import strategies as st
 from record_batches import batch, log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.broker_pace import BrokerPaces
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import THROTTLED_ROUNDS, Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked
@@ -220,6 +223,59 @@ def test_a_broker_that_throttles_is_read_later(tmp_path: Path) -> None:
     assert save(tmp_path / "later", Brokers(logs, throttled=THROTTLED_ROUNDS), tail(0, 5)).complete == [tail(0, 5)]
     never = save(tmp_path / "never", Brokers(logs, throttled=1000), tail(0, 5))
     assert never.refused == {tail(0, 5): "broker 2 does not answer: no answer for this partition"}
+
+
+@dataclass
+class SlowBrokers(Brokers):
+    """Broker 3 gives no answer within a limit of time. `asked`: the brokers of each round."""
+
+    asked: list[list[int]] = field(default_factory=list)
+
+    def records(self, work: Mapping[int, Mapping[TopicPartition, int]], *sizes: int) -> dict[int, dict[TopicPartition, FetchedRecords]]:
+        self.asked.append(sorted(work))
+        answers = super().records(work, *sizes)
+        if deadline.end() is not None:
+            answers.pop(3, None)
+        return answers
+
+
+def test_a_slow_broker_is_read_after_the_others(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(*[1] * 9), (("t", 1), 3): log(5, 5)}
+    tails = tail(0, 9), tail(0, 10, broker=3, key=("t", 1))
+    brokers = SlowBrokers(logs)
+    assert save(tmp_path, brokers, *tails).complete == [*tails]
+    assert brokers.asked[0] == [2, 3], "together at first"
+    assert brokers.asked[1:] == [[2]] * 8 + [[3]] * 2, "then it delays no round of the others"
+
+
+def test_a_broker_that_is_too_slow_is_named_and_the_others_are_saved(tmp_path: Path) -> None:
+    logs = {(KEY, 2): log(5), (("t", 1), 3): log(*[1] * 9)}
+    tails = tail(0, 5), tail(0, 9, broker=3, key=("t", 1))
+    hours = itertools.count(step=3600.0)
+    brokers = SlowBrokers(logs)
+    saver = TailSaver(brokers, tmp_path / "run", HEADER, Limits(seconds=600.0), states=brokers, paces=BrokerPaces(lambda: next(hours)))
+    found = saver.save(tails)
+    assert found.complete == [tails[0]] and len(brokers.asked) < 9
+    assert found.refused[tails[1]].startswith("broker 3 answers too slowly, and it was not read to its end in 600 s: ")
+    assert save(tmp_path, SlowBrokers(logs), *tails).complete == [*tails]
+
+
+def test_a_slow_broker_is_named_if_the_time_is_over(tmp_path: Path) -> None:
+    brokers = SlowBrokers({(KEY, 2): log(5), (("t", 1), 3): log(*[1] * 9)})
+    tails = tail(0, 5), tail(0, 9, broker=3, key=("t", 1))
+    saver = TailSaver(
+        brokers, tmp_path / "run", HEADER, Limits(), states=brokers, asked_to_stop=lambda: "SIGTERM" if len(brokers.asked) > 2 else None
+    )
+    assert saver.save(tails).refused == {tails[1]: "broker 3 answers too slowly, and SIGTERM came before it was read to its end"}
+
+
+def test_a_broker_has_limited_time_to_say_where_its_logs_begin(tmp_path: Path) -> None:
+    class Starts(Brokers):
+        def log_starts(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, int]]:
+            return {} if deadline.end() is not None else {broker: {KEY: 0} for broker in work}
+
+    (reason,) = save(tmp_path, Starts({(KEY, 2): log(5)}), tail(None, 5)).refused.values()
+    assert "where its log begins could not be read: broker 2 does not answer" in reason
 
 
 def test_brokers_whose_batches_do_not_fit_into_memory_together_are_read_one_by_one(tmp_path: Path) -> None:
