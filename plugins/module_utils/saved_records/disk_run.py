@@ -49,6 +49,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Bytes at the end of each log whose crcs are checked to find out where it ends. What is saved is checked whole.
 CRC_BYTES = 65_536
+_GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up_partitions) to do without"
 
 
 class DiskTask(Protocol):
@@ -139,8 +140,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
             module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
         # A leader or the disk may have changed while records were saved.
         view = _view(params, admin, revived)
-    given_up = {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
-    reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up)]
+    reasons = [*view.disk.obstacles, *_obstacles(view, saved, _given_up(params))]
     selected = params["partitions"] is not None or params["partitions_file"] is not None
     return {
         "broker_id": view.disk.broker_id,
@@ -191,6 +191,10 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted, states)
 
 
+def _given_up(params: Mapping[str, Any]) -> set[TopicPartition]:
+    return {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
+
+
 def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
     if params.get("disk") is not None:
         found = checked_result(params["disk"], cluster_id, params["broker_id"])
@@ -206,20 +210,22 @@ def _read(params: Mapping[str, Any], cluster_id: str) -> _Disk:
     folders = {key: place / f"{key[0]}-{key[1]}" for key, place in places.items()}
     absent = [(row["topic"], row["partition"]) for row in found["absent"]]
     deleted = [((row["topic"], row["partition"]), row.get("topic_id")) for row in found["other_logs"] if row["kind"] == DELETE]
-    return _Disk(found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found)))
+    return _Disk(found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found, _given_up(params))))
 
 
-def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
+def _disk_obstacles(found: Mapping[str, Any], given_up: Collection[TopicPartition]) -> Iterator[str]:
     """Yield why the disk may have logs that were not read. `found`: as `read_broker` returns it."""
     if not found["partitions"]:
         yield "the log dirs have no log of these partitions: name all log dirs of the broker"
     for log_dir in found["log_dirs"]:
-        if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
-            yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
+        links = [link for name in log_dir["foreign_files"] if (link := log_name(name)) and link.key not in given_up]
+        if links:
+            yield f"{log_dir['path']}/{links[0].folder} is a link, or a file, and was not read: name the log dir that it leads to, or {_GIVE_UP}"
     # A start keeps logs of the kind `stray`. Those of the kind `delete` are judged with their topics.
-    if others := [row["kind"] for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)]:
-        kinds = ", ".join(sorted({*others}))
-        yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
+    others = {(row["topic"], row["partition"]) for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)} - {*given_up}
+    if others:
+        where = f"{count(len(others), 'partition')} ({named(sorted(others))})"
+        yield f"{where}: an unfinished copy of the log (-future) was not read: copy its folder first, and then {_GIVE_UP}"
 
 
 def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition, Tail]:
@@ -269,7 +275,6 @@ _LEFT = {
     OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved: grant DESCRIBE on the topic, or run without check mode",
     NO_LEADER: "there is no leader to compare with: elect one, and run again",
 }
-_GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up_partitions) to do without"
 
 
 def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) -> Iterator[str]:

@@ -155,9 +155,14 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     (reason,) = run(tmp_path, Admin(ending_at(6)), disk, partitions=named)["reasons"]
     assert "ordres-0" in reason
     disk.log("u-0.0123456789abcdef0123456789abcdef-future", {0: log(2)})
-    assert "1 log of the kinds future were not read" in run(tmp_path, Admin(ending_at(6)), disk)["reasons"][0]
+    (reason,) = run(tmp_path, Admin(ending_at(6)), disk)["reasons"]
+    assert "u-0" in reason and "-future" in reason
+    assert run(tmp_path, Admin(ending_at(6)), disk, give_up_partitions=[{"topic": "u", "partition": 0}])["safe_to_start"]
     (empty.path / "t-1").symlink_to(disk.path / "t-0")
     assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
+    (disk.path / "t-1").symlink_to(disk.path / "t-0")
+    given_up = [{"topic": "u", "partition": 0}, {"topic": "t", "partition": 1}]
+    assert run(tmp_path, Admin(ending_at(6)), disk, give_up_partitions=given_up)["safe_to_start"]
 
 
 def test_a_log_that_was_being_deleted_counts_unless_its_topic_is_gone(tmp_path: Path) -> None:
