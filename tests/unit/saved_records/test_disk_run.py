@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -17,6 +19,7 @@ from lost_disks import CLUSTER_ID, OTHER_DIRECTORY_ID, TOPIC_ID, Disk
 from record_batches import log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import BLOCK_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import read_pieces as read_pieces_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
@@ -318,6 +321,32 @@ def test_gaps_of_a_topic_that_was_compacted_before_are_saved_with_a_warning(tmp_
     assert found["safe_to_start"] and saved_offsets(tmp_path) == [(0, 8)]
     assert len(found["warnings"]) == 1 and "t-0" in found["warnings"][0]
     assert not run(tmp_path, Admin(ending_at(0), compacted=["t"]), disk, run_id="2")["warnings"]
+
+
+def test_a_copy_of_a_failing_disk_lacks_only_the_batches_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other log, and no other batch, is lost with a bad block."""
+    batch = len(log(3000))
+    disk = disk_with(tmp_path, log(*[3000] * 5))
+    disk.log("u-0", {0: log(2)})
+    bad = range(2 * batch + batch // 2, 2 * batch + batch // 2 + 512)
+    assert batch > 4 * BLOCK_BYTES
+    read = os.pread
+
+    def failing(descriptor: int, length: int, position: int) -> bytes:
+        is_bad = Path(f"/proc/self/fd/{descriptor}").readlink() == disk.path / "t-0" / f"{0:020d}.log"
+        if is_bad and position < bad.stop and bad.start < position + length:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(descriptor, length, position)
+
+    logs = [{"topic": topic, "partition": 0, "start_offset": 0, "end_offset": end} for topic, end in (("t", 15_000), ("u", 2))]
+    broker = {"log_dirs": [str(disk.path)], "cluster_id": CLUSTER_ID, "broker_id": 1, "logs": [], "pieces": []}
+    read_before = disk.read(whole_logs=True)
+    monkeypatch.setattr(os, "pread", failing)
+    copy_logs(tmp_path / "copy", logs, CopyLimits(None, None), lambda options: read_pieces_of({**broker, **options}), False)
+    found = run(tmp_path, Admin(ending_at(0)), disk=read_before, copy_dir=str(tmp_path / "copy"))
+    rows = {row["topic"]: row for row in found["partitions"]}
+    assert rows["u"]["saved"] and not rows["t"]["saved"] and not found["safe_to_start"]
+    assert rows["t"]["unreadable"] == [{"start_offset": 6000, "end_offset": 9000}]
 
 
 def test_a_copy_without_a_batch_that_is_too_large_is_not_complete(tmp_path: Path) -> None:
