@@ -42,8 +42,9 @@ options:
   hold_unsaved:
     description:
       - Only for O(election_type=unclean). After it the other replicas truncate their logs to that of the new leader, and this module saves nothing.
-      - With V(true) a partition of which another replica that answers holds more than the expected leader, or may hold more, is V(held) with the reason code
-        V(tail_not_saved), and the task fails. M(streamops.kafka_recovery.kafka_designated_election) saves these records before it elects.
+      - With V(true) a partition of which another replica that answers or is coming back holds more than the expected leader, or may hold more, is V(held)
+        with the reason code V(tail_not_saved), and the task fails. M(streamops.kafka_recovery.kafka_designated_election) saves these records before it
+        elects.
       - With V(false) these records are given up.
     type: bool
     default: true

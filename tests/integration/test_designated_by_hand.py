@@ -8,12 +8,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from integration.support import Operator, by_partition, failure, run_module
 
-from rig import Damage
+from rig import Damage, NewTopic
 
 # Not what a plan would say: broker 3 holds 20 records less.
 LEADERS = {0: 3, 1: 2, 2: 3, 3: 2}
+# The broker at this port is alive, and cannot be reached from here.
+UNREACHABLE = """
+import errno, socket
+connect_ex = socket.socket.connect_ex
+socket.socket.connect_ex = lambda self, address: errno.ECONNREFUSED if address[1] == {port} else connect_ex(self, address)
+"""
 
 
 def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: Damage, east: Operator) -> None:
@@ -54,3 +61,30 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
         assert ("broker 2 truncates 20 records from offset 100 on" in line) == (leader == 3), "what the other survivor gives up"
     assert damage.kept(["bare"])["bare"].lost == 4 * 10 + 2 * 20, "as the warnings stated"
     assert east.read("results", "1")["summary"]["elected"] == 3
+
+
+@pytest.mark.long
+def test_it_is_held_while_a_live_broker_has_a_log_that_was_not_read(west: Operator) -> None:
+    cluster, topic, (lost, designated, unread) = west.cluster, "unread", (1, 2, 3)
+    cluster.create_topics([NewTopic(topic, [[lost, designated, unread]], {"min.insync.replicas": "1"})])
+    cluster.produce(topic, 0, ["by all"] * 10)
+    for broker in (designated, unread):
+        cluster.kill(broker)
+        cluster.wait_fenced([broker])
+        cluster.produce(topic, 0, [f"without broker {broker}"] * 5)
+    cluster.kill(lost)
+    for broker in (designated, unread):
+        cluster.start_node(broker)
+    cluster.wait_unfenced([designated, unread])
+    cluster.wait_fenced([lost])
+
+    rows = [{"topic": topic, "partition": 0, "designated_leader": designated}]
+    options = {**west.connection, **west.files("1"), "allow_data_loss": True, "partitions": rows}
+    unreachable = UNREACHABLE.format(port=cluster.brokers[unread].port)
+    for check in (True, False):
+        answer = run_module("kafka_designated_election", options, check=check, before=unreachable)
+        (result,) = answer.result["results"]
+        assert (result["outcome"], result["reason_code"]) == ("held", "tail_not_saved"), answer
+    assert west.states(topic)[topic, 0].leader < 0
+    elected = west.ask("kafka_designated_election", **options)
+    assert (elected["summary"]["elected"], elected["saved_records"]["saved"], elected["saved_records"]["offsets"]) == (1, 1, 5)

@@ -108,4 +108,13 @@ class ReplayProducer:
 
 def _text(error: Exception) -> str:
     cause: Any = error.args[0] if error.args else error
-    return str(cause.str()) if hasattr(cause, "str") else str(cause)
+    if not hasattr(cause, "str"):
+        return str(cause)
+    times = "raise message.timestamp.before.max.ms or message.timestamp.after.max.ms of the topic"
+    remedies = {
+        KafkaError.MSG_SIZE_TOO_LARGE: "the headers of a replay make records larger: raise max.message.bytes of the topic",
+        KafkaError.INVALID_TIMESTAMP: times,
+        KafkaError.INVALID_RECORD: f"{times}, or leave out records without a key if it is compacted",
+    }
+    remedy = remedies.get(cause.code())
+    return f"{cause.str()}; {remedy}" if remedy else str(cause.str())

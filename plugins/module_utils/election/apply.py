@@ -222,6 +222,7 @@ class Recovery:
         """Set the results that `elect` would have, from the same guards, and warn of partitions that may change. Elects nothing."""
         left = self._left_behind()
         forecast = designated_election.predict(self._cluster, self._entries, left)
+        forecast = [self._record_saver.foreseen(entry, result) for entry, result in zip(self._entries, forecast, strict=True)]
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
         doubtful = may_change(others, self.results.rows if self._decide_again else ())
         if doubtful and self._offsets_came_within_reach(forecast):

@@ -180,6 +180,7 @@ def _entry(state: PartitionState, designated: int, live: LiveEvidence, cost: Dec
         evidence_word=DESIGNATED_BY_HAND,
         strategy=Policy().strategy.value,
         designated_by_hand=True,
+        live_evidence=document,
         truncated=list(_truncated(designated, logs, cost)),
         fenced_truncated=list(fenced_truncated(cost)),
         loss=None if document.defects else loss_fields(bounds(cost, live.cluster)),

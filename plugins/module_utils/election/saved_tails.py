@@ -51,6 +51,11 @@ class RecordSaver:
         """Return whether the election of an entry destroys, or may destroy, records that have to be saved before."""
         return self._enabled and (any(True for _tail in _tails([entry])) or unread_logs(entry) is not None)
 
+    def foreseen(self, entry: Entry, result: Result) -> Result:
+        """Return the result of an entry whose guards foresee `result`: one that has a log that was not read is held."""
+        unread = unread_logs(entry) if self._enabled and result.outcome == Outcome.ELECTED else None
+        return result if unread is None else not_saved(entry, unread)
+
     def save(self, entries: Sequence[Entry]) -> tuple[list[Entry], NotSaved]:
         """Save what the elections of `entries` destroy. Return the entries of which all records are on the disk, and the others."""
         tails = list(_tails(entries)) if self._enabled else []

@@ -13,6 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 
 # Partitions whose evidence is in memory at once.
@@ -42,7 +43,11 @@ def truncated_by(cluster: LogSource, leaders: Mapping[TopicPartition, int], dura
 
 
 def _lost(state: PartitionState, leader: int, evidence: Evidence, common: Mapping[Any, int | None]) -> Iterator[str]:
+    coming_back = {row["broker_id"] for row in evidence.brokers if row["broker_state"] == COMING_BACK}
     for broker in state.replicas:
+        if broker in coming_back:
+            yield f"broker {broker} is coming back, and its log was not read"
+            continue
         log = evidence.replicas.get((state.key, broker)) or evidence.fenced.get((state.key, broker))
         if log is None or log.error == DISK_FAILED:
             continue

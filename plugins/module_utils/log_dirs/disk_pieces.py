@@ -21,6 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
 
 # Bytes of the contents of one answer.
 MOST_BYTES = 8 << 20
+# Where the disk cannot read a piece, it is read block by block.
+BLOCK_BYTES = 4096
 # Base offset, length, and how many offsets the batch has less one.
 _PLACE = struct.Struct(">qi11xi")
 
@@ -83,11 +85,23 @@ def _contents(folders: Sequence[Folder], pieces: Sequence[Mapping[str, Any]]) ->
 def _content(folders: Sequence[Folder], piece: Mapping[str, Any]) -> dict[str, Any]:
     """Return the SHA-256 of a piece, and its content if that is not the known one."""
     with _log(folders, piece) as folder, folder.file(segment_file(piece["segment"])) as file:
-        content = file.read(max(0, piece["position"]), max(0, piece["bytes"]))
+        begin, size = max(0, piece["position"]), max(0, piece["bytes"])
+        try:
+            content = file.read(begin, size)
+        except DiskError:
+            content = b"".join(_block(file, at, min(BLOCK_BYTES, begin + size - at)) for at in range(begin, begin + size, BLOCK_BYTES))
         if len(content) != piece["bytes"]:
             raise DiskError(file.path, f"it ends before byte {piece['position'] + piece['bytes']}: it has changed, run again")
     digest = hashlib.sha256(content).hexdigest()
     return {"sha256": digest, "content": None if digest == piece["sha256"] else base64.b64encode(content).decode()}
+
+
+def _block(file: DiskFile, position: int, size: int) -> bytes:
+    """Return a block, zeros if the disk cannot read it: the crc of its batch shows that, and the others are saved."""
+    try:
+        return file.read(position, size)
+    except DiskError:
+        return bytes(size)
 
 
 def _log(folders: Sequence[Folder], log: Mapping[str, Any]) -> Folder:

@@ -39,7 +39,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_disk import LostDisk, read_lost_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_disk import (
+    GIVE_UP,
+    LostDisk,
+    given_up_partitions,
+    read_lost_disk,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
@@ -122,7 +127,7 @@ def save_disk(
             module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
         # A leader or the disk may have changed while records were saved.
         view = _view(params, admin, revived)
-    given_up = {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
+    given_up = given_up_partitions(params)
     leads = {one.log.key for one in view.compared if one.relation == CLEAN_LEADER}
     reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up), *live_replicas.obstacles(live, saved, leads - given_up)]
     of_live = live_replicas.rows(live, saved)
@@ -226,7 +231,6 @@ _LEFT = {
     OTHER_TOPIC: "the cluster does not show the topic of the log, which is not saved: grant DESCRIBE on the topic, or run without check mode",
     NO_LEADER: "there is no leader to compare with: start the brokers that are safe to start, or elect one, and run again",
 }
-_GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up_partitions) to do without"
 
 
 def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) -> Iterator[str]:
@@ -239,16 +243,16 @@ def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) 
     if keys := sorted(one.log.key for one in view.compared if one.log.damage and one.log.key not in given_up):
         yield (
             f"{count(len(keys), 'partition')} ({named(keys)}): the log may have records that were not read (damage): copy the folders of these logs, and then "
-            + _GIVE_UP
+            + GIVE_UP
         )
     # A broker that was only cut off deletes its log, maybe the last one, if the partition was revived or reassigned meanwhile.
     if keys := [key for key in view.deleted if key not in given_up]:
         yield (
             f"{count(len(keys), 'partition')} ({named(keys)}): the broker was deleting a log of it (-delete), and deletes it when it starts: copy the folder "
-            f"first, and then {_GIVE_UP}"
+            f"first, and then {GIVE_UP}"
         )
     if keys := [key for key in view.absent if key not in given_up]:
         yield (
             f"{count(len(keys), 'partition')} ({named(keys)}): the log dirs have no log of it: name all log dirs of the broker, or if it never had one, "
-            + _GIVE_UP
+            + GIVE_UP
         )

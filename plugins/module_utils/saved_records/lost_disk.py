@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import DELETE, STRAY, log_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, named
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import DiskLog, disk_log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_result import checked_result
 
 # Bytes at the end of each log whose crcs are checked to find out where it ends. What is saved is checked whole.
 CRC_BYTES = 65_536
+GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up_partitions) to do without"
 
 
 class LostDisk(NamedTuple):
@@ -33,6 +34,11 @@ class LostDisk(NamedTuple):
     absent: list[TopicPartition]
     deleted: list[tuple[TopicPartition, str | None]]
     obstacles: list[str]
+
+
+def given_up_partitions(params: Mapping[str, Any]) -> set[TopicPartition]:
+    """Return the partitions that the operator does without."""
+    return {(entry["topic"], entry["partition"]) for entry in params["give_up_partitions"] or ()}
 
 
 def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
@@ -51,17 +57,21 @@ def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
     folders = {key: place / f"{key[0]}-{key[1]}" for key, place in places.items()}
     absent = [(row["topic"], row["partition"]) for row in found["absent"]]
     deleted = [((row["topic"], row["partition"]), row.get("topic_id")) for row in found["other_logs"] if row["kind"] == DELETE]
-    return LostDisk(found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found)))
+    return LostDisk(
+        found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found, given_up_partitions(params)))
+    )
 
 
-def _disk_obstacles(found: Mapping[str, Any]) -> Iterator[str]:
+def _disk_obstacles(found: Mapping[str, Any], given_up: Collection[TopicPartition]) -> Iterator[str]:
     """Yield why the disk may have logs that were not read. `found`: as `read_broker` returns it."""
     if not found["partitions"]:
         yield "the log dirs have no log of these partitions: name all log dirs of the broker"
     for log_dir in found["log_dirs"]:
-        if links := [name for name in log_dir["foreign_files"] if log_name(name)]:
-            yield f"{log_dir['path']}/{links[0]} is a link, or a file, and was not read: name the log dir that it leads to"
+        links = [link for name in log_dir["foreign_files"] if (link := log_name(name)) and link.key not in given_up]
+        if links:
+            yield f"{log_dir['path']}/{links[0].folder} is a link, or a file, and was not read: name the log dir that it leads to, or {GIVE_UP}"
     # A start keeps logs of the kind `stray`. Those of the kind `delete` are judged with their topics.
-    if others := [row["kind"] for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)]:
-        kinds = ", ".join(sorted({*others}))
-        yield f"{count(len(others), 'log')} of the kinds {kinds} were not read: copy their folders first, if they matter"
+    others = {(row["topic"], row["partition"]) for row in found["other_logs"] if row["kind"] not in (DELETE, STRAY)} - {*given_up}
+    if others:
+        where = f"{count(len(others), 'partition')} ({named(sorted(others))})"
+        yield f"{where}: an unfinished copy of the log (-future) was not read: copy its folder first, and then {GIVE_UP}"

@@ -4,7 +4,7 @@
 """The folder of saved records of one run and cluster: numbered parts, each a file of raw batches and a sealed index.
 
 `<workdir>/saved/<run_id>/<cluster>/<number>.batches` has the batches as Kafka stores them, `<number>.jsonl` says whose they are. The index is written
-after the batches are durable, so batches without an index count as not saved.
+after the batches are durable, so batches without an index count as not saved. The file `parts` has the number of parts, so that the last one is missed, too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     check_inside,
     opened_regular,
+    read_regular,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, EPOCH, OFFSET, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
@@ -29,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.epo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
-BATCHES, INDEX = ".batches", ".jsonl"
+BATCHES, INDEX, PARTS = ".batches", ".jsonl", "parts"
 _CHUNK = 1 << 20
 _PIECE: dict[str, Any] = {
     "kind": Name(),
@@ -91,11 +93,30 @@ def cluster_id_of(folder: Path) -> str | None:
 def _indexes(folder: Path) -> list[Path]:
     """Return the indexes of a folder in their order. Parts are numbered without gaps. Errors are those of `cluster_id_of`."""
     check_inside(folder.parents[2], folder / "any")
+    parts = _parts(folder)  # before the indexes: another run may write one more
     indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
     for number, index in enumerate(indexes, start=1):
         if index.stem != f"{number:06}":
             raise SavedRecordsError(f"{folder / f'{number:06}{INDEX}'} is missing: restore it and its file of batches from a copy")
+    if len(indexes) < parts:
+        raise SavedRecordsError(
+            f"{folder / f'{len(indexes) + 1:06}{INDEX}'} is missing: restore it and its file of batches from a copy, or remove {folder / PARTS} to do "
+            "without these records"
+        )
     return indexes
+
+
+def _parts(folder: Path) -> int:
+    """Return how many parts a folder has had, 0 if that is not known. Raises SavedRecordsError if the number cannot be read."""
+    try:
+        number = whole_number(read_regular(folder / PARTS, follow=False).decode("ascii", "replace").strip())
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise SavedRecordsError(f"cannot read {folder / PARTS}: {error.strerror}") from error
+    if number is None:
+        raise SavedRecordsError(f"{folder / PARTS} must have the number of parts, and was changed: restore it from a copy, or remove it")
+    return number
 
 
 def unfinished_parts(folder: Path) -> list[Path]:

@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import Designated, collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import unread_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
@@ -117,6 +118,20 @@ def test_the_other_replicas_follow_best_first_by_their_logs() -> None:
     assert entry.best_first == (3, 2, 4, 5, 1)
     assert entry.survivors.keys() == {2, 3, 4}, "a fenced broker is none"
     assert entry.truncated == [{"broker_id": 4, "offset": 100, "records": 10}, {"broker_id": 2, "offset": 100, "records": 20}]
+
+
+class Silent(CutOff):
+    """Broker 4 is alive and does not answer: it may hold more than all others, and truncates its log once there is a leader."""
+
+    def log_ends(self, work: Mapping[int, object]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        return {broker: ends for broker, ends in super().log_ends(work).items() if broker != 4}
+
+
+def test_a_live_broker_whose_log_was_not_read_is_known_to_what_saves_records() -> None:
+    (entry,) = collected(Silent(), {KEY: 3}).entries
+    assert "broker 4, which is alive" in (unread_logs(entry) or "")
+    (entry,) = collected(CutOff(), {KEY: 3}).entries
+    assert unread_logs(entry) is None
 
 
 class Lying(CutOff):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import pytest
 from fake_controller import Controller
@@ -52,3 +53,11 @@ def test_a_replica_on_a_live_broker_that_does_not_answer_is_a_doubt(silent: int)
             return {broker: ends if broker != silent else {} for broker, ends in super().log_ends(work).items()}
 
     assert f"broker {silent} does not answer for its replica" in (lost(Silent(), 2) or "")
+
+
+def test_a_replica_that_is_coming_back_is_a_doubt() -> None:
+    class Returning(Controller):
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            return [row | {"broker_state": "coming_back"} if row["broker_id"] == 1 else row for row in super().broker_states(mentioned)]
+
+    assert "broker 1 is coming back" in (lost(Returning(), 2) or "")

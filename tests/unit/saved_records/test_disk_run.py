@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -18,6 +20,7 @@ from record_batches import log
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import BLOCK_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import read_pieces as read_pieces_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
@@ -166,9 +169,14 @@ def test_logs_that_were_not_read_keep_it_from_being_safe(tmp_path: Path) -> None
     (reason,) = run(tmp_path, Admin(ending_at(6)), disk, partitions=named)["reasons"]
     assert "ordres-0" in reason
     disk.log("u-0.0123456789abcdef0123456789abcdef-future", {0: log(2)})
-    assert "1 log of the kinds future were not read" in run(tmp_path, Admin(ending_at(6)), disk)["reasons"][0]
+    (reason,) = run(tmp_path, Admin(ending_at(6)), disk)["reasons"]
+    assert "u-0" in reason and "-future" in reason
+    assert run(tmp_path, Admin(ending_at(6)), disk, give_up_partitions=[{"topic": "u", "partition": 0}])["safe_to_start"]
     (empty.path / "t-1").symlink_to(disk.path / "t-0")
     assert "t-1 is a link" in run(tmp_path, Admin(ending_at(6)), empty)["reasons"][1]
+    (disk.path / "t-1").symlink_to(disk.path / "t-0")
+    given_up = [{"topic": "u", "partition": 0}, {"topic": "t", "partition": 1}]
+    assert run(tmp_path, Admin(ending_at(6)), disk, give_up_partitions=given_up)["safe_to_start"]
 
 
 def test_a_log_that_was_being_deleted_counts_unless_its_topic_is_gone(tmp_path: Path) -> None:
@@ -324,6 +332,32 @@ def test_gaps_of_a_topic_that_was_compacted_before_are_saved_with_a_warning(tmp_
     assert found["safe_to_start"] and saved_offsets(tmp_path) == [(0, 8)]
     assert len(found["warnings"]) == 1 and "t-0" in found["warnings"][0]
     assert not run(tmp_path, Admin(ending_at(0), compacted=["t"]), disk, run_id="2")["warnings"]
+
+
+def test_a_copy_of_a_failing_disk_lacks_only_the_batches_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other log, and no other batch, is lost with a bad block."""
+    batch = len(log(3000))
+    disk = disk_with(tmp_path, log(*[3000] * 5))
+    disk.log("u-0", {0: log(2)})
+    bad = range(2 * batch + batch // 2, 2 * batch + batch // 2 + 512)
+    assert batch > 4 * BLOCK_BYTES
+    read = os.pread
+
+    def failing(descriptor: int, length: int, position: int) -> bytes:
+        is_bad = Path(f"/proc/self/fd/{descriptor}").readlink() == disk.path / "t-0" / f"{0:020d}.log"
+        if is_bad and position < bad.stop and bad.start < position + length:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(descriptor, length, position)
+
+    logs = [{"topic": topic, "partition": 0, "start_offset": 0, "end_offset": end} for topic, end in (("t", 15_000), ("u", 2))]
+    broker = {"log_dirs": [str(disk.path)], "cluster_id": CLUSTER_ID, "broker_id": 1, "logs": [], "pieces": []}
+    read_before = disk.read(whole_logs=True)
+    monkeypatch.setattr(os, "pread", failing)
+    copy_logs(tmp_path / "copy", logs, CopyLimits(None, None), lambda options: read_pieces_of({**broker, **options}), False)
+    found = run(tmp_path, Admin(ending_at(0)), disk=read_before, copy_dir=str(tmp_path / "copy"))
+    rows = {row["topic"]: row for row in found["partitions"]}
+    assert rows["u"]["saved"] and not rows["t"]["saved"] and not found["safe_to_start"]
+    assert rows["t"]["unreadable"] == [{"start_offset": 6000, "end_offset": 9000}]
 
 
 def test_a_copy_without_a_batch_that_is_too_large_is_not_complete(tmp_path: Path) -> None:

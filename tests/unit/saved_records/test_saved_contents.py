@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -302,10 +303,26 @@ def test_files_that_were_changed_are_refused(workdir: Path, name: str, damage: A
     assert message in refusal(workdir, export=str(workdir / "export.jsonl")) and not (workdir / "export.jsonl").exists()
 
 
+@pytest.mark.parametrize("names", [("000002.jsonl",), ("000002.jsonl", "000002.batches"), ("000001.jsonl", "000002.jsonl")])
+def test_a_copy_without_its_last_part_is_refused_and_used_if_it_is_done_without(workdir: Path, names: Sequence[str]) -> None:
+    for name in names:
+        (folder(workdir) / name).unlink()
+    message = refusal(workdir, export=str(workdir / "export.jsonl"))
+    assert f"{names[0]} is missing" in message and str(folder(workdir) / "parts") in message
+    (folder(workdir) / "parts").unlink()
+    assert show(workdir)["counts"]["records"] == (0 if "000001.jsonl" in names else 5)
+
+
+@pytest.mark.parametrize("content", [b"", b"-1", b"two", b"9" * 30])
+def test_a_number_of_parts_that_was_changed_is_refused(workdir: Path, content: bytes) -> None:
+    (folder(workdir) / "parts").write_bytes(content)
+    assert "parts" in refusal(workdir)
+
+
 def test_batches_without_an_index_are_named(workdir: Path) -> None:
-    (folder(workdir) / "000002.jsonl").unlink()
+    shutil.copy(folder(workdir) / "000002.batches", folder(workdir) / "000003.batches")
     result = show(workdir)
-    assert result["unfinished_parts"] == [str(folder(workdir) / "000002.batches")] and result["counts"]["records"] == 5
+    assert result["unfinished_parts"] == [str(folder(workdir) / "000003.batches")]
     assert "has no index" in result["warnings"][0]
 
 
