@@ -18,6 +18,12 @@ from integration.group_commits import commit, committed, consumer, member
 from integration.stepping import Job, run_all, run_chains
 from integration.support import Operator, by_partition, failure
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from rig import KafkaCluster, NewTopic
 
 MODULE = "kafka_record_replay"
@@ -84,7 +90,10 @@ def commit_alone(cluster: KafkaCluster) -> None:
 
 
 def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
-    """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before."""
+    """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before.
+
+    The producer of that one aborts another one behind it.
+    """
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     for number in range(30):
         producer.produce(PLAIN, f"lost {number}", f"key {number}", 0, timestamp=TIME + number, headers=[("h", b"\xff"), ("none", None)])
@@ -101,6 +110,11 @@ def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
             wait_for_marker(cluster, PLAIN)
     open_producer.produce(OPEN, "after the fork", None, 0)
     open_producer.commit_transaction(60)
+    wait_for_marker(cluster, OPEN)
+    open_producer.begin_transaction()
+    open_producer.produce(OPEN, "aborted", None, 0)
+    assert open_producer.flush(60) == 0
+    open_producer.abort_transaction(60)
     wait_for_marker(cluster, OPEN)
 
 
@@ -202,6 +216,35 @@ def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callabl
     assert [row["written"] for row in result["partitions"][0]["markers"]] == [True], result
     assert values(lost.cluster, OPEN)[10:] == ["before the fork", "after the fork"]
     assert not replay(topics=[OPEN])["changed"]
+
+
+def save_without_last_batch(operator: Operator, run_id: str) -> None:
+    """Save what run 1 has of OPEN, as of a replica that has got all but the last batch, which is the end of the second transaction."""
+    (piece,) = (
+        piece
+        for piece in store.read_pieces(folder_of(operator.workdir, "1", operator.name), operator.cluster.cluster_id)
+        if piece.topic == OPEN
+    )
+    data = piece.part.read_bytes()[piece.position : piece.position + piece.size]
+    batches = list(stored_batches(data))
+    assert batches.pop().control
+    folder = private_directory(folder_of(operator.workdir, run_id, operator.name))
+    header = {"cluster": operator.name, "cluster_id": operator.cluster.cluster_id, "run_id": run_id, "backend": "compat"}
+    with open_part(folder, header) as part:
+        tail = Tail(OPEN, 0, piece.topic_id, piece.leader_epoch, piece.broker_id, piece.start, batches[-1].last_offset + 1)
+        part.add(tail, piece.start, memoryview(data)[: sum(batch.size for batch in batches)], batches)
+
+
+def test_a_commit_that_a_replay_has_written_does_not_commit_the_next_transaction(
+    lost: Operator, replay: Callable[..., dict[str, Any]]
+) -> None:
+    save_without_last_batch(lost, "2")
+    replay(topics=[OPEN], run_id="2")
+    again = replay(topics=[OPEN], run_id="2")
+    assert (again["changed"], again["counts"]["already_there"], again["counts"]["skipped"]) == (False, 1, {"undecided": 1}), again
+    assert values(lost.cluster, OPEN)[10:] == ["before the fork", "after the fork"]
+    whole = replay(topics=[OPEN])
+    assert (whole["changed"], whole["counts"]["skipped"]) == (False, {"aborted": 1}), whole
 
 
 def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:

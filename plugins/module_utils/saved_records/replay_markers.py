@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import COMMIT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents
 
-COMMIT = "commit"
 ENDS = (COMMIT, "abort")
 WRITTEN_SINCE = "its producer has written more since the election, which the marker would commit, too"
 
