@@ -41,6 +41,11 @@ def note_of(marker: Marker) -> Marker:
     return marker._replace(producer_id=MOST_INT64 - marker.producer_id)
 
 
+def is_of_note(producer_id: int) -> bool:
+    """Return whether a producer id is that of a note."""
+    return producer_id > MOST_INT64 // 2
+
+
 def sent(batch: StoredBatch) -> Sent | None:
     """Return the numbers of a batch, None for a producer that is not idempotent."""
     if batch.producer_id < 0 or batch.base_sequence < 0:
@@ -126,7 +131,7 @@ class TargetLog:
                 self._open.setdefault(batch.producer_id, []).append((record.offset, same, content_with_origin(record, same), place))
 
     def _end(self, marker: Marker, is_new: bool) -> None:
-        if marker.producer_id > MOST_INT64 // 2:
+        if is_of_note(marker.producer_id):
             self._noted.add(_ended(note_of(marker)))
             return
         if marker.kind == COMMIT and _ended(marker) in self._noted:

@@ -458,6 +458,13 @@ def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
     assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {5: False}, "no answer"))
 
 
+def test_a_broker_that_calls_a_note_an_open_transaction_gets_no_marker_for_it() -> None:
+    """The note of a note would be the marker of a real producer."""
+    note = note_of(commit(20))
+    logs = [(Contents(Replica("t", 0, TOPIC_ID, 1, 9), 0, 90), [note])]
+    assert open_commits(logs, [Producer(note.producer_id, 0, 0, 5)], 10, (), {}, None) == []
+
+
 @pytest.mark.parametrize(("gaps", "end"), [([], "committed"), ([(12, 20)], "open"), ([(5, 10)], "committed"), ([(31, 40)], "committed")])
 def test_the_end_of_a_transaction_behind_a_gap_may_be_that_of_another(gaps: list[tuple[int, int]], end: str) -> None:
     contents = Contents(Replica("t", 0, TOPIC_ID, 1, 9), 0, 90, gaps, ends={4: [(30, "committed")]})
