@@ -18,6 +18,9 @@ from integration.group_commits import commit, committed, consumer, member
 from integration.stepping import Job, run_all, run_chains
 from integration.support import Operator, by_partition, failure
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
@@ -283,6 +286,15 @@ def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, repl
     assert (again["counts"]["replayed"], again["counts"]["already_there"], committed(cluster, "joined", PLAIN).offset) == (1, 1, 7)
     last = replay(**options)
     assert (last["changed"], last["counts"]["replayed"], last["counts"]["left"]) == (False, 0, 4)
+
+
+def test_an_offset_that_a_group_has_committed_meanwhile_is_not_set_back(lost: Operator) -> None:
+    cluster = lost.cluster
+    commit(cluster, "meanwhile", PLAIN, 9)
+    with GroupOffsetAdmin(Connection((cluster.brokers[3].client_address,))) as admin:
+        for offset, expected in ((5, 9), (10, 10)):
+            assert admin.commit({"meanwhile": {(PLAIN, 0): NewOffset(offset)}}, forward=True) == {}
+            assert committed(cluster, "meanwhile", PLAIN).offset == expected
 
 
 @pytest.mark.long
