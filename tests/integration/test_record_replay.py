@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,21 @@ from integration.group_commits import commit, committed, consumer, member
 from integration.stepping import Job, run_all, run_chains
 from integration.support import Operator, by_partition, failure
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from rig import KafkaCluster, NewTopic
 
 MODULE = "kafka_record_replay"
 LOST, SURVIVOR = 1, 2
 PLAIN, TIMED, COMPACTED, OPEN, LOOK = "replay.plain", "replay.timed", "replay.compacted", "replay.open", "replay.look"
+KILLED = "replay.open.killed"
 GROUPS, GONE = "__consumer_offsets", "replay.gone"
 TIME = 1_700_000_000_000
 
@@ -84,7 +96,10 @@ def commit_alone(cluster: KafkaCluster) -> None:
 
 
 def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
-    """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before."""
+    """What only the lost broker gets: plain records, a committed, an aborted and an open transaction, and the end of one that began before.
+
+    The producer of that one aborts another one behind it.
+    """
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     for number in range(30):
         producer.produce(PLAIN, f"lost {number}", f"key {number}", 0, timestamp=TIME + number, headers=[("h", b"\xff"), ("none", None)])
@@ -99,9 +114,18 @@ def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
         getattr(own, end)()
         if name != "three":
             wait_for_marker(cluster, PLAIN)
-    open_producer.produce(OPEN, "after the fork", None, 0)
+    for topic in (OPEN, KILLED):
+        open_producer.produce(topic, "after the fork", None, 0)
     open_producer.commit_transaction(60)
-    wait_for_marker(cluster, OPEN)
+    for topic in (OPEN, KILLED):
+        wait_for_marker(cluster, topic)
+    open_producer.begin_transaction()
+    for topic in (OPEN, KILLED):
+        open_producer.produce(topic, "aborted", None, 0)
+    assert open_producer.flush(60) == 0
+    open_producer.abort_transaction(60)
+    for topic in (OPEN, KILLED):
+        wait_for_marker(cluster, topic)
 
 
 def lose_and_save(cluster: KafkaCluster, workdir: Path) -> Operator:
@@ -115,17 +139,18 @@ def lose_and_save(cluster: KafkaCluster, workdir: Path) -> Operator:
         NewTopic(PLAIN, [[LOST, SURVIVOR]], config),
         NewTopic(TIMED, [[LOST, SURVIVOR]], {**config, "message.timestamp.type": "LogAppendTime"}),
         NewTopic(COMPACTED, [[LOST, SURVIVOR]], {**config, "cleanup.policy": "compact"}),
-        NewTopic(OPEN, [[LOST, SURVIVOR]], config),
+        *(NewTopic(topic, [[LOST, SURVIVOR]], config) for topic in (OPEN, KILLED)),
         NewTopic(LOOK, [[3]]),
     ])  # fmt: skip
-    for topic in (PLAIN, TIMED, OPEN):
+    for topic in (PLAIN, TIMED, OPEN, KILLED):
         cluster.produce(topic, 0, [f"both {number}" for number in range(10)])
     commit(cluster, "behind", PLAIN, 3, 0)
     with transaction(cluster, "open") as open_producer:
-        open_producer.produce(OPEN, "before the fork", None, 0)
+        for topic in (OPEN, KILLED):
+            open_producer.produce(topic, "before the fork", None, 0)
     cluster.kill(SURVIVOR)
     cluster.wait_fenced([SURVIVOR])
-    topics = [PLAIN, TIMED, COMPACTED, OPEN, GROUPS]
+    topics = [PLAIN, TIMED, COMPACTED, OPEN, KILLED, GROUPS]
     cluster.wait_for_partitions(topics, lambda state: list(state.isr) == [LOST], "alone in the ISR")
     write_alone(cluster, open_producer)
     commit_alone(cluster)
@@ -204,6 +229,35 @@ def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callabl
     assert not replay(topics=[OPEN])["changed"]
 
 
+def save_without_last_batch(operator: Operator, run_id: str, topic: str) -> None:
+    """Save what run 1 has of a topic, as of a replica that has got all but the last batch, which is the end of the second transaction."""
+    (piece,) = (
+        piece
+        for piece in store.read_pieces(folder_of(operator.workdir, "1", operator.name), operator.cluster.cluster_id)
+        if piece.topic == topic
+    )
+    data = piece.part.read_bytes()[piece.position : piece.position + piece.size]
+    batches = list(stored_batches(data))
+    assert batches.pop().control
+    folder = private_directory(folder_of(operator.workdir, run_id, operator.name))
+    header = {"cluster": operator.name, "cluster_id": operator.cluster.cluster_id, "run_id": run_id, "backend": "compat"}
+    with open_part(folder, header) as part:
+        tail = Tail(topic, 0, piece.topic_id, piece.leader_epoch, piece.broker_id, piece.start, batches[-1].last_offset + 1)
+        part.add(tail, piece.start, memoryview(data)[: sum(batch.size for batch in batches)], batches)
+
+
+def test_a_commit_that_a_replay_has_written_does_not_commit_the_next_transaction(
+    lost: Operator, replay: Callable[..., dict[str, Any]]
+) -> None:
+    save_without_last_batch(lost, "2", OPEN)
+    replay(topics=[OPEN], run_id="2")
+    again = replay(topics=[OPEN], run_id="2")
+    assert (again["changed"], again["counts"]["already_there"], again["counts"]["skipped"]) == (False, 1, {"undecided": 1}), again
+    assert values(lost.cluster, OPEN)[10:] == ["before the fork", "after the fork"]
+    whole = replay(topics=[OPEN])
+    assert (whole["changed"], whole["counts"]["skipped"]) == (False, {"aborted": 1}), whole
+
+
 def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
     cluster = lost.cluster
     options: dict[str, Any] = {"topics": [GROUPS]}
@@ -240,6 +294,15 @@ def test_offsets_of_groups_are_committed_again_forward_only(lost: Operator, repl
     assert (again["counts"]["replayed"], again["counts"]["already_there"], committed(cluster, "joined", PLAIN).offset) == (1, 1, 7)
     last = replay(**options)
     assert (last["changed"], last["counts"]["replayed"], last["counts"]["left"]) == (False, 0, 4)
+
+
+def test_an_offset_that_a_group_has_committed_meanwhile_is_not_set_back(lost: Operator) -> None:
+    cluster = lost.cluster
+    commit(cluster, "meanwhile", PLAIN, 9)
+    with GroupOffsetAdmin(Connection((cluster.brokers[3].client_address,))) as admin:
+        for offset, expected in ((5, 9), (10, 10)):
+            assert admin.commit({"meanwhile": {(PLAIN, 0): NewOffset(offset)}}, forward=True) == {}
+            assert committed(cluster, "meanwhile", PLAIN).offset == expected
 
 
 @pytest.mark.long
@@ -319,3 +382,21 @@ def test_killed_at_every_step_and_run_again_it_writes_each_record_once(lost: Ope
         assert killed.returncode == -9, whole.steps[number - 1]
         assert (again.returncode, again.result["counts"]["left"]) == (0, 0), again.result["partitions"]
         assert values(cluster, f"replay.killed.{number}") == expected, whole.steps[number - 1]
+
+
+@pytest.mark.long
+def test_killed_at_every_step_and_run_again_it_ends_an_open_transaction_and_no_other_one(lost: Operator, tmp_path: Path) -> None:
+    save_without_last_batch(lost, "3", KILLED)
+    arguments = {**lost.connection, **lost.files("3"), "topics": [KILLED], "allow_replay": True}
+    steps: list[str] = []
+    for number in count(1):
+        job = Job(MODULE, arguments, str(tmp_path / str(number)), str(lost.workdir), number)
+        (run,) = run_all([job])
+        if run.returncode != -9:
+            break
+        steps.append(json.loads((tmp_path / str(number) / "steps.json").read_text())[-1])
+    assert (run.returncode, run.result["counts"]["left"], run.result["counts"]["skipped"]) == (0, 0, {"undecided": 1}), run
+    assert steps.count("send WriteTxnMarkersRequest") == 2, steps
+    assert values(lost.cluster, KILLED)[10:] == ["before the fork", "after the fork"]
+    (row,) = lost.ask(MODULE, **lost.files("1"), topics=[KILLED], allow_replay=True)["partitions"]
+    assert (row["already_there"], row["skipped"], row["markers"]) == (1, {"aborted": 1}, [])

@@ -128,7 +128,8 @@ def _offsets(epochs: list[Exchange]) -> list[Exchange]:
             found.append(one)
             continue
         answer = OffsetFetchResponse.decode(memoryview(one.answer)[1:], version=one.version)
-        for offset in (BEFORE, EPOCH_END):
+        # The coordinator is requested once more, right before the commit.
+        for offset in (BEFORE, *([BEFORE] if one.node == LEADER else []), EPOCH_END):
             for row in (row for group in answer.groups for topic in group.topics for row in topic.partitions):
                 row.committed_offset = offset
             found.append(_exchange(one.node, answer, one.version))

@@ -24,12 +24,29 @@ class GroupOffsetAdmin(ConsumerAdmin):
         """Return groups and committed offsets as `group_offsets` does, without offsets that a transaction may change which is not ended."""
         return self._group_offsets(keys, self._patience, self._unfenced(), stable=True)
 
-    def commit(self, groups: Mapping[str, Mapping[TopicPartition, offset_commits.NewOffset]]) -> dict[tuple[str, TopicPartition], str]:
-        """Commit offsets for groups without members. Return Kafka's error by group and partition for what was not committed."""
+    def commit(
+        self, groups: Mapping[str, Mapping[TopicPartition, offset_commits.NewOffset]], forward: bool = False
+    ) -> dict[tuple[str, TopicPartition], str]:
+        """Commit offsets for groups without members. Return Kafka's error by group and partition for what was not committed.
+
+        `forward`: offsets that a group has passed are left out, without an error. Its offsets are read right before each commit.
+        """
         errors: dict[tuple[str, TopicPartition], str] = {}
         for group, offsets in groups.items():
             error, node = offset_commits.read_coordinator(self._ask(partial(offset_commits.find_coordinator, group)))
-            answers = [] if error else self._ask_each({node: [offset_commits.commit(group, offsets)]}).get(node, [])
+            new = dict(offsets)
+            if forward and error is None:
+                error, before = self._committed(node, group, offsets)
+                new = {key: one for key, one in new.items() if before.get(key, -1) < one.offset}
+            answers = [] if error or not new else self._ask_each({node: [offset_commits.commit(group, new)]}).get(node, [])
             committed = offset_commits.read_commit(answers[0]) if answers else {}
-            errors |= {(group, key): refused for key in offsets if (refused := committed.get(key, error or NO_ANSWER)) is not None}
+            errors |= {(group, key): refused for key in new if (refused := committed.get(key, error or NO_ANSWER)) is not None}
         return errors
+
+    def _committed(self, node: int, group: str, keys: Keys) -> tuple[str | None, dict[TopicPartition, int]]:
+        """Return Kafka's error, or the offsets that a group has committed on these partitions and that no transaction may change."""
+        answers = self._ask_each({node: [consumer_groups.fetch_offsets([group], stable=True)]}).get(node, [])
+        if not answers or group not in {one.group_id for one in answers[0].groups}:
+            return NO_ANSWER, {}
+        rows = consumer_groups.Reader(keys, [group])(answers[0])
+        return consumer_groups.read_refused_groups(answers[0]).get(group), {key: offset for _group, key, offset, _epoch in rows}

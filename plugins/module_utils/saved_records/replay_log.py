@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch, stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import (
     Marker,
@@ -26,6 +27,23 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Leader epoch and base offset of a batch.
 Place = tuple[int, int]
+COMMIT = "commit"
+# Producer id, its epoch, and that of its coordinator.
+Ended = tuple[int, int, int | None]
+
+
+def note_of(marker: Marker) -> Marker:
+    """Return the note that a replay writes to a log before it writes a saved marker again.
+
+    It is the marker of a producer id that Kafka never gets to, so it ends nothing. A log that has the copy of the marker has the note, too, whichever replica
+    is elected, and wherever the next replay runs.
+    """
+    return marker._replace(producer_id=MOST_INT64 - marker.producer_id)
+
+
+def is_of_note(producer_id: int) -> bool:
+    """Return whether a producer id is that of a note."""
+    return producer_id > MOST_INT64 // 2
 
 
 def sent(batch: StoredBatch) -> Sent | None:
@@ -59,6 +77,7 @@ class TargetLog:
     sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
     markers      by producer id: ends of transactions before which their producer has written nothing from `fork` on. The first one is that of the
                  transaction that was open at `fork`, if one was
+    copies       offsets of COMMIT markers that stand behind a note of them: a replay may have written them again
     writers      ids of the producers that have transactional records from `fork` on
     has_holes    whether offsets or records are missing, as the cleaner of a compacted topic leaves a log
     append_time  whether the last batch has the time of the broker (LogAppendTime)
@@ -71,8 +90,10 @@ class TargetLog:
         self.places: dict[int, Place] = {}
         self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
         self.markers: dict[int, list[Marker]] = {}
+        self.copies: set[int] = set()
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
+        self._noted: set[Ended] = set()
         self._open: dict[int, list[tuple[int, Origin, int, tuple[int, Place] | None]]] = {}
 
     def add(self, data: bytes) -> bool:
@@ -110,13 +131,22 @@ class TargetLog:
                 self._open.setdefault(batch.producer_id, []).append((record.offset, same, content_with_origin(record, same), place))
 
     def _end(self, marker: Marker, is_new: bool) -> None:
+        if is_of_note(marker.producer_id):
+            self._noted.add(_ended(note_of(marker)))
+            return
+        if marker.kind == COMMIT and _ended(marker) in self._noted:
+            self.copies.add(marker.offset)
         if is_new and marker.producer_id not in self.writers:
             self.markers.setdefault(marker.producer_id, []).append(marker)
         rows = self._open.pop(marker.producer_id, [])
-        if marker.kind != "commit":
+        if marker.kind != COMMIT:
             return
         for offset, origin, content, place in rows:
             self.replayed.setdefault(origin, offset)
             self.contents.add(content)
             if place is not None:
                 self.places.setdefault(*place)
+
+
+def _ended(marker: Marker) -> Ended:
+    return marker.producer_id, marker.producer_epoch, marker.coordinator_epoch

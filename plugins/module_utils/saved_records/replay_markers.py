@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import COMMIT, is_of_note
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents
 
-COMMIT = "commit"
 ENDS = (COMMIT, "abort")
 WRITTEN_SINCE = "its producer has written more since the election, which the marker would commit, too"
 
@@ -54,7 +54,7 @@ def open_commits(
     """
     logs, found = [*saved], []
     for producer in producers:
-        if not 0 <= producer.start_offset < fork:
+        if not 0 <= producer.start_offset < fork or is_of_note(producer.producer_id):
             continue
         ends: list[Marker] = []
         doubtful: list[Marker] = []

@@ -137,7 +137,7 @@ class OffsetReplay:
             if name := signals.pending_signal():
                 reasons |= {(group, key): f"{signals.INTERRUPTED} by {name}: run again" for group in groups for key in by_group[group]}
                 continue
-            errors = self._admin.commit({group: by_group[group] for group in groups})
+            errors = self._admin.commit({group: by_group[group] for group in groups}, forward=True)
             reasons |= {place: _refusal(error) for place, error in errors.items()}
         now = _committed(self._admin.stable_offsets({key for _group, key in offsets})) if offsets else {}
         written |= {place for place, saved in offsets.items() if now.get(place, -1) >= saved.offset}

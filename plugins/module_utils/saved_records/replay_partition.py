@@ -21,7 +21,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, content_with_origin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import (
+    TargetLog,
+    content_with_origin,
+    note_of,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
     WRITTEN_SINCE,
     OpenCommit,
@@ -212,11 +216,13 @@ class PartitionReplay:
 
     def _write_markers(self, key: TopicPartition, commits: Iterable[OpenCommit], log: TargetLog, outcome: Outcome) -> None:
         for found in commits:
-            # What its producer has written until now would be committed, too.
-            self._read(key, log)
-            reason = found.doubt or (WRITTEN_SINCE if found.marker.producer_id in log.writers else None)
-            if reason is None:
-                reason = self._admin.write_commit(key, self._targets[key].leader, found.marker)
+            reason = found.doubt
+            for marker in (note_of(found.marker), found.marker):
+                if reason is None:
+                    # What its producer has written until now would be committed, too.
+                    self._read(key, log)
+                    is_writer = found.marker.producer_id in log.writers
+                    reason = WRITTEN_SINCE if is_writer else self._admin.write_commit(key, self._targets[key].leader, marker)
             outcome.markers.append(found.row(reason is None, reason))
 
 

@@ -143,14 +143,15 @@ class Rules:
         """Return how a transaction has ended whose marker was not saved: empty, or more than one end, if the log does not show it.
 
         The epoch of its marker is that of the producer, or the next one (KIP-890, and after a time-out): another transaction may have both. If the saved log
-        has the end of an earlier one, the first marker may be a copy of that (the replay itself writes such copies). The coordinator is not asked: it knows the
-        last transaction of a producer alone, and older clients do not give each transaction an epoch.
+        has the end of an earlier one, the first marker may be of that, for example of kafka-transactions.sh. A marker that a replay may have written is the end
+        of an earlier one. The coordinator is not asked: it knows the last transaction of a producer alone, and older clients do not give each transaction an
+        epoch.
         """
         fork = self.epoch_ends.get(batch.epoch)
         if fork is None:
             return set()
         ends = [
-            MARKER_STATES[marker.kind]
+            OPEN if marker.offset in self.log.copies else MARKER_STATES[marker.kind]
             for marker in self.log.markers.get(batch.producer_id, ())
             if marker.offset >= fork.end_offset
             and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     check_inside,
@@ -26,6 +26,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.epo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
 FOLDER = "replayed"
+# Another replay of the run writes the file at its end, too.
+LOCK_SECONDS = 60.0
 
 
 class ReplayedRun(NamedTuple):
@@ -68,9 +70,13 @@ def runs_of(offsets: Mapping[tuple[int, int], int]) -> Iterator[ReplayedRun]:
 def write(workdir: Path, cluster: str, run_id: str, cluster_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Replace the rows of these partitions. `rows`: as in the file. Raises FileError if the file cannot be read or written."""
     path = work_file(workdir, FOLDER, cluster, run_id)
-    found = {_key(row): row for row in [*_read(path, cluster_id), *rows]}
-    head = {"cluster": cluster, "cluster_id": cluster_id, "run_id": run_id}
-    write_private(path, encode_row_per_line(head, {"partitions": [found[key] for key in sorted(found)]}))
+    lock = path.with_name(f".{path.name}.lock")
+    with append_only_file.opened(lock) as stream:
+        if not append_only_file.locked(lock, stream, LOCK_SECONDS):
+            raise FileError(f"another replay is writing {path}: run again")
+        found = {_key(row): row for row in [*_read(path, cluster_id), *rows]}
+        head = {"cluster": cluster, "cluster_id": cluster_id, "run_id": run_id}
+        write_private(path, encode_row_per_line(head, {"partitions": [found[key] for key in sorted(found)]}))
 
 
 def read(workdir: Path, cluster: str, run_id: str, cluster_id: str) -> dict[tuple[TopicPartition, str], list[ReplayedRun]]:

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, sent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, note_of, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import OpenCommit, open_commits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
     Numbered,
@@ -345,6 +345,42 @@ def test_behind_the_end_of_an_earlier_transaction_it_is_not_known_whose_marker_i
     assert reasons(rules, selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open")) == [(12, reason)]
 
 
+@given(
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.booleans(), max_size=3),
+    st.booleans(),
+)
+def test_the_fate_of_a_transaction_is_never_that_of_a_marker_which_a_replay_has_written(
+    committed: bool, in_log: bool, copied: list[bool], earlier: bool
+) -> None:
+    """A first transaction was open at the fork, and only the saved log has its COMMIT. A second one has its own end in the elected log, or nowhere.
+
+    copied  replays that were killed behind their note (False), or behind the marker
+    """
+    data = [marker(90, 4, committed)] if in_log else []
+    if not in_log:  # the end of the second one has ended the first one, too
+        (first,) = [marker_of(marker(80, 4, True))]
+        for number, whole in enumerate(copied):
+            note = note_of(first)
+            data.append(marker(100 + 2 * number, note.producer_id, True))
+            data += [marker(101 + 2 * number, 4, True)] if whole else []
+    rules = elected(*data)
+    ends = {4: [(11, "committed")]} if earlier else {}
+    rules.contents = [Contents(Replica("t", 0, TOPIC_ID, 1, 9), 10, 20, ends=ends)]
+    ((_offset, reason),) = reasons(rules, selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open"))
+    assert reason == ("undecided" if not in_log else None if committed else "aborted")
+
+
+@pytest.mark.parametrize("other", [{"producer_id": 5}, {"coordinator_epoch": 4}])
+def test_a_note_of_another_marker_hides_no_end(other: dict[str, int]) -> None:
+    """Another coordinator epoch: the marker in the log is not the one that was noted."""
+    noted = note_of(marker_of(marker(80, 4, True))._replace(**other))
+    rules = elected(marker(90, noted.producer_id, True, noted.coordinator_epoch or 0), marker(91, 4, True))
+    rows = selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open")
+    assert reasons(rules, rows) == [(12, None)]
+
+
 def test_a_marker_before_the_fork_of_a_log_ends_none_of_its_transactions() -> None:
     """Another saved log leaves the elected one earlier."""
     rules = elected(marker(8, 4, True), fork=5)
@@ -420,6 +456,13 @@ def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
     described = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {4: False}, "no answer")
     assert [one.doubt is not None for one in described] == found
     assert all(one.doubt for one in open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {5: False}, "no answer"))
+
+
+def test_a_broker_that_calls_a_note_an_open_transaction_gets_no_marker_for_it() -> None:
+    """The note of a note would be the marker of a real producer."""
+    note = note_of(commit(20))
+    logs = [(Contents(Replica("t", 0, TOPIC_ID, 1, 9), 0, 90), [note])]
+    assert open_commits(logs, [Producer(note.producer_id, 0, 0, 5)], 10, (), {}, None) == []
 
 
 @pytest.mark.parametrize(("gaps", "end"), [([], "committed"), ([(12, 20)], "open"), ([(5, 10)], "committed"), ([(31, 40)], "committed")])

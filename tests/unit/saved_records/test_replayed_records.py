@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,17 @@ def test_a_later_replay_replaces_the_rows_of_its_partitions_alone(tmp_path: Path
     )
     assert path.stat().st_mode & 0o777 == 0o600
     assert replayed_records.read(tmp_path, "east", "2", "abc") == {}
+
+
+def test_replays_that_end_at_the_same_time_keep_the_rows_of_each_other(tmp_path: Path) -> None:
+    topics = [f"topic-{number}" for number in range(20)]
+
+    def write(topic: str) -> None:
+        replayed_records.write(tmp_path, "east", "1", "abc", [row(topic)])
+
+    with ThreadPoolExecutor(len(topics)) as replays:
+        list(replays.map(write, topics))
+    assert {topic for (topic, _partition), _id in replayed_records.read(tmp_path, "east", "1", "abc")} == {*topics}
 
 
 @pytest.mark.parametrize(
