@@ -78,6 +78,9 @@ def offset_checkpoint(content: bytes) -> dict[TopicPartition, int]:
 
 def epoch_checkpoint(content: bytes) -> dict[int, int]:
     """Return the start offset of each leader epoch of a leader-epoch-checkpoint file. Raises Malformed, also if epochs or offsets go backwards."""
+    # Kafka creates the file empty, and writes it with the first epoch.
+    if not content:
+        return {}
 
     def row(line: str) -> tuple[int, int]:
         epoch, offset = line.split(" ")
@@ -110,9 +113,7 @@ def is_uuid(text: str) -> bool:
 
 
 def _rows(content: bytes, row: Callable[[str], tuple[K, V]]) -> dict[K, V]:
-    """Return the rows of a checkpoint file, behind its version and their number. Kafka creates the file empty, and reads such a file as one without rows."""
-    if not content:
-        return {}
+    """Return the rows of a checkpoint file, behind its version and their number."""
     if content.count(b"\n") > MOST_ROWS + 2:
         raise Malformed(f"it has more than the {MOST_ROWS} rows that are read")
     lines = _text(content).rstrip("\n").split("\n")

@@ -54,14 +54,10 @@ def test_checkpoints_of_many_partitions() -> None:
     assert checkpoint_files.offset_checkpoint(b"0\n0\n") == {}
 
 
-def test_a_checkpoint_is_empty_before_it_is_first_written() -> None:
-    assert checkpoint_files.offset_checkpoint(b"") == {} and checkpoint_files.epoch_checkpoint(b"") == {}
-
-
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
-        (b"\n", "its version is ''"),
+        (b"", "its version is ''"),
         (b"1\n0\n", "its version is '1'"),
         (b"0\n2\norders 0 1\n", "it has 1 rows, and says that it has '2'"),
         (b"0\n0\norders 0 1\n", "it has 1 rows, and says that it has '0'"),
@@ -81,6 +77,7 @@ def test_a_damaged_checkpoint_says_what_is_wrong(content: bytes, wrong: str) -> 
 
 def test_epochs_and_topic_ids() -> None:
     assert checkpoint_files.epoch_checkpoint(b"0\n2\n0 0\n4 100\n") == {0: 0, 4: 100}
+    assert checkpoint_files.epoch_checkpoint(b"") == {}, "it is empty before it is first written"
     for backwards in (b"0\n2\n4 0\n0 100\n", b"0\n2\n0 100\n4 0\n"):
         with pytest.raises(Malformed):
             checkpoint_files.epoch_checkpoint(backwards)
