@@ -44,6 +44,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_progress import SaveProgress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
@@ -118,7 +119,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
-        limits = Limits.from_params(params)
+        limits, progress = Limits.from_params(params), SaveProgress(folder, header)
 
         def save(tails: Collection[Tail]) -> None:
             saver = TailSaver(
@@ -130,6 +131,7 @@ def save_disk(module: DiskTask, admin: ConsumerAdmin, revived: Collection[Revive
                 asked_to_stop=signals.pending_signal,
                 saved=saved,
                 keep_gaps=True,
+                progress=progress,
             )
             saver.save(tails)
 

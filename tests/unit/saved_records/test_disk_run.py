@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -299,6 +300,13 @@ def test_all_but_the_damage_is_saved_and_the_broker_is_safe_once_the_rest_is_giv
         assert joined(saved_offsets(tmp_path)) == saved
         assert [(gap["start_offset"], gap["end_offset"]) for gap in row["unreadable"]] == unreadable
         assert found["safe_to_start"] is (option is not None), found["reasons"]
+        if option is None:
+            progress = json.loads((tmp_path / "work/saved/r/east/progress.json").read_text())
+            assert (progress["replicas"], progress["ended"], progress["saved_offsets"]) == (
+                1,
+                True,
+                sum(end - start for start, end in saved),
+            )
     assert found["counts"]["bytes"] == 0, "a second run reads nothing again"
 
 
