@@ -171,6 +171,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_mod
     partition_arguments,
     workdir_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 
@@ -197,7 +198,7 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
         verdicts = election.verdicts_withdrawn(module.workdir, params["cluster"], params["run_id"]) if keeps_verdicts else None
         election.elect(params["duration"], params["election_attempts"], signals.pending_signal)
         if verdicts is not None:
-            verdicts.settle()
+            verdicts.settle([key for key, result in election.results.items() if result.outcome == Outcome.ELECTED])
             for warning in verdicts.warnings:
                 module.ansible.warn(warning)
     return election.report(params["preview"], signals.pending_signal())

@@ -39,7 +39,7 @@ options:
     type: int
   partitions:
     description:
-      - Partitions to read. Default is all in the log dirs. Of each log dir at most 10,000 are read, and at most 500,000 leader epochs of them. A header in
+      - Partitions to read. Default is all in the log dirs. Of each log dir at most 30,000 are read, and at most 500,000 leader epochs of them. A header in
         RV(partitions[].last_batches) counts as four.
       - Mutually exclusive with O(partitions_file).
   whole_logs:

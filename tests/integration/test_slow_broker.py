@@ -52,13 +52,12 @@ def cluster() -> Iterator[KafkaCluster]:
 
 
 def test_a_slow_broker_does_not_delay_the_others(cluster: KafkaCluster, tmp_path: Path) -> None:
-    states = {state.partition: state for state in cluster.describe() if state.topic == TOPIC}
-    tails = [Tail(TOPIC, number, states[number].topic_id, 0, broker, 0, 30) for number, broker in enumerate((SLOW, FAST))]
     with Asked(Connection((cluster.brokers[FAST].client_address,))) as source:
         source.asked = []
-        source.partitions()
+        states = source.partitions()
+        tails = [Tail(TOPIC, number, states[TOPIC, number].topic_id, 0, broker, 0, 30) for number, broker in enumerate((SLOW, FAST))]
         cluster.proxies.set(Mode.DELAY, [SLOW], DELAY_SECONDS)
-        saved = TailSaver(source, tmp_path, {**HEADER, "cluster_id": source.cluster_id}, Limits()).save(tails)
+        saved = TailSaver(source, tmp_path / "saved", {**HEADER, "cluster_id": source.cluster_id}, Limits()).save(tails)
     assert (saved.refused, saved.complete) == ({}, [tails[1], tails[0]])
     alone = source.asked.index([SLOW])
     assert (
@@ -66,6 +65,6 @@ def test_a_slow_broker_does_not_delay_the_others(cluster: KafkaCluster, tmp_path
         and [FAST] in source.asked[:alone]
         and source.asked[alone:] == [[SLOW]] * len(source.asked[alone:])
     )
-    for piece in read_pieces(tmp_path, source.cluster_id, whole=True):
+    for piece in read_pieces(tmp_path / "saved", source.cluster_id, whole=True):
         (segment,) = (cluster.brokers[piece.broker_id].data_dir / f"{TOPIC}-{piece.partition}").glob("*.log")
         assert piece.part.read_bytes()[piece.position : piece.position + piece.size] in segment.read_bytes()

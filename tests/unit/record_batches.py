@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pyarrow
 from crc32c import crc32c
 from kafka.record.default_records import DefaultRecordBatchBuilder
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 EPOCH_AT = 12  # in a batch: the partition leader epoch, which the crc does not cover
 LENGTH_AT, CRC_AT, ATTRIBUTES_AT, DELTA_AT, PRODUCER_AT, COUNT_AT, RECORDS_AT = 8, 17, 21, 23, 43, 57, 61
@@ -66,6 +67,13 @@ def marker(base_offset: int, producer_id: int, commit: bool, coordinator_epoch: 
     content: Content = (1_795_000_000_000, struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch), [])
     plain = batch_of(base_offset, [content], epoch=epoch, producer_id=producer_id)
     return with_content(plain, plain[RECORDS_AT:], 0b11_0000)
+
+
+def message(offset: int, magic: int, size: int = 10) -> bytes:
+    """Return the bytes of a message of format 0 or 1, as Kafka wrote them before 0.11."""
+    builder = LegacyRecordBatchBuilder(magic=magic, compression_type=0, batch_size=1 << 20)
+    builder.append(0, timestamp=1_795_000_000_000, key=None, value=b"x" * size)
+    return struct.pack(">q", offset) + bytes(builder.build())[8:]
 
 
 def with_content(data: bytes, content: bytes, attributes: int) -> bytes:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, NodeClient
@@ -13,6 +14,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import log_dirs as log_dir_protocol
+
+
+class LogDirSource(Protocol):
+    """A cluster whose brokers describe their log directories (`LogDirClient`)."""
+
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, log_dir_protocol.LogDirs]: ...
 
 
 class LogDirClient(NodeClient):

@@ -14,8 +14,8 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -55,6 +55,15 @@ def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
             time.sleep(RETRY_SECONDS)
         except OSError as error:
             raise FileError(f"cannot lock {path}: {error.strerror}; choose a workdir on a file system that has locks") from error
+
+
+@contextmanager
+def held(path: Path, busy: str, seconds: float = 0.0) -> Iterator[IO[bytes]]:
+    """Open a file, and hold its lock in the block. Raises FileError as `opened` does, and with the text `busy` if it is still locked after `seconds`."""
+    with opened(path) as stream:
+        if not locked(path, stream, seconds):
+            raise FileError(busy)
+        yield stream
 
 
 def _line(entry: Mapping[str, Any]) -> bytes:

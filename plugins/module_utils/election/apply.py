@@ -256,7 +256,7 @@ class Recovery:
             self.results.rows += self._save_and_run(
                 journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline
             )[0]
-            verdicts.settle()
+            verdicts.settle({(result.topic, result.partition) for result in self.results.rows if result.outcome == Outcome.ELECTED})
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
                 if journal.left_behind():

@@ -35,36 +35,35 @@ class DiskVerdicts:
 
     def __init__(self, cluster: VerdictCluster, workdir: Path, name: str, run_id: str) -> None:
         self._cluster, self._workdir, self._name, self._run_id = cluster, workdir, name, run_id
+        self._withdrawn: set[TopicPartition] = set()
         self._expected: dict[int, set[TopicPartition]] = {}
         self.warnings: list[str] = []
 
-    def withdraw(
-        self, replicas: Mapping[TopicPartition, Sequence[int]], answered: Mapping[TopicPartition, Collection[int]] | None = None
-    ) -> None:
+    def withdraw_for(self, entries: Sequence[Entry]) -> None:
+        """Call `withdraw` for entries of a plan. Logs that fenced brokers have shown are saved before an election, if it would destroy records."""
+        logs = {entry.key: entry.live_evidence.logs for entry in entries if entry.live_evidence is not None}
+        answered = {key: {log.broker_id for log in found if log.answered and log.read_from_disk_at is None} for key, found in logs.items()}
+        self.withdraw(entries, answered)
+
+    def withdraw(self, parts: Sequence[disk_verdict.ToElect], answered: Mapping[TopicPartition, Collection[int]] | None = None) -> None:
         """Say that brokers are not safe to start which are lost replicas of partitions to elect. Call it before each election.
 
-        replicas  by partition that is to be elected
         answered  fenced brokers whose logs are known, by partition. They need no verdict if they have none
 
         Raises FileError if a verdict cannot be written, ClusterError if the cluster does not answer.
         """
-        safe, unread = self._brokers({broker for brokers in replicas.values() for broker in brokers})
-        if not safe and not unread:
-            return
-        unfenced = self._cluster.unfenced()
-        offline = without_live_leader(self._cluster.partitions({*replicas}), unfenced)
-        for broker in sorted(safe & {broker for state in offline for broker in state.replicas} - unfenced):
-            disk_verdict.withdraw(self._workdir, self._name, self._cluster.cluster_id, self._run_id, broker, ELECTED_SINCE)
+        parts = [part for part in parts if part.key not in self._withdrawn]
+        self._withdrawn.update(part.key for part in parts)
+        safe, unread = self._brokers({broker for part in parts for broker in part.replicas})
+        unfenced = self._cluster.unfenced() if safe or unread else set()
+        if safe:
+            offline = without_live_leader(self._cluster.partitions({part.key for part in parts}), unfenced)
+            for broker in sorted(safe & {broker for state in offline for broker in state.replicas} - unfenced):
+                disk_verdict.withdraw(self._workdir, self._name, self._cluster.cluster_id, self._run_id, broker, ELECTED_SINCE)
         for broker in sorted(unread - unfenced):
-            if own := [state for state in offline if broker in state.replicas and broker not in (answered or {}).get(state.key, ())]:
+            if own := [part for part in parts if broker in part.replicas and broker not in (answered or {}).get(part.key, ())]:
                 disk_verdict.expect_loss(self._workdir, self._name, self._cluster.cluster_id, self._run_id, broker, own)
-                self._expected.setdefault(broker, set()).update(state.key for state in own)
-
-    def withdraw_for(self, entries: Sequence[Entry]) -> None:
-        """Do so for the partitions of these entries. Logs that fenced brokers have shown are saved before an election, if it would destroy records."""
-        logs = {entry.key: entry.live_evidence.logs for entry in entries if entry.live_evidence is not None}
-        answered = {key: {log.broker_id for log in found if log.answered and log.read_from_disk_at is None} for key, found in logs.items()}
-        self.withdraw({entry.key: entry.replicas for entry in entries}, answered)
+                self._expected.setdefault(broker, set()).update(part.key for part in own)
 
     def _brokers(self, replicas: Collection[int]) -> tuple[set[int], set[int]]:
         """Return the brokers that were safe to start, and those whose disks were never read."""
@@ -82,11 +81,15 @@ class DiskVerdicts:
                 safe.add(broker)
         return safe, unread
 
-    def settle(self) -> None:
-        """After the elections, remove the verdicts of brokers whose disks were never read if none of their partitions was elected after all."""
+    def settle(self, elected: Collection[TopicPartition]) -> None:
+        """After the elections, remove the verdicts of brokers whose disks were never read if none of their partitions was elected after all.
+
+        elected  partitions that are known to be elected
+        """
+        brokers = [broker for broker, keys in self._expected.items() if keys.isdisjoint(elected)]
         try:
-            states = self._cluster.partitions(set().union(*self._expected.values())) if self._expected else {}
-            for broker in self._expected:
+            states = self._cluster.partitions(set().union(*(self._expected[broker] for broker in brokers))) if brokers else {}
+            for broker in brokers:
                 disk_verdict.forget_unless_elected(self._workdir, self._name, broker, states)
         except RecoveryError as error:
-            self.warnings.append(f"whether partitions of brokers {sorted(self._expected)} were elected without them is not known: {error}")
+            self.warnings.append(f"whether partitions of brokers {brokers} were elected without them is not known: {error}")

@@ -117,7 +117,7 @@ class LeaderElection:
     def verdicts_withdrawn(self, workdir: Path, name: str, run_id: str) -> disk_verdicts.DiskVerdicts:
         """Say that lost replicas of the partitions to elect are not safe to start. Return their verdicts, to be settled after the election."""
         verdicts = disk_verdicts.DiskVerdicts(self._cluster, workdir, name, run_id)
-        verdicts.withdraw({key: self._before[key].replicas for key in self._to_ask_for() if key in self._before})
+        verdicts.withdraw([self._before[key] for key in self._to_ask_for() if key in self._before])
         return verdicts
 
     def hold_all(self) -> None:

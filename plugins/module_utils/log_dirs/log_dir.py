@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import CrcSum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.forks import shared
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import checkpoint_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_lock import LOCK, lock_holder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.checkpoint_files import Metadata
@@ -57,6 +56,8 @@ _READERS, _MOST_PROCESSES, LOGS_OF_PROCESS = 4, 4, 250
 _LOGS_AT_ONCE, _FEW_BYTES = 16, 1 << 18
 # Leader epochs that are returned of the logs of one log dir: 10,000 logs have some tens each. A header of a batch counts as so many.
 MOST_EPOCHS, HEADER_EPOCHS = 500_000, 4
+# Logs of one log dir that are read at once: their rows take 300 MB of memory, and 40 MB as JSON. Most brokers have some thousands.
+MOST_LOGS = 30_000
 
 
 class LogDir(NamedTuple):
@@ -126,11 +127,11 @@ def read_log_dir(folder: Folder, metadata: Metadata) -> LogDir:
 def read_logs(folder: Folder, log_dir: LogDir, wanted: Collection[TopicPartition] | None, depth: Depth) -> list[dict[str, Any]]:
     """Return a row for each log of the wanted partitions, None for all. One that is damaged has only an `error`.
 
-    Raises RecoveryError for more than RETURNED_PARTITIONS, and for more than MOST_EPOCHS in all of them.
+    Raises RecoveryError for more than MOST_LOGS, and for more than MOST_EPOCHS in all of them.
     """
     chosen = [log for log in log_dir.logs if wanted is None or log.key in wanted]
-    if len(chosen) > RETURNED_PARTITIONS:
-        raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs: select at most {RETURNED_PARTITIONS} of them with partitions")
+    if len(chosen) > MOST_LOGS:
+        raise RecoveryError(f"log_dirs: {folder.path} has {len(chosen)} logs, more than {MOST_LOGS}: select some of them with partitions")
     processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(chosen) // LOGS_OF_PROCESS)
     rows = shared(lambda share: _rows(folder, log_dir, share, depth), chosen, processes)
     if not all(rows) or sum(map(returned, rows)) > MOST_EPOCHS:

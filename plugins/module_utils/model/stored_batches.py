@@ -22,6 +22,8 @@ SMALLEST_LENGTH = HEADER.size - LENGTH_ENDS
 # Attributes: bits 0 to 2 are the codec, bit 4 is set in batches of a transaction, bit 5 in the markers at its end.
 _CODEC, _TRANSACTIONAL, _CONTROL = 0b111, 0b1_0000, 0b10_0000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+# Of formats 0 and 1: offset, length, magic behind the crc. The length counts crc, magic, attributes, timestamp (format 1), and lengths of key and value.
+_OLD_HEADER, _SMALLEST_OLD = struct.Struct(">qi4xb"), (14, 22)
 
 
 # What can be wrong with a batch.
@@ -88,6 +90,14 @@ def batch_header(data: bytes | bytearray | memoryview, at: int = 0) -> StoredBat
         base, base + delta, epoch, count, first, latest, producer, producer_epoch, sequence, CODECS[attributes & _CODEC],
         bool(attributes & _TRANSACTIONAL), bool(attributes & _CONTROL), length + LENGTH_ENDS,
     )  # fmt: skip
+
+
+def old_message_size(header: bytes) -> int | None:
+    """Return the size of a message of format 0 or 1, which begins a header, or less than one. None for another format, and for an impossible size."""
+    if len(header) < _OLD_HEADER.size:
+        return None
+    _offset, length, magic = _OLD_HEADER.unpack_from(header)
+    return LENGTH_ENDS + length if magic in (0, 1) and length >= _SMALLEST_OLD[magic] else None
 
 
 def check_order(before: StoredBatch | None, batch: StoredBatch) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_client import LogDirSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
@@ -29,10 +30,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Settings,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import HasLogDirs
 
 
-class Configurable(HasLogDirs, Protocol):
+class Configurable(LogDirSource, Protocol):
     """The methods of a cluster that a preview uses."""
 
     def unfenced(self) -> set[int]: ...

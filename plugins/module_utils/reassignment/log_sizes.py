@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_client import LogDirSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-
-if TYPE_CHECKING:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
 
 States = Mapping[TopicPartition, PartitionState]
 
@@ -25,13 +22,7 @@ def write_rates(before: Mapping[TopicPartition, int], after: Mapping[TopicPartit
     return {key: max(0, after[key] - size) / seconds for key, size in before.items() if key in after}
 
 
-class HasLogDirs(Protocol):
-    """A cluster whose brokers describe their log directories."""
-
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, LogDirs]: ...
-
-
-def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
+def sizes_on_leaders(cluster: LogDirSource, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
     """Return the size in bytes of each partition's log on its leader (by `states`). A partition without a leader that answers is absent.
 
     Raises ClusterError if the answers exceed the memory that the client may use.
@@ -42,7 +33,7 @@ def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], stat
 
 
 def measure_write_rates(
-    cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float
+    cluster: LogDirSource, keys: Collection[TopicPartition], states: States, seconds: float
 ) -> dict[TopicPartition, float]:
     """Return the bytes per second that producers write to each partition, measured for `seconds`.
 

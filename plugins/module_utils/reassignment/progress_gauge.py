@@ -10,17 +10,18 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_client import LogDirSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import log_sizes, progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import HasLogDirs, States, sizes_on_leaders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import States, sizes_on_leaders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 
 
-class Measurable(PartitionSource, HasLogDirs, Protocol):
+class Measurable(PartitionSource, LogDirSource, Protocol):
     """The methods of a cluster that measurements use."""
 
     def unfenced(self) -> set[int]: ...

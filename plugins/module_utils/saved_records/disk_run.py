@@ -47,6 +47,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_progress import SaveProgress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
@@ -111,16 +112,19 @@ def save_disk(
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
-        limits = Limits.from_params(params)
+        limits, progress = Limits.from_params(params), SaveProgress(folder, header)
 
         compacted = {*configs.compacted, *configs.refused}
 
         def save(tails: Collection[Tail]) -> None:
             source, stop = DiskSource(view.disk.folders, tails), signals.pending_signal
-            TailSaver(source, folder, header, limits, compacted, asked_to_stop=stop, saved=saved, keep_gaps=True).save(tails)
+            TailSaver(source, folder, header, limits, compacted, asked_to_stop=stop, saved=saved, keep_gaps=True, progress=progress).save(
+                tails
+            )
 
         if live.tails:
-            TailSaver(admin, folder, header, limits, compacted, admin, asked_to_stop=signals.pending_signal, saved=saved).save(live.tails)
+            stop = signals.pending_signal
+            TailSaver(admin, folder, header, limits, compacted, admin, asked_to_stop=stop, saved=saved, progress=progress).save(live.tails)
         save(view.tails.values())
         salvaged = salvage(view.compared, view.tails, saved, view.disk.broker_id, view.disk.folders, save)
         for tail, gap in saved.gaps.items():

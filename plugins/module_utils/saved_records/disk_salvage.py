@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
     StoredBatch,
     batch_header,
     check_order,
+    old_message_size,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
     CLEAN_LEADER,
@@ -86,7 +87,8 @@ def salvage(
 def readable(path: Path, start: int) -> Salvaged:
     """Read the log in folder `path` from offset `start` on, and check each batch. Raises DiskError if the folder cannot be read.
 
-    Behind a batch whose crc is wrong, the next one follows. Behind bytes that are no header, nothing is found before the next segment.
+    Behind a batch whose crc is wrong, or that cannot be saved (in the format of Kafka before 0.11, or without a leader epoch), the next one follows. Behind
+    bytes that are no header, nothing is found before the next segment.
     """
     found, end, damaged = Salvaged(), start, False
     for batch in _batches(path, start):
@@ -119,26 +121,37 @@ def _batches(path: Path, start: int) -> Iterator[StoredBatch | None]:
                 position = 0
                 while position < file.size:
                     try:
-                        batch = _header(file, position, before)
+                        size, batch = _header(file, position)
                     except (BatchError, DiskError):
                         yield None
                         break
-                    if batch.last_offset >= start:
-                        valid = _is_valid(file, position, batch)
+                    if batch is None or batch.last_offset >= start:
+                        valid = batch is not None and _follows(before, batch) and _is_valid(file, position, batch)
                         before = batch if valid else before
                         yield batch if valid else None
-                    position += batch.size
+                    position += size
 
 
-def _header(file: DiskFile, position: int, before: StoredBatch | None) -> StoredBatch:
+def _header(file: DiskFile, position: int) -> tuple[int, StoredBatch | None]:
+    """Return the size of what begins at a position, and its header, None if it has the format of Kafka before 0.11. Raises BatchError for anything else."""
     header = file.read(position, HEADER.size)
-    if len(header) < HEADER.size:
-        raise BatchError("less than a header is left")
-    batch = batch_header(header)
-    if batch.size > min(file.size - position, FRAME_BYTES + LENGTH_ENDS):
+    size, batch = old_message_size(header), None
+    if size is None:
+        if len(header) < HEADER.size:
+            raise BatchError("less than a header is left")
+        batch = batch_header(header)
+        size = batch.size
+    if size > min(file.size - position, FRAME_BYTES + LENGTH_ENDS):
         raise BatchError("its end is missing")
-    check_order(before, batch)
-    return batch
+    return size, batch
+
+
+def _follows(before: StoredBatch | None, batch: StoredBatch) -> bool:
+    try:
+        check_order(before, batch)
+    except BatchError:
+        return False
+    return True
 
 
 def _is_valid(file: DiskFile, position: int, batch: StoredBatch) -> bool:

@@ -17,10 +17,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import log_files, segment_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import old_message_size
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 # Base offset, length, and how many offsets the batch has less one.
-_PLACE = struct.Struct(">qi11xi")
+_PLACE, _OFFSET = struct.Struct(">qi11xi"), struct.Struct(">q")
+
+
+def _extent(header: bytes) -> tuple[int, int, int] | None:
+    """Return the first offset of what a header begins, the offset behind it, and its size, 0 if it cannot have one. None for less than a header."""
+    if (size := old_message_size(header)) is not None:
+        (base,) = _OFFSET.unpack_from(header)
+        return base, base + 1, size
+    if len(header) < HEADER.size:
+        return None
+    base, length, delta = _PLACE.unpack_from(header)
+    return base, base + delta + 1, LENGTH_ENDS + length if LENGTH_ENDS + length >= HEADER.size else 0
 
 
 @dataclass
@@ -86,21 +98,20 @@ class DiskSource:
         with folder.file(segment_file(place.segments[0])) as file:
             begin = position = place.position
             end_offset = 0
-            while len(header := file.read(position, HEADER.size)) == HEADER.size:
-                base, length, delta = _PLACE.unpack_from(header)
-                batch_size = LENGTH_ENDS + length
+            while (found := _extent(file.read(position, HEADER.size))) is not None:
+                base, batch_end, batch_size = found
                 if base >= end or end_offset >= end:
                     break
                 if base <= offset:
                     begin = position
-                if not HEADER.size <= batch_size <= min(FRAME_BYTES, file.size - position):
+                if not 0 < batch_size <= min(FRAME_BYTES, file.size - position):
                     if position > begin:
                         break  # these first
                     raise DiskError(file.path, f"no whole batch begins at byte {position}")
                 if position > begin and position + batch_size - begin > size:
                     break
                 position += batch_size
-                end_offset = base + delta + 1
+                end_offset = batch_end
                 if end_offset <= offset:
                     begin = position
             place.position = position

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT32, whole_number
@@ -43,6 +43,19 @@ _PARTITIONS = Optional([{
 _LEADER_EPOCH = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": EPOCH}
 # The only reason of a verdict without a disk, see `expect_loss`.
 NEVER_READ = "its disk was not read, and partitions that it has were elected without it"
+
+
+class ToElect(Protocol):
+    """A partition before its election: its state, or the entry of a plan."""
+
+    @property
+    def key(self) -> TopicPartition: ...
+    @property
+    def topic_id(self) -> str: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def replicas(self) -> tuple[int, ...]: ...
 
 
 def path_of(workdir: Path, cluster: str, broker_id: int) -> Path:
@@ -98,10 +111,10 @@ def is_of_no_disk(verdict: Mapping[str, Any]) -> bool:
     return verdict["reasons"] == [NEVER_READ]
 
 
-def expect_loss(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_id: int, states: Iterable[PartitionState]) -> None:
+def expect_loss(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_id: int, parts: Iterable[ToElect]) -> None:
     """Say durably that a broker whose disk was never read is not safe to start as soon as one of these partitions is elected without it.
 
-    states  of partitions of the broker, before their election
+    parts  partitions of the broker, before their election
 
     A verdict on a disk that was read stays as it is. Raises FileError if the verdict cannot be read or written.
     """
@@ -112,7 +125,7 @@ def expect_loss(workdir: Path, cluster: str, cluster_id: str, run_id: str, broke
     earlier = before["leader_epochs"] if before is not None and before["cluster_id"] == cluster_id else ()
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     # The first row of a partition counts: an earlier run may have elected it already.
-    for row in (*earlier, *({name: getattr(state, name) for name in _LEADER_EPOCH} for state in states)):
+    for row in (*earlier, *({name: getattr(part, name) for name in _LEADER_EPOCH} for part in parts)):
         rows.setdefault((row["topic"], row["partition"], row["topic_id"]), row)
     result = {"broker_id": broker_id, "safe_to_start": False, "reasons": [NEVER_READ], "counts": {}, "path": None, "partitions": None}
     write(path, cluster_id, run_id, result, [*rows.values()])

@@ -9,12 +9,12 @@ it has reserved for the next batches. It holds a lock on that file, so the numbe
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held, locked, opened
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import BATCHES, INDEX
@@ -22,6 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 COUNT, RUN_LOCK = ".bytes", ".lock"
 # So many bytes are reserved at a time. Other clusters may be refused as many while they are not used.
 RESERVED_BYTES = 1 << 20
+# Others hold a lock for some reads and one write.
+LOCK_SECONDS = 60.0
 
 
 class RunBytes:
@@ -35,7 +37,8 @@ class RunBytes:
     def take(self, size: int) -> bool:
         """Return whether so many more bytes may be saved, and count them if they may. Raises FileError if the files cannot be read."""
         if self._used + size > self._reserved:
-            with _locked(self._folder.parent / RUN_LOCK):
+            path = self._folder.parent / RUN_LOCK
+            with held(path, f"another run has locked {path}: wait until it has ended, and run again", LOCK_SECONDS):
                 possible = self._most - sum(map(_bytes_of, self._others()))
                 if self._used + size > possible:
                     return False
@@ -59,50 +62,27 @@ class RunBytes:
 @contextmanager
 def counted_bytes(folder: Path, most: int) -> Iterator[RunBytes]:
     """Yield the count for a folder of saved records, which must exist. Raises FileError if its file cannot be locked."""
-    with _locked(folder / COUNT) as count:
-        yield RunBytes(folder, most, count)
+    path = folder / COUNT
+    with held(path, f"another run has locked {path}: wait until it has ended, and run again", LOCK_SECONDS) as stream:
+        yield RunBytes(folder, most, stream.fileno())
 
 
 def _bytes_of(folder: Path) -> int:
     """Return the bytes that count for the cluster of a folder."""
-    try:
-        handle = _opened(folder / COUNT, os.O_RDONLY)
-    except FileNotFoundError:
+    path = folder / COUNT
+    if not os.path.lexists(path):
         return _on_disk(folder)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    with opened(path) as stream:
+        if locked(path, stream):
+            return _on_disk(folder)
         # Before its process has written the first number it is empty, or has that of an earlier run.
-        number = whole_number(os.pread(handle, 19, 0).decode("ascii", "replace") or "0", MOST_INT64)
-        if number is None:
-            raise FileError(f"{folder / COUNT} has no number: wait until the run that saves there has ended, and run again") from None
-        return max(_on_disk(folder), number)
-    else:
-        return _on_disk(folder)
-    finally:
-        os.close(handle)
+        number = whole_number(os.pread(stream.fileno(), 19, 0).decode("ascii", "replace") or "0", MOST_INT64)
+    if number is None:
+        raise FileError(f"{path} has no number: wait until the run that saves there has ended, and run again")
+    return max(_on_disk(folder), number)
 
 
 def _on_disk(folder: Path, finished: bool = False) -> int:
     """Return the bytes of all parts of a folder. `finished`: only of those that have an index."""
     parts = [path for path in folder.glob(f"*{BATCHES}") if not finished or path.with_suffix(INDEX).exists()]
     return sum(path.lstat().st_size for path in parts)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    handle = _opened(path, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _opened(path: Path, flags: int) -> int:
-    try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise FileError(f"cannot open {path}: {error.strerror}") from error

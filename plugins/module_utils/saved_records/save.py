@@ -85,6 +85,7 @@ class TailSaver:
     asked_to_stop  returns the name of a signal after which nothing more is read
     saved          what was saved for the same run before, to which this is added
     paces          how fast brokers answer, None for the real clock
+    progress       of the run, None if it saves once
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class TailSaver:
         saved: Saved | None = None,
         keep_gaps: bool = False,
         paces: BrokerPaces | None = None,
+        progress: SaveProgress | None = None,
     ) -> None:
         self._source, self._folder, self._header, self._limits = source, folder, header, limits
         self._compacted, self._states, self._pause, self._asked_to_stop = compacted, states, pause, asked_to_stop
@@ -108,7 +110,7 @@ class TailSaver:
         self._again = "run again" if states is None else "plan again"
         self._together = BROKERS_PER_ROUND
         self._throttled: dict[int, int] = {}
-        self._paces = paces or BrokerPaces()
+        self._paces, self._progress = paces or BrokerPaces(), progress or SaveProgress(folder, header)
         self._read_to_end: list[Tail] = []
 
     def save(self, tails: Iterable[Tail]) -> Saved:
@@ -121,7 +123,8 @@ class TailSaver:
         self._began = began = time.monotonic()
         with locked(self._folder), self._counted() as self._run_bytes:
             waiting = self._waiting(current)
-            self._progress = self._begun(waiting)
+            readings = [one for each in waiting.values() for one in each]
+            self._progress.begin((one.tail for one in readings), _offsets_left(readings))
             while waiting and self._obstacle() is None:
                 with open_part(self._folder, self._header) as part:
                     while waiting and not part.is_full and self._obstacle() is None:
@@ -139,11 +142,6 @@ class TailSaver:
         """Return the count of all clusters of the run, None if it has no limit."""
         most = self._limits.run_bytes
         return nullcontext() if most is None else counted_bytes(self._folder, most)
-
-    def _begun(self, waiting: Mapping[int, Sequence[Reading]]) -> SaveProgress:
-        """Return the progress of what is left to read."""
-        readings = [one for each in waiting.values() for one in each]
-        return SaveProgress(self._folder, self._header, len(readings), _offsets_left(readings))
 
     def _obstacle(self) -> str | None:
         """Return why nothing more is read, None if it is."""
@@ -255,7 +253,7 @@ class TailSaver:
             return self._refuse(tail, str(error))
         offset = reading.next_offset
         reading.add(batches, size)
-        self._progress.add(reading.next_offset - offset, size, reading.next_offset >= tail.end)
+        self._progress.add(tail, reading.next_offset - offset, size, reading.next_offset >= tail.end)
         self.saved.size += size
         self.saved.batches += len(batches)
         if reading.next_offset < tail.end:

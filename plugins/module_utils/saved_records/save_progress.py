@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, in_bytes, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 SECONDS_BETWEEN_WRITES = 3.0
+Replica = tuple[TopicPartition, int]
 
 
 def progress_path(folder: Path) -> Path:
@@ -21,19 +24,30 @@ def progress_path(folder: Path) -> Path:
     return folder / "progress.json"
 
 
-class SaveProgress:
-    """Counts what is saved of `replicas` and `offsets`, and writes it every few seconds. `header`: as in `part_writer.open_part`."""
+def _replica(tail: Tail) -> Replica:
+    return tail.key, tail.broker_id
 
-    def __init__(self, folder: Path, header: Mapping[str, Any], replicas: int, offsets: int) -> None:
+
+class SaveProgress:
+    """Counts what a run saves, and writes it every few seconds. `header`: as in `part_writer.open_part`."""
+
+    def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
         self._file = ProgressFile(progress_path(folder), header["cluster"], header["run_id"])
-        self._replicas, self._offsets = replicas, offsets
-        self._saved = self._saved_offsets = self._bytes = 0
+        self._replicas, self._saved = set[Replica](), set[Replica]()
+        self._offsets = self._saved_offsets = self._bytes = 0
         self._began = time.monotonic()
+
+    def begin(self, tails: Iterable[Tail], offsets: int) -> None:
+        """Count tails that are to be saved, which lack so many offsets. A run may begin more than once: what it has counted stays."""
+        self._replicas.update(map(_replica, tails))
+        self._offsets += offsets
         self._write()
 
-    def add(self, offsets: int, size: int, is_last: bool) -> None:
-        """Count offsets of a replica, in `size` bytes. `is_last`: whether the replica has no more."""
-        self._saved_offsets, self._bytes, self._saved = self._saved_offsets + offsets, self._bytes + size, self._saved + is_last
+    def add(self, tail: Tail, offsets: int, size: int, is_last: bool) -> None:
+        """Count offsets of a tail, in `size` bytes. `is_last`: whether it has no more."""
+        self._saved_offsets, self._bytes = self._saved_offsets + offsets, self._bytes + size
+        if is_last:
+            self._saved.add(_replica(tail))
 
     def write(self) -> None:
         """Write the progress if that was not done in the last seconds."""
@@ -49,8 +63,8 @@ class SaveProgress:
         self._written = time.monotonic()
         rate = self._bytes / max(self._written - self._began, 0.001)
         numbers = {
-            "replicas": self._replicas,
-            "saved": self._saved,
+            "replicas": len(self._replicas),
+            "saved": len(self._saved),
             "offsets": self._offsets,
             "saved_offsets": self._saved_offsets,
             "bytes": self._bytes,
@@ -59,5 +73,5 @@ class SaveProgress:
         self._file.write(f"{self._line()}, {in_bytes(rate)}/s", numbers)
 
     def _line(self) -> str:
-        replicas = f"{number(self._saved)} of {count(self._replicas, 'replica')} saved"
+        replicas = f"{number(len(self._saved))} of {count(len(self._replicas), 'replica')} saved"
         return f"{replicas}, {number(self._saved_offsets)} of {count(self._offsets, 'offset')}, {in_bytes(self._bytes)}"

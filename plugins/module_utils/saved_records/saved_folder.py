@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory, safe_name
 
 LOCK = ".lock"
@@ -29,18 +29,8 @@ def folder_of(workdir: Path, run_id: str, cluster: str) -> Path:
 def locked(folder: Path) -> Iterator[None]:
     """Create a folder of saved records, and hold its lock. Raises FileError if another run has it, or if it cannot be created."""
     private_directory(folder)
-    path = folder / LOCK
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise FileError(f"cannot open {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with held(folder / LOCK, f"another run saves records in {folder}: wait until it has ended, or use another run_id"):
         yield
-    except BlockingIOError as error:
-        raise FileError(f"another run saves records in {folder}: wait until it has ended, or use another run_id") from error
-    finally:
-        os.close(handle)
 
 
 def make_durable(folder: Path) -> None:

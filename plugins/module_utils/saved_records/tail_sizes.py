@@ -6,19 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_client import LogDirSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
-
-if TYPE_CHECKING:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
-
-
-class LogDirSource(Protocol):
-    """The method of a cluster that reads log directories (`Cluster`)."""
-
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, LogDirs]: ...
 
 
 def bytes_at_most(cluster: LogDirSource, tails: Collection[Tail]) -> int | None:

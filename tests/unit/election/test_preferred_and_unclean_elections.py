@@ -94,7 +94,7 @@ def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_u
     verdicts = election.verdicts_withdrawn(tmp_path, "east", "1")
     assert path.exists()
     election.elect(1.0, 0)
-    verdicts.settle()
+    verdicts.settle([key for key, row in election.results.items() if row.outcome == "elected"])
     assert (path.exists(), verdicts.warnings) == (not refused, [])
 
 

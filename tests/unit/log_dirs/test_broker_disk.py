@@ -253,6 +253,20 @@ def test_what_is_returned_of_all_logs_is_limited(disk: Disk, monkeypatch: pytest
     assert len(disk.read(partitions=[{"topic": "payments", "partition": 1}])["partitions"]) == 1
 
 
+def test_the_most_logs_that_are_read_at_once_are_named(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk.log("orders-1", {0: log(3)})
+    monkeypatch.setattr(log_dir, "MOST_LOGS", 1)
+    assert "has 2 logs, more than 1: select some of them with partitions" in refusal(disk)
+    assert len(disk.read(partitions=[{"topic": "orders", "partition": 1}])["partitions"]) == 1
+
+
+@pytest.mark.slow
+def test_a_disk_with_more_than_ten_thousand_logs_is_read(disk: Disk) -> None:
+    for number in range(1, 10_001):
+        (disk.path / f"orders-{number}").mkdir()
+    assert len(disk.read()["partitions"]) == 10_001
+
+
 def test_several_processes_read_what_one_reads(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1, 2})
     for number in range(9):

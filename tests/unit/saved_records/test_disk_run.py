@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import struct
 from collections.abc import Collection, Mapping
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 from lost_disks import CLUSTER_ID, OTHER_DIRECTORY_ID, TOPIC_ID, Disk
-from record_batches import log
+from record_batches import log, message
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -289,8 +290,24 @@ SIZE = len(log(2))
         ((broken(log(2, 2, 2), SIZE - 1),), [(2, 6)], [(0, 2)]),
         ((broken(log(2, 2, 2, 2, 2), SIZE + 16), log(2, 2, start=10)), [(0, 2), (10, 14)], [(2, 10)]),
         ((broken(log(2, 2, 2), SIZE + 8), broken(log(2, 2, 2, start=10), 2 * SIZE - 1)), [(0, 2), (10, 12), (14, 16)], [(2, 10), (12, 14)]),
+        ((log(2, 2, 2, epochs=(0, -1, 0)),), [(0, 6)], []),
+        ((broken(log(2, 2, 2, 2, 2, epochs=(0, 0, 0, -1, 0)), 2 * SIZE - 1),), [(0, 2), (4, 6), (8, 10)], [(2, 4), (6, 8)]),
+        ((log(2, 2) + message(4, 1) + message(5, 0, 90) + log(2, 2, start=6),), [(0, 4), (6, 10)], [(4, 6)]),
+        ((log(2) + message(2, 1) + log(2, start=3) + message(5, 1) + log(2, start=6),), [(0, 2), (3, 5), (6, 8)], [(2, 3), (5, 6)]),
+        ((log(2, 2) + message(4, 1),), [(0, 4)], [(4, None)]),
     ],
-    ids=["crc", "last", "first", "format", "two"],
+    ids=[
+        "crc",
+        "last",
+        "first",
+        "format",
+        "two",
+        "no epoch",
+        "no epoch behind damage",
+        "old messages",
+        "between old messages",
+        "old message at the end",
+    ],
 )
 def test_all_but_the_damage_is_saved_and_the_broker_is_safe_once_the_rest_is_given_up(
     tmp_path: Path, segments: tuple[bytes, ...], saved: list[tuple[int, int]], unreadable: list[tuple[int, int | None]]
@@ -302,6 +319,13 @@ def test_all_but_the_damage_is_saved_and_the_broker_is_safe_once_the_rest_is_giv
         assert joined(saved_offsets(tmp_path)) == saved
         assert [(gap["start_offset"], gap["end_offset"]) for gap in row["unreadable"]] == unreadable
         assert found["safe_to_start"] is (option is not None), found["reasons"]
+        if option is None:
+            progress = json.loads((tmp_path / "work/saved/r/east/progress.json").read_text())
+            assert (progress["replicas"], progress["ended"], progress["saved_offsets"]) == (
+                1,
+                True,
+                sum(end - start for start, end in saved),
+            )
     assert found["counts"]["bytes"] == 0, "a second run reads nothing again"
 
 

@@ -79,7 +79,7 @@ def test_what_a_killed_run_had_reserved_does_not_count(tmp_path: Path) -> None:
 def test_a_link_in_place_of_the_count_is_refused(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("")
     (folder(tmp_path, "east") / run_bytes.COUNT).symlink_to(tmp_path / "target")
-    with pytest.raises(FileError, match="cannot open"), counted_bytes(folder(tmp_path, "east"), 1):
+    with pytest.raises(FileError, match="link"), counted_bytes(folder(tmp_path, "east"), 1):
         pass
-    with counted_bytes(folder(tmp_path, "west"), 1) as west, pytest.raises(FileError, match="cannot open"):
+    with counted_bytes(folder(tmp_path, "west"), 1) as west, pytest.raises(FileError, match="link"):
         west.take(1)
