@@ -214,6 +214,7 @@ transactions:
   description:
     - Some of the transactions that have not ended on recovered partitions. C(transactions[].state) is V(hanging), V(open), V(records_lost) or V(in_doubt).
     - The command for one that is open ends it on all of its partitions. Its producer or its timeout would end it, too.
+    - One that hangs has no command while saved records have its COMMIT marker, or the disk of a lost broker, which is not saved, may have it.
   returned: success
   type: list
   elements: dict

@@ -43,6 +43,7 @@ options:
       - Partitions with the leader that each gets. Evidence is collected live before anything is elected, from the same sources as that of a plan.
       - Warnings name the committed records that are given up as far as they are proven, fenced brokers that answer and hold more than the
         designated leader, and designations that differ from what a plan would decide. They do not stop the election.
+      - With O(save_records=true) a partition is V(held) while the log of a replica was not read whose broker is alive or coming back.
       - The other replicas are ordered by their logs, the best first. If the designated broker fails before its election, the controller elects
         the next one that is alive.
     type: list

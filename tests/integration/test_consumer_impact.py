@@ -174,7 +174,7 @@ def test_what_a_look_finds_reaches_the_results_the_tables_and_the_report(hit: Hi
     commands = {(row["topic"], row["partition"]): row["command"] for row in impact["transactions"]}
     assert commands == {(row["topic"], row["partition"]): row["command"] for row in written["transactions"]} and len(commands) == 3
     page = Path(reported.result["html_path"]).read_text()
-    assert "Abort 1 hanging transaction" in page or "abort 1 hanging transaction" in page
+    assert "ook at 1 hanging transaction" in page
 
     # To look again replaces the note, and is nothing odd.
     again = hit.look()
@@ -238,7 +238,11 @@ def test_a_transaction_whose_marker_was_lost_hangs_until_it_is_aborted(hit: Hit)
     marks = by_partition(json.loads(Path(answer["path"]).read_text())["partitions"])
     assert marks["payments", HANGS]["last_stable_offset"] == 0 < marks["payments", HANGS]["high_watermark"]
 
-    hit.run(hanging["command"])
+    assert hanging["command"] is None and f"broker {LOST}" in hanging["explanation"], "its disk has the COMMIT marker"
+    abort = ("abort", "--topic", "payments", "--partition", str(HANGS), "--start-offset", "0")
+    tool = "org.apache.kafka.tools.TransactionsCommand"
+    aborted = stock.tool(hit.operator.cluster, tool, "--bootstrap-server", hit.operator.cluster.bootstrap_servers, *abort)
+    assert aborted.returncode == 0, aborted
     after = hit.look()
     assert by_partition(after["transactions"]).keys() == {("payments", STAYS_OPEN), ("payments", WRITTEN_ON_THE_LOST)}
     mark = by_partition(json.loads(Path(after["path"]).read_text())["partitions"])["payments", HANGS]

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog, Producer, Transaction
@@ -25,6 +26,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 BEYOND_LOG_END, AFTER_FORK, IN_DOUBT = "beyond_log_end", "after_fork", "in_doubt"
 COMMIT_SAVED = "saved records have its COMMIT marker: do not abort it, and run kafka_record_replay, which writes the marker again"
 NOT_READ = "it hangs, but saved records, which may have its COMMIT marker, cannot be read: repair them, and run again before you abort it"
+ON_DISK = (
+    "it hangs, but {brokers} had a log of the partition that is not saved, and may have its COMMIT marker: save the disk (playbook rescue), and run "
+    "kafka_record_replay. Abort it (kafka-transactions.sh abort) only if that disk is gone"
+)
 OPEN, HANGING, RECORDS_LOST = "open", "hanging", "records_lost"
 INACTIVE = ("Empty", "Dead")  # the states in which a group's offsets can be set
 
@@ -195,6 +200,7 @@ def transaction_rows(
     now: int,
     tools: Tools,
     saved_commits: Collection[tuple[TopicPartition, int]] | None = frozenset(),
+    unsaved_disks: Mapping[TopicPartition, Collection[int]] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each transaction that is not ended on a recovered partition, as reported by its leader and the coordinators (KIP-664).
 
@@ -202,6 +208,7 @@ def transaction_rows(
     blind      why some coordinators did not answer; a transaction that no coordinator knows is then IN_DOUBT
     now        milliseconds since 1970
     saved_commits  partition and producer id of transactions that a saved marker commits, None if saved records cannot be read
+    unsaved_disks  brokers whose disks may have records of a partition that are not saved
 
     A coordinator knows a transaction from before its first record until its last marker is written. So a transaction that is open at a leader, but
     that its coordinator does not know, hangs, however young it is: its marker was lost with the old leader.
@@ -216,6 +223,8 @@ def transaction_rows(
             row = _transaction(key, state, producer, transaction, now, tools, blind)
             if state == HANGING and (saved_commits is None or (key, producer.producer_id) in saved_commits):
                 row |= {"command": None, "explanation": NOT_READ if saved_commits is None else COMMIT_SAVED}
+            elif state == HANGING and (brokers := unsaved_disks.get(key)):
+                row |= {"command": None, "explanation": ON_DISK.format(brokers=broker_list(brokers))}
             yield row
         there = {producer.producer_id for producer in begun}
         for transaction in transactions:

@@ -8,7 +8,7 @@ Contacts no cluster. What a disk has is what it had when it was read last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,14 @@ class LostRecordCounts:
         """Return the saved records of a partition that are in it again."""
         return self._replayed.get((key, topic_id), [])
 
+    def unsaved_disks(self, key: TopicPartition, lost: Collection[int]) -> list[int]:
+        """Return the brokers whose disks may have records of a partition that are not saved. `lost`: brokers of its replicas that are not alive."""
+        part = self._run.partitions[key]
+        unread = {*lost} - self._answered(part, self._pieces_of(part)) - self._disks
+        rows = ((broker, row) for broker, row in self._disk_rows.get(key, ()) if part.topic_id in (None, row["topic_id"]))
+        left = {broker for broker, row in rows if not row.get("saved") or row["damage"] is not None}
+        return sorted(unread | (left & {*lost}))
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each partition whose election has cost records, or may have: see `kafka_consumer_impact_info`, `records`."""
         elected = (part for part in self._run.partitions.values() if part.outcome in (Outcome.ELECTED, Outcome.ALREADY_ONLINE))
@@ -68,13 +76,20 @@ class LostRecordCounts:
         return [row for row in found if row["total"] != 0 or row["unread_brokers"] != []]
 
     def _row(self, part: RecoveredPartition) -> dict[str, Any]:
-        pieces = [piece for piece in self._pieces.get(part.key, ()) if part.topic_id in (None, piece.topic_id)]
+        pieces = self._pieces_of(part)
         on_disk, unread = self._on_disks(part, pieces)
         counts, reason = None, self.error
         if reason is None:
             counts, reason = self._counts(part, pieces, on_disk)
         numbers = dict.fromkeys(NUMBERS) if counts is None else {**counts._asdict(), "total": counts.total}
         return {"topic": part.topic, "partition": part.partition, **numbers, "unread_brokers": unread, "reason": reason}
+
+    def _pieces_of(self, part: RecoveredPartition) -> list[Piece]:
+        return [piece for piece in self._pieces.get(part.key, ()) if part.topic_id in (None, piece.topic_id)]
+
+    def _answered(self, part: RecoveredPartition, pieces: Iterable[Piece]) -> set[int]:
+        """Return the brokers that were cut off, and answered: their tails were saved before the election."""
+        return {piece.broker_id for piece in pieces if piece.leader_epoch == part.leader_epoch}
 
     def _counts(self, part: RecoveredPartition, pieces: Iterable[Piece], on_disk: list[Segment]) -> tuple[LostRecords | None, str | None]:
         if part.truncated is None:
@@ -94,9 +109,7 @@ class LostRecordCounts:
     def _on_disks(self, part: RecoveredPartition, pieces: Sequence[Piece]) -> tuple[list[Segment], list[int] | None]:
         """Return what only disks have, and the brokers whose disks may have more, None if it is not known who was lost."""
         segments: list[Segment] = []
-        # The tail of a broker that was cut off, and answered, was saved before the election.
-        answered = {piece.broker_id for piece in pieces if piece.leader_epoch == part.leader_epoch}
-        unread = {*(part.lost_replicas or ())} - answered - self._disks
+        unread = {*(part.lost_replicas or ())} - self._answered(part, pieces) - self._disks
         for broker, row in self._disk_rows.get(part.key, ()):
             if part.topic_id not in (None, row["topic_id"]):
                 continue

@@ -97,7 +97,11 @@ class ConsumerImpact:
         offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools, replayed))
         self._rows["offsets"] = offsets
         self._rows["groups"] = analysis.group_totals(offsets, groups)
-        self._rows["transactions"] = self._transactions(leaders)
+        # A survivor that was lost since has followed the new leader.
+        lost = {
+            key: {*(states[key].replicas if part.lost_replicas is None else part.lost_replicas)} - unfenced for key, part in before.items()
+        }
+        self._rows["transactions"] = self._transactions(leaders, {key: counts.unsaved_disks(key, lost[key]) for key in leaders})
 
     def _limit_epochs(self, committed: list[Committed], epochs: dict[TopicPartition, set[int]]) -> list[Committed]:
         """Return the committed offsets whose leader epochs are queried: at most EPOCHS per partition. Others are removed from `epochs`, with a warning."""
@@ -134,7 +138,7 @@ class ConsumerImpact:
             )
         return found
 
-    def _transactions(self, leaders: Mapping[TopicPartition, int]) -> Rows:
+    def _transactions(self, leaders: Mapping[TopicPartition, int], unsaved_disks: Mapping[TopicPartition, list[int]]) -> Rows:
         seen = self._cluster.active_transactions(leaders)
         if seen.unanswered:
             key, error = min(seen.unanswered.items())
@@ -148,7 +152,7 @@ class ConsumerImpact:
             {(key, one.producer_id) for key, rows in seen.producers.items() for one in rows if one.start_offset >= 0}
         )
         now = int(time.time() * 1000)
-        return list(analysis.transaction_rows(seen.producers, seen.transactions, seen.blind, now, self._tools, commits))
+        return list(analysis.transaction_rows(seen.producers, seen.transactions, seen.blind, now, self._tools, commits, unsaved_disks))
 
     def _saved_commits(self, wanted: set[Transacted]) -> set[Transacted] | None:
         try:

@@ -130,7 +130,7 @@ def next_step(totals: Mapping[str, int]) -> str:
         f"{verb} {count(totals[name], one, many)}{rest}"
         for verb, name, one, many, rest in (
             ("reset", "groups", "consumer group", None, ""),
-            ("abort", "transactions_hanging", "hanging transaction", None, ""),
+            ("look at", "transactions_hanging", "hanging transaction", None, ""),
             ("end", "transactions_records_lost", "transaction", None, " that may have lost records"),
         )
         if totals[name]

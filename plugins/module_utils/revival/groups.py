@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted
 
 EMPTY = "Empty"
-ABORT = "no coordinator ends it: abort it (kafka-transactions.sh abort)"
+ABORT = "no coordinator ends it: abort it (kafka-transactions.sh abort) once the disks of lost brokers that had the partition are saved"
 MAY_BE_KNOWN = "a coordinator that does not answer may know it: do not abort it, and run kafka_consumer_impact_info when all of them answer"
 Offsets = dict[TopicPartition, dict[str, int]]  # committed offsets by partition and group
 

@@ -254,6 +254,16 @@ def test_a_transaction_that_saved_records_commit_or_may_commit_gets_no_command_t
     assert row["command"]
 
 
+def test_a_transaction_that_may_be_committed_on_a_disk_gets_no_command_to_abort_it() -> None:
+    def found(disks: dict[Any, list[int]]) -> dict[str, Any]:
+        (row,) = analysis.transaction_rows({KEY: [BEGUN]}, (), (), NOW, TOOLS, frozenset(), disks)
+        return row
+
+    assert (found({KEY: [1, 4]})["state"], found({KEY: [1, 4]})["command"]) == (HANGING, None)
+    assert "brokers 1, 4" in found({KEY: [1, 4]})["explanation"]
+    assert found({KEY: [], ("other", 0): [1]})["command"]
+
+
 @pytest.mark.parametrize("producers", [[], [ENDED]])
 def test_a_transaction_whose_records_the_log_does_not_have_is_reported(producers: list[Producer]) -> None:
     (row,) = states(producers, transaction("Ongoing", KEY))

@@ -82,6 +82,25 @@ def test_a_disk_that_may_have_more_is_named(tmp_path: Path, row: dict[str, Any])
     assert counted(tmp_path, ()) == ([0, 0, 0, 0, 0], [1])
 
 
+def test_a_disk_has_more_until_all_that_only_it_has_is_saved(tmp_path: Path) -> None:
+    def brokers(lost: tuple[int, ...] = (1, 4)) -> list[int]:
+        part = RecoveredPartition(*KEY, "elected", TOPIC_ID, 6, leader=2, truncated=(), lost_replicas=(1, 4))
+        run = RecoveredRun({KEY: part}, cluster_id=HEADER["cluster_id"])
+        return LostRecordCounts(tmp_path, "east", "1", run).unsaved_disks(KEY, lost)
+
+    assert brokers() == [1, 4]
+    save_log(tmp_path, 4, batch(100, 20, epoch=4), leader_epoch=6)
+    assert brokers() == [1], "broker 4 was cut off, and what it had was saved before the election"
+    judge(tmp_path, {**ONLY_THERE, "saved": False})
+    assert brokers() == [1] and brokers(()) == [], "one that is back has truncated its log"
+    judge(tmp_path, {**ONLY_THERE, "saved": True, "damage": "a byte is wrong"})
+    assert brokers() == [1]
+    judge(tmp_path, {**ONLY_THERE, "saved": True})
+    assert brokers() == []
+    disk_verdict.withdraw(tmp_path, "east", HEADER["cluster_id"], "2", 1, "elected since")
+    assert brokers() == [1]
+
+
 def test_a_verdict_from_before_an_election_says_nothing(tmp_path: Path) -> None:
     judge(tmp_path, ONLY_THERE)
     disk_verdict.withdraw(tmp_path, "east", HEADER["cluster_id"], "2", 1, "elected since")

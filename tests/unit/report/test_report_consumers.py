@@ -57,9 +57,9 @@ def test_rows_go_to_the_list_of_their_kind_with_the_length_of_it() -> None:
 @pytest.mark.parametrize(("counts", "step"), [
     ({}, ""),
     ({"groups": 1}, "Reset 1 consumer group."),
-    ({"groups": 2, "transactions_hanging": 1}, "Reset 2 consumer groups and abort 1 hanging transaction."),
+    ({"groups": 2, "transactions_hanging": 1}, "Reset 2 consumer groups and look at 1 hanging transaction."),
     ({"groups": 2, "transactions_hanging": 3, "transactions_records_lost": 1, "due": 1},
-     "Reset 2 consumer groups, abort 3 hanging transactions and end 1 transaction that may have lost records. "
+     "Reset 2 consumer groups, look at 3 hanging transactions and end 1 transaction that may have lost records. "
      "Check which consumers and producers the recovery affects, in 1 cluster."),
     ({"due": 12}, "Check which consumers and producers the recovery affects, in 12 clusters."),
     ({"transactions_open": 5, "offsets_in_doubt": 5}, ""),

@@ -428,6 +428,16 @@ def test_a_run_does_not_go_on_beside_a_missing_index(tmp_path: Path) -> None:
         save(tmp_path, brokers, tail(0, 5))
 
 
+def test_a_part_that_a_killed_run_has_not_counted_is_counted_by_the_next_one(tmp_path: Path) -> None:
+    brokers = Brokers({(KEY, 2): log(5), (("t", 1), 2): log(5), (("t", 2), 2): log(5)})
+    folder = tmp_path / "saved" / "1" / "east"
+    for one in (tail(0, 5), tail(0, 5, key=("t", 1))):
+        save(tmp_path, brokers, one)
+    (folder / "parts").write_text("1\n")
+    assert save(tmp_path, brokers, tail(0, 5, key=("t", 1)), tail(0, 5, key=("t", 2))).complete
+    assert (folder / "parts").read_text() == "3\n" and len(store.read_pieces(folder, "id", whole=True)) == 3
+
+
 def test_tails_are_the_truncated_ends_of_a_plan() -> None:
     ends = {2: 120, 3: 180, 4: 7}
     survivors = [{"broker_id": broker, "log_end_offset": end, "broker_epoch": 90 if broker == 3 else None} for broker, end in ends.items()]
