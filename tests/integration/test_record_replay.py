@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -382,6 +383,30 @@ def test_killed_at_every_step_and_run_again_it_writes_each_record_once(lost: Ope
         assert killed.returncode == -9, whole.steps[number - 1]
         assert (again.returncode, again.result["counts"]["left"]) == (0, 0), again.result["partitions"]
         assert values(cluster, f"replay.killed.{number}") == expected, whole.steps[number - 1]
+
+
+@pytest.mark.long
+def test_a_signal_stops_a_replay_that_says_how_far_it_got(lost: Operator, tmp_path: Path) -> None:
+    cluster = lost.cluster
+
+    def job(target: str, stop_at: int | None = None) -> Job:
+        arguments = {**lost.connection, **lost.files("1"), "topics": [OPEN, PLAIN], "target_topic": target, "allow_replay": True}
+        return Job(MODULE, arguments, str(tmp_path / f"{target}.{stop_at}"), str(lost.workdir), stop_at, signal.SIGTERM)
+
+    cluster.create_topics([NewTopic("replay.stopped.0", [[3]])])
+    (whole,) = run_all([job("replay.stopped.0")])
+    numbers = [number for number, step in enumerate(whole.steps, 1) if step in ("fence", "fence done", "send", "send done", "commit done")]
+    cluster.create_topics([NewTopic(f"replay.stopped.{number}", [[3]]) for number in numbers])
+    chains = run_chains([job(f"replay.stopped.{number}", number), job(f"replay.stopped.{number}")] for number in numbers)
+    for number, (stopped, again) in zip(numbers, chains, strict=True):
+        step, counts = whole.steps[number - 1], stopped.result["counts"]
+        finished = counts["replayed"] == whole.result["counts"]["replayed"]
+        assert (stopped.returncode, stopped.result["changed"]) == (not finished, counts["replayed"] > 0), (step, stopped)
+        assert finished or stopped.result["msg"].startswith("interrupted by SIGTERM: "), (step, stopped)
+        assert (again.returncode, again.result["counts"]["already_there"], again.result["counts"]["left"]) == (0, counts["replayed"], 0), (
+            step
+        )
+        assert values(cluster, f"replay.stopped.{number}") == values(cluster, "replay.stopped.0"), step
 
 
 @pytest.mark.long

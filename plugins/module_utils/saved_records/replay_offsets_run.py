@@ -47,8 +47,10 @@ class OffsetReplay:
         """Return what came of each of these partitions of `__consumer_offsets`. Raises SavedRecordsError."""
         try:
             return self._run(sources)
-        except ClusterError as error:
-            return [Outcome(source, source.key[0], reason=str(error)) for source in sources]
+        except (ClusterError, BatchError) as error:
+            for source in sources:
+                source.read()
+            return [Outcome(source, source.key[0], records=source.records, reason=str(error)) for source in sources]
 
     def _run(self, sources: Collection[Source]) -> list[Outcome]:
         outcomes = [Outcome(source, source.key[0]) for source in sources]

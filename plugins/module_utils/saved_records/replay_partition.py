@@ -43,6 +43,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 # Of one transaction, and of one answer.
 TRANSACTION_BYTES, TRANSACTION_RECORDS, ANSWER_BYTES = 4 << 20, 5_000, 8 << 20
+# A signal stops a wait after this time.
+SIGNAL_SECONDS = 1.0
 _UNKNOWN = "it is not known whether deleted records were replayed ones; name a new, empty target_topic without a time limit"
 _CONFLICTS = (
     "records have the producer id, epoch and sequence of other records, so it is not known whether their producer has sent them again: look at them with "
@@ -81,7 +83,10 @@ class PartitionReplay:
         else:
             outcome.reason = held
         if outcome.records == 0 and outcome.reason is not None:
-            outcome.records = sum(1 for _ in Rules("", TargetLog(0, 0, ())).chosen(self._records(source)))
+            try:
+                outcome.records = sum(1 for _ in Rules("", TargetLog(0, 0, ())).chosen(self._records(source)))
+            except BatchError:
+                outcome.records = source.records
         return outcome
 
     def _obstacle(self, source: Source, key: TopicPartition) -> str | None:
@@ -118,15 +123,19 @@ class PartitionReplay:
         # A replay that was killed may have committed more meanwhile: from here on no other one can.
         before = rules.log.next_offset
         self._read(key, rules.log)
+        self._check_target(key)
         if rules.log.next_offset > before:
             self._count(source, rules, outcome)
         self._write_markers(key, self._commits(source, fork, rules.log), rules.log, outcome)
         written: set[int] = set()
         try:
             for group in _groups(chosen for chosen in rules.chosen(self._records(source)) if chosen.reason is None):
-                written.update(content_with_origin(chosen.record, chosen.origin._replace(broker_id=-1)) for chosen in group)
+                self._wait()
+                contents = {content_with_origin(chosen.record, chosen.origin._replace(broker_id=-1)) for chosen in group}
+                written |= contents
                 producer.write(*key, (_written(chosen) for chosen in group))
-                self._wait(sum(_size(chosen) for chosen in group))
+                outcome.replayed += len(contents)
+                self._bytes += sum(_size(chosen) for chosen in group)
         finally:
             # Kafka answers a commit before its marker is in the log. The next producer waits until it is.
             ReplayProducer(self._module.connection, transactional_id).fence()
@@ -137,13 +146,18 @@ class PartitionReplay:
         if outcome.left:
             raise ClusterError("not all records that were written can be read back: run again")
 
-    def _wait(self, size: int) -> None:
+    def _wait(self) -> None:
         """Keep the rate, and stop between two transactions if a signal asks for that."""
-        self._bytes += size
-        if self._rate:
-            time.sleep(max(0.0, self._began + self._bytes / self._rate - time.monotonic()))
-        if name := signals.pending_signal():
-            raise ClusterError(f"{signals.INTERRUPTED} by {name}: run again")
+        due = self._began + self._bytes / self._rate if self._rate else 0.0
+        while (seconds := due - time.monotonic()) > 0 and not signals.pending_signal():
+            time.sleep(min(seconds, SIGNAL_SECONDS))
+        _stop_if_signalled()
+
+    def _check_target(self, key: TopicPartition) -> None:
+        """Raise ClusterError if the log that was read is no longer that of the partition. A leader that is cut off still answers."""
+        target, now = self._targets[key], self._admin.partitions({key}).get(key)
+        if now is None or (now.topic_id, now.leader) != (target.topic_id, target.leader):
+            raise ClusterError(f"{key[0]}-{key[1]} has another leader, or was created again, since its log was read: run again")
 
     def _rules(self, source: Source, key: TopicPartition) -> tuple[Rules, int]:
         """Return what decides about the records of a partition, and the offset at which they leave the elected log. Raises ClusterError."""
@@ -188,16 +202,18 @@ class PartitionReplay:
 
     def _whole(self, key: TopicPartition, log: TargetLog) -> TargetLog:
         """Read a log for the first time. Raises ClusterError if records are missing in it."""
-        self._read(key, log)
+        self._read(key, log, may_stop=True)
         if log.has_holes:
             raise ClusterError(f"the log of {key[0]}-{key[1]} was compacted: {_UNKNOWN}")
         return log
 
-    def _read(self, key: TopicPartition, log: TargetLog) -> None:
-        """Read a log from where it was read before to its end. Raises ClusterError, BatchError."""
+    def _read(self, key: TopicPartition, log: TargetLog, may_stop: bool = False) -> None:
+        """Read a log from where it was read before to its end. `may_stop`: whether a signal stops it. Raises ClusterError, BatchError."""
         leader = self._targets[key].leader
         end = self._log(key, set()).log_end_offset or 0
         while log.next_offset < end:
+            if may_stop:
+                _stop_if_signalled()
             answer = self._admin.records({leader: {key: log.next_offset}}, ANSWER_BYTES, ANSWER_BYTES).get(leader, {}).get(key)
             if answer is None or answer.error is not None or not log.add(answer.records):
                 error = "no answer" if answer is None else answer.error or "no records"
@@ -224,6 +240,12 @@ class PartitionReplay:
                     is_writer = found.marker.producer_id in log.writers
                     reason = WRITTEN_SINCE if is_writer else self._admin.write_commit(key, self._targets[key].leader, marker)
             outcome.markers.append(found.row(reason is None, reason))
+
+
+def _stop_if_signalled() -> None:
+    """Raise ClusterError if a signal asks to stop."""
+    if name := signals.pending_signal():
+        raise ClusterError(f"{signals.INTERRUPTED} by {name}: run again")
 
 
 def _deleted(key: TopicPartition, log_start: int) -> str:

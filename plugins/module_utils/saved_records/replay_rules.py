@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Record
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import (
     Place,
@@ -86,10 +86,12 @@ class Rules:
         """Yield each saved record once, in the order in which it is replayed: by leader epoch and offset, which is the order of each log.
 
         replicas  the selected records of each replica, in the order of their offsets
+
+        Raises BatchError for a replica whose leader epochs go backwards.
         """
         first_places = dict(self.log.places)
         chosen_again: set[int] = set()
-        for _key, copies in groupby(heapq.merge(*replicas, key=_place), key=_place):
+        for _key, copies in groupby(heapq.merge(*map(_in_order, replicas), key=_place), key=_place):
             yield self._choose(list(copies), first_places, chosen_again)
 
     def _choose(self, copies: Sequence[SelectedRecord], first_places: dict[int, Place], chosen_again: set[int]) -> Chosen:
@@ -192,6 +194,17 @@ def _origin_before(one: SelectedRecord, cluster_id: str) -> Origin | None:
 
 def _place(selected: SelectedRecord) -> tuple[int, int]:
     return selected.batch.epoch, selected.record.offset
+
+
+def _in_order(records: Iterable[SelectedRecord]) -> Iterator[SelectedRecord]:
+    before = (-1, -1)
+    for one in records:
+        if _place(one) <= before:
+            raise BatchError(
+                f"what is saved of {one.replica} is in no order from offset {one.record.offset}, leader epoch {one.batch.epoch}, on: name the other brokers"
+            )
+        before = _place(one)
+        yield one
 
 
 def _is_text(name: bytes) -> bool:

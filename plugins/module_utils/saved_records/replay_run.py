@@ -11,9 +11,11 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kafka_task import KafkaTask
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets_run, replayed_records, store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets_run import OffsetReplay
@@ -55,12 +57,15 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     targets = _targets(sources, target, admin)
     of_groups = [source for source in sources if source.key[0] == GROUP_TOPIC]
     partitions = PartitionReplay(module, admin, selection, targets)
-    outcomes = [partitions.partition(source) for source in sources if source.key[0] != GROUP_TOPIC]
+    if not module.check_mode:
+        # From here on signals are deferred: the transaction under way is finished, and the result shows how far the replay got.
+        signals.defer_signals()
+    outcomes = [partitions.partition(source) for source in sources if source.key[0] != GROUP_TOPIC and not signals.pending_signal()]
     _note_open_transactions(outcomes, targets, admin)
     # Offsets of groups come last: they may be those of records that have just been replayed.
-    outcomes += OffsetReplay(admin, params, selection, module.check_mode).run(of_groups)
-    if not module.check_mode and (read := [outcome.replayed_row() for outcome in outcomes if outcome.runs is not None]):
-        replayed_records.write(module.workdir, params["cluster"], params["run_id"], admin.cluster_id, read)
+    if not signals.pending_signal():
+        outcomes += OffsetReplay(admin, params, selection, module.check_mode).run(of_groups)
+    failure = _keep(module, admin.cluster_id, outcomes)
     if not all(outcome.timestamps_kept for outcome in outcomes):
         module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
     rows = [outcome.row() for outcome in outcomes]
@@ -68,7 +73,24 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     result: dict[str, Any] = {"changed": bool(lines), "path": str(folder), "cluster_id": admin.cluster_id, "counts": totals(outcomes)}
     if lines:
         result["diff"] = {"before": "", "after": "".join(f"{line}\n" for line in lines)}
+    left = len(sources) - sum(outcome.left == 0 for outcome in outcomes)
+    if left and (signal := signals.pending_signal()):
+        failure = f"{signals.INTERRUPTED} by {signal}: {left} of {len(sources)} partitions have records left; run again"
+    if failure:
+        result |= {"failed": True, "msg": failure}
     return {**result, "partitions": rows[:RETURNED_PARTITIONS], "unreachable_brokers": admin.unreachable_rows()}
+
+
+def _keep(module: KafkaTask, cluster_id: str, outcomes: Iterable[Outcome]) -> str | None:
+    """Write what is replayed by now to the workdir. Return why that failed, or None. Check mode writes nothing."""
+    rows = [outcome.replayed_row() for outcome in outcomes if outcome.runs is not None]
+    if module.check_mode or not rows:
+        return None
+    try:
+        replayed_records.write(module.workdir, module.params["cluster"], module.params["run_id"], cluster_id, rows)
+    except FileError as error:
+        return str(error)
+    return None
 
 
 def _note_open_transactions(outcomes: Iterable[Outcome], targets: Mapping[TopicPartition, PartitionState], admin: GroupOffsetAdmin) -> None:
@@ -76,7 +98,12 @@ def _note_open_transactions(outcomes: Iterable[Outcome], targets: Mapping[TopicP
     replayed = {(outcome.target_topic, outcome.source.key[1]): outcome for outcome in outcomes if outcome.runs}
     if not replayed:
         return
-    found = admin.active_transactions({key: targets[key].leader for key in replayed})
+    try:
+        found = admin.active_transactions({key: targets[key].leader for key in replayed})
+    except ClusterError as error:
+        for outcome in replayed.values():
+            outcome.notes.append(f"it is not known whether consumers with read_committed get the records yet ({error}): run again")
+        return
     for key, outcome in replayed.items():
         end = max(run.new_end_offset for run in outcome.runs or ())
         open_at = {one.start_offset: one.producer_id for one in found.producers.get(key, ()) if 0 <= one.start_offset < end}

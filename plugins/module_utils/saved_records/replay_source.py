@@ -101,6 +101,11 @@ class Source:
         return {epoch for epoch, _offset in self.batches} | {epoch for rows in self.markers.values() for epoch, _marker in rows}
 
     @property
+    def records(self) -> int:
+        """Return how many records are saved of the replica that has the most, without what compaction has removed."""
+        return max(contents.records for contents in self.contents.values())
+
+    @property
     def first_leader_epoch(self) -> int:
         """Return the leader epoch that the partition had when its records were saved, the first one if that was more than once."""
         return min(replica.leader_epoch for replica in self.pieces)

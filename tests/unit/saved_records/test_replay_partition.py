@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,13 +15,15 @@ import pytest
 from record_batches import Content, batch, batch_of, marker
 from saved_folders import folder, save
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replay_client import Written
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_partition, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets_run import OffsetReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, sources_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source, sources_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import by_replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import Selection
 
@@ -36,9 +39,13 @@ class Leader:
 
     def __init__(self) -> None:
         self.data, self.end = batch(FORK, 1, epoch=6), FORK + 1
+        self.state = PartitionState(*KEY, "id-of-t", 1, 6, (1,), (1,), (), (), ())
 
     def unfenced(self) -> set[int]:
         return {1}
+
+    def partitions(self, _keys: object) -> dict[Any, PartitionState]:
+        return {KEY: self.state}
 
     def topic_configs(self, _topics: object) -> Any:
         return SimpleNamespace(compacted=(), refused=())
@@ -60,20 +67,31 @@ class Leader:
         self.end += len(rows) + 1
 
 
-def replayed(leader: Leader, workdir: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Iterable[Written]], None]) -> Outcome:
-    """Save three records, and replay them. `write`: what becomes of a transaction of the replay."""
-    save(workdir, {("t", 0, 2, FORK): batch(FORK, 3, epoch=1)})
-    (source,) = sources_of(by_replica(store.read_pieces(folder(workdir), "id")), Selection())
-    producer = SimpleNamespace(fence=lambda: None, write=lambda _topic, _partition, records: write(records))
+def replayed(
+    leader: Leader,
+    workdir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[Iterable[Written]], None],
+    fence: Callable[[], None] = lambda: None,
+    rate: int | None = None,
+    source: Source | None = None,
+) -> Outcome:
+    """Replay `source`, or three records that are saved before.
+
+    `write`: what becomes of a transaction of the replay. `fence`: what happens while others are fenced.
+    """
+    if source is None:
+        save(workdir, {("t", 0, 2, FORK): batch(FORK, 3, epoch=1)})
+        (source,) = sources_of(by_replica(store.read_pieces(folder(workdir), "id")), Selection())
+    producer = SimpleNamespace(fence=fence, write=lambda _topic, _partition, records: write(records))
     monkeypatch.setattr(replay_partition, "ReplayProducer", lambda _connection, _id: producer)
     params = {
-        "target_topic": None, "replayed_bytes_per_second": None, "include_compacted": False, "max_batch_bytes": 1 << 20, "include_aborted": False,
+        "target_topic": None, "replayed_bytes_per_second": rate, "include_compacted": False, "max_batch_bytes": 1 << 20, "include_aborted": False,
         "include_undecided": False,
     }  # fmt: skip
     module: Any = SimpleNamespace(params=params, check_mode=False, connection=None)
     admin: Any = leader
-    states = {KEY: PartitionState(*KEY, "id-of-t", 1, 6, (1,), (1,), (), (), ())}
-    return replay_partition.PartitionReplay(module, admin, Selection(), states).partition(source)
+    return replay_partition.PartitionReplay(module, admin, Selection(), {KEY: leader.state}).partition(source)
 
 
 def test_what_others_write_with_the_headers_of_a_replay_does_not_count_as_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,3 +117,59 @@ def test_each_record_that_was_written_must_be_read_back(tmp_path: Path, monkeypa
 
     outcome = replayed(leader, tmp_path, monkeypatch, write)
     assert (outcome.replayed, outcome.left) == (2, 1) and "run again" in (outcome.reason or "")
+
+
+def test_what_was_committed_counts_also_if_it_cannot_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = Leader()
+
+    def write(records: Iterable[Written]) -> None:
+        leader.transaction(7, records)
+        monkeypatch.setattr(leader, "records", lambda *_: {})
+
+    outcome = replayed(leader, tmp_path, monkeypatch, write)
+    assert (outcome.replayed, outcome.left) == (3, 0) and "run again" in (outcome.reason or "")
+
+
+@pytest.mark.parametrize("change", [{"leader": 2}, {"topic_id": "id-of-another"}])
+def test_nothing_is_written_if_the_log_that_was_read_is_no_longer_that_of_the_partition(
+    change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that is cut off still answers, and the next one may have records of another replay."""
+    leader = Leader()
+
+    def fence() -> None:
+        leader.state = replace(leader.state, **change)
+
+    outcome = replayed(leader, tmp_path, monkeypatch, lambda records: leader.transaction(7, records), fence)
+    assert (outcome.replayed, outcome.left, leader.end) == (0, 3, FORK + 1) and "run again" in (outcome.reason or "")
+
+
+def test_a_signal_stops_the_replay_between_two_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, seen, pauses = Leader(), list[str](), list[float]()
+    monkeypatch.setattr(replay_partition, "TRANSACTION_RECORDS", 2)
+    monkeypatch.setattr(replay_partition.signals, "pending_signal", lambda: seen[0] if seen else None)
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        seen.append("SIGTERM")
+
+    monkeypatch.setattr(replay_partition.time, "sleep", sleep)
+    outcome = replayed(leader, tmp_path, monkeypatch, lambda records: leader.transaction(7, records), rate=1)
+    assert (outcome.replayed, outcome.left) == (2, 1) and "SIGTERM" in (outcome.reason or "")
+    assert len(pauses) == 1 and pauses[0] <= 1, "it looks for a signal while it waits, too"
+
+
+@pytest.mark.parametrize("replay_offsets", [True, False])
+def test_records_are_left_if_they_could_not_be_looked_at(replay_offsets: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the play of the guide fails, which looks at what is left."""
+    topic = GROUP_TOPIC if replay_offsets else "t"
+    save(tmp_path, {(topic, 0, 2, FORK): batch(FORK, 3, epoch=1), (topic, 0, 2, FORK + 3): batch(FORK + 3, 2, epoch=0)})
+    (source,) = sources_of(by_replica(store.read_pieces(folder(tmp_path), "id")), Selection())
+    params = {"include_group_offsets": True, "target_topic": None, "groups": None, "max_batch_bytes": 1 << 20}
+    admin: Any = Leader()
+    if replay_offsets:
+        admin.partitions = lambda _keys: {}
+        (outcome,) = OffsetReplay(admin, params, Selection(), False).run([source])
+    else:
+        outcome = replayed(admin, tmp_path, monkeypatch, lambda _records: None, source=source)
+    assert (outcome.left, outcome.reason is not None) == (5, True)

@@ -14,9 +14,13 @@ import pytest
 from record_batches import batch
 from saved_folders import save
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ActiveTransactions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_run, replayed_records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_run import replay
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replayed_records import ReplayedRun
 
 SELECTION = ("topics", "partitions", "partitions_file", "brokers", "keys", "start_offset", "end_offset", "start_time", "end_time")
 
@@ -47,3 +51,31 @@ def test_records_that_would_go_elsewhere_are_refused(tmp_path: Path, cluster: An
     module: Any = SimpleNamespace(params=params, check_mode=False, workdir=tmp_path)
     with pytest.raises(RecoveryError, match=message):
         replay(module, cluster)
+
+
+@pytest.mark.parametrize("fault", ["transactions", "file"])
+def test_what_was_replayed_is_returned_whatever_fails_behind_it(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, {("t", 0, 1, 0): batch(0, 2)})
+    warned: list[str] = []
+    params = dict.fromkeys(SELECTION) | {"allow_replay": True, "target_topic": "look", "run_id": "1", "cluster": "east"}
+    module: Any = SimpleNamespace(params=params, check_mode=False, workdir=tmp_path, ansible=SimpleNamespace(warn=warned.append))
+    cluster: Any = Cluster(("look", 0))
+    cluster.unreachable_rows = list
+
+    def active_transactions(_leaders: object) -> ActiveTransactions:
+        if fault == "transactions":
+            raise ClusterError("no broker answers")
+        return ActiveTransactions({}, [], [], {})
+
+    def partition(source: Source) -> Outcome:
+        return Outcome(source, "look", records=2, replayed=2, runs=[ReplayedRun(0, 0, 2, 0, 2)])
+
+    cluster.active_transactions = active_transactions
+    monkeypatch.setattr(replay_run, "PartitionReplay", lambda *_: SimpleNamespace(partition=partition))
+    monkeypatch.setattr(replay_run.signals, "defer_signals", lambda: None)
+    if fault == "file":
+        (tmp_path / replayed_records.FOLDER).write_text("a file")
+    result = replay(module, cluster)
+    assert (result["changed"], result["counts"]["replayed"]) == (True, 2)
+    found = result["msg"] if fault == "file" else result["partitions"][0]["reason"]
+    assert (result.get("failed", False), fault in found or "no broker answers" in found) == (fault == "file", True)
