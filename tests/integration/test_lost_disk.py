@@ -18,7 +18,7 @@ from rig import KafkaCluster, NewTopic
 pytestmark = pytest.mark.long
 
 MODULE = "kafka_log_dir_info"
-SEGMENTS, TORN = "segments", "torn"
+SEGMENTS, TORN, FOLLOWED = "segments", "torn", "followed"
 ALL = {"whole_logs": True, "crc_bytes": 1 << 40}
 PAGE = 4096
 
@@ -92,7 +92,9 @@ SEGMENT_TEARS = (untouched, middle_segment_cut, middle_segment_flipped, cut)
 def write(cluster: KafkaCluster) -> None:
     """Write many batches to one segment, and large ones to several."""
     segments = {"segment.bytes": str(1 << 20)}
-    cluster.create_topics([NewTopic(SEGMENTS, [[1]] * len(SEGMENT_TEARS), segments), NewTopic(TORN, [[1]] * len(TEARS))])
+    cluster.create_topics(
+        [NewTopic(SEGMENTS, [[1]] * len(SEGMENT_TEARS), segments), NewTopic(TORN, [[1]] * len(TEARS)), NewTopic(FOLLOWED, [[2, 1]])]
+    )
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2, "linger.ms": 0})
     for number in range(40):
         for partition in range(len(TEARS)):
@@ -106,8 +108,8 @@ def write(cluster: KafkaCluster) -> None:
 
 @pytest.fixture(scope="module")
 def killed() -> Iterator[KafkaCluster]:
-    """A cluster whose only broker was killed after all was written."""
-    with KafkaCluster("lost", brokers=1, heap="300m", properties={"num.recovery.threads.per.data.dir": 2}) as cluster:
+    """A cluster of which the broker that leads all partitions with records was killed after all was written."""
+    with KafkaCluster("lost", brokers=2, heap="300m", properties={"num.recovery.threads.per.data.dir": 2}) as cluster:
         write(cluster)
         options = {"log_dirs": [str(cluster.brokers[1].data_dir)], "cluster_id": cluster.cluster_id}
         assert "locked by process" in failure(MODULE, options)
@@ -138,6 +140,12 @@ def test_the_end_of_a_log_is_that_of_the_whole_log(killed: KafkaCluster) -> None
     )
     assert [[row[name] for name in fields] for row in ends["partitions"]] == [[row[name] for name in fields] for row in whole["partitions"]]
     assert any(row["headers_checked_from"] > row["log_start_offset"] for row in ends["partitions"] if row["topic"] == SEGMENTS)
+
+
+def test_a_follower_without_records_has_an_empty_log(killed: KafkaCluster) -> None:
+    assert (killed.brokers[1].data_dir / f"{FOLLOWED}-0" / "leader-epoch-checkpoint").read_bytes() == b""
+    row = by_partition(read(killed)["partitions"])[FOLLOWED, 0]
+    assert (row["error"], row["doubts"], row["log_end_offset"], row["kept_end_offset"]) == (None, [], 0, 0)
 
 
 def test_a_start_keeps_of_torn_logs_what_was_foretold(killed: KafkaCluster) -> None:

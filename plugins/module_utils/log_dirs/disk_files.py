@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -40,8 +41,13 @@ class Entry(NamedTuple):
 class _Opened:
     """A descriptor that is closed at the end of the context."""
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+    def __init__(self, parent: _Opened | Path, name: str, descriptor: int) -> None:
+        self.descriptor, self.parent, self.name = descriptor, parent, name
+
+    @cached_property
+    def path(self) -> Path:
+        """Return the path. Paths of many thousand files take a second, so they are made for messages only."""
+        return (self.parent if isinstance(self.parent, Path) else self.parent.path) / self.name
 
     def __enter__(self):  # type: ignore[no-untyped-def]  # Self is newer than some of the hosts that disks are mounted on
         return self
@@ -53,9 +59,8 @@ class _Opened:
 class Folder(_Opened):
     """An open folder."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        super().__init__(descriptor)
-        self.path = path
+    def __init__(self, parent: _Opened | Path, name: str, descriptor: int) -> None:
+        super().__init__(parent, name, descriptor)
         self._files = set[str]()  # that were regular when the folder was listed
 
     @property
@@ -80,7 +85,10 @@ class Folder(_Opened):
 
     def folder(self, name: str) -> Folder:
         """Open a folder in it. Raises DiskError."""
-        return _folder(self.path / name, name, self.descriptor)
+        try:
+            return Folder(self, name, _descriptor(name, _FLAGS | os.O_DIRECTORY, self.descriptor))
+        except OSError as error:
+            raise _not_a_folder(self.path / name, error) from error
 
     def file(self, name: str) -> DiskFile:
         """Open a file in it. Raises DiskError, also if it is not a regular file."""
@@ -93,7 +101,7 @@ class Folder(_Opened):
         try:
             # Opening a device or a pipe may already do something.
             is_regular = name in self._files or self._is_regular(name)
-            file = DiskFile(self.path, name, _descriptor(name, _FLAGS, self.descriptor)) if is_regular else None
+            file = DiskFile(self, name, _descriptor(name, _FLAGS, self.descriptor)) if is_regular else None
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -132,15 +140,10 @@ class Folder(_Opened):
 class DiskFile(_Opened):
     """An open file. `size`: when it was opened."""
 
-    def __init__(self, folder: Path, name: str, descriptor: int) -> None:
-        self.descriptor, self.folder, self.name = descriptor, folder, name
+    def __init__(self, parent: _Opened | Path, name: str, descriptor: int) -> None:
+        super().__init__(parent, name, descriptor)
         self.status = os.fstat(descriptor)
         self.size = self.status.st_size
-
-    @property
-    def path(self) -> Path:
-        """Return the path of the file. Paths of many thousand files take a second, so they are made for messages only."""
-        return self.folder / self.name
 
     def read(self, position: int, length: int) -> bytes:
         """Return up to `length` bytes from a position on, fewer at the end of the file. Raises DiskError if the disk cannot read them."""
@@ -160,17 +163,15 @@ class DiskFile(_Opened):
 
 def log_dir_folder(path: Path) -> Folder:
     """Open a log dir. Raises DiskError."""
-    return _folder(path, str(path), None)
-
-
-def _folder(path: Path, name: str, parent: int | None) -> Folder:
     try:
-        return Folder(path, _descriptor(name, _FLAGS | os.O_DIRECTORY, parent))
+        return Folder(path, "", _descriptor(str(path), _FLAGS | os.O_DIRECTORY, None))
     except (OSError, ValueError) as error:
-        link = isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ELOOP) and path.is_symlink()
-        raise DiskError(
-            path, "it is a symbolic link, and links are not followed: name the real folder" if link else _reason(error)
-        ) from error
+        raise _not_a_folder(path, error) from error
+
+
+def _not_a_folder(path: Path, error: OSError | ValueError) -> DiskError:
+    link = isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ELOOP) and path.is_symlink()
+    return DiskError(path, "it is a symbolic link, and links are not followed: name the real folder" if link else _reason(error))
 
 
 def _descriptor(name: str, flags: int, parent: int | None) -> int:

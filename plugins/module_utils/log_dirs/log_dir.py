@@ -72,9 +72,11 @@ class LogDir(NamedTuple):
 
     def checkpoints(self, log: LogName) -> Checkpoints:
         """Return what the checkpoint files say of a log. They have no high watermark of one that is not the replica."""
-        known = {name: rows.get(log.key) if log.kind in (REPLICA, FUTURE) else None for name, rows in self.offsets.items()}
-        high_watermark = known[HIGH_WATERMARKS] if log.kind == REPLICA else None
-        return Checkpoints(self.clean_shutdown, high_watermark, known[RECOVERY_POINTS], known[LOG_STARTS])
+        if log.kind not in (REPLICA, FUTURE):
+            return Checkpoints(self.clean_shutdown, None, None, None)
+        key = log.key
+        high_watermark = self.offsets[HIGH_WATERMARKS].get(key) if log.kind == REPLICA else None
+        return Checkpoints(self.clean_shutdown, high_watermark, self.offsets[RECOVERY_POINTS].get(key), self.offsets[LOG_STARTS].get(key))
 
 
 def check_not_locked(folder: Folder, when: str) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskFile, Folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER
@@ -16,17 +17,28 @@ _ENTRY = struct.Struct(">ii")
 # Kafka's largest index.
 _MOST_BYTES = 2**31 - 1
 # Most indexes are small, and are read at once.
-_AT_ONCE = 1 << 14
+_AT_ONCE = 1 << 12
 
 
-def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: int, before: int) -> int:
-    """Return the position of the last entry of an index that is not behind `before`, 0 if there is none or a valid batch does not begin there.
+class Start(NamedTuple):
+    """Where a walk over a segment begins: a position, and what was already read from there on."""
+
+    position: int
+    data: bytes
+
+
+BEGIN = Start(0, b"")
+
+
+def indexed_start(folder: Folder, name: str, segment: DiskFile, base_offset: int, before: int, length: int) -> Start:
+    """Return the position of the last entry of an index that is not behind `before`, BEGIN if there is none or a valid batch does not begin there.
 
     name         of the file of the index
     segment      the segment that the index belongs to, and its base offset
+    length       how many bytes are read from the position on
     """
     if before <= 0:
-        return 0
+        return BEGIN
     with folder.file(name) as index:
         start, high = index.read(0, _AT_ONCE), min(index.size, _MOST_BYTES) // _ENTRY.size
 
@@ -53,30 +65,32 @@ def start_position(folder: Folder, name: str, segment: DiskFile, base_offset: in
             else:
                 high = middle
         if not usable:
-            return 0
+            return BEGIN
         offset, position = entry(usable - 1)
-    return position if _begins_batch(segment, position, base_offset, base_offset + offset) else 0
+    start = Start(position, segment.read(position, length))
+    return start if _begins_batch(segment, start, base_offset, base_offset + offset) else BEGIN
 
 
-def _begins_batch(segment: DiskFile, position: int, lowest: int, highest: int) -> bool:
-    """Return whether a batch with an offset in this range begins at a position, and another one behind it unless the segment ends there."""
-    first = _header(segment, position)
+def _begins_batch(segment: DiskFile, start: Start, lowest: int, highest: int) -> bool:
+    """Return whether a batch with an offset in this range begins at `start`, and another one behind it unless the segment ends there."""
+    first = _header(segment, start, 0)
     if first is None or not lowest <= first.base_offset <= highest:
         return False
-    end = position + first.size
-    if end == segment.size:
+    if start.position + first.size == segment.size:
         return True
-    second = _header(segment, end)
+    second = _header(segment, start, first.size)
     return second is not None and second.base_offset > first.last_offset
 
 
-def _header(segment: DiskFile, position: int) -> StoredBatch | None:
-    """Return the header of a batch that begins at a position and ends in the segment, None if there is none."""
-    header = segment.read(position, HEADER.size)
-    if len(header) < HEADER.size:
+def _header(segment: DiskFile, start: Start, at: int) -> StoredBatch | None:
+    """Return the header of a batch that begins so many bytes behind `start` and ends in the segment, None if there is none."""
+    data = start.data
+    if at + HEADER.size > len(data):
+        data, at, start = segment.read(start.position + at, HEADER.size), 0, Start(start.position + at, b"")
+    if len(data) < HEADER.size:
         return None
     try:
-        batch = batch_header(header)
+        batch = batch_header(data, at)
     except BatchError:
         return None
-    return batch if position + batch.size <= segment.size else None
+    return batch if start.position + at + batch.size <= segment.size else None

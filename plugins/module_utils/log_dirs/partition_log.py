@@ -20,8 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.kept_end import Segment, judged, kept_after_start
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import LogFiles, segment_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.offset_index import start_position
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import Walk, walk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.offset_index import BEGIN, indexed_start
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import PIECE, Walk, walk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ def _walk_end(folder: Folder, file: DiskFile, base: int, index: str | None, crc_
     """Walk over a segment, from an entry of its index on if it has one, and check the crcs of so many bytes at the end of its batches."""
 
     def walk_from(crc_from: int) -> Walk:
-        start = start_position(folder, index, file, base, crc_from) if index else 0
+        start = indexed_start(folder, index, file, base, crc_from, PIECE) if index else BEGIN
         return walk(file, base, start, crc_from, keep, crcs)
 
     crc_from = max(0, file.size - crc_bytes)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.checksums import CrcSum, crc32c
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_files import DiskError, DiskFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.offset_index import Start
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import HEADER, LENGTH_ENDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import (
     CRC,
@@ -72,11 +73,11 @@ class Walk(NamedTuple):
     header_fault: Fault | None
 
 
-def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int, crcs: CrcSum | None) -> Walk:
+def walk(file: DiskFile, base_offset: int, start: Start, crc_from: int, keep: int, crcs: CrcSum | None) -> Walk:
     """Walk over the batches of a segment.
 
     base_offset  of the segment, from the name of its file
-    start        position at which a batch begins
+    start        where a batch begins
     crc_from     check the crcs of batches from this position on
     keep         how many of the last batches are returned
     crcs         gets the crcs, which the caller checks at once. If one is wrong, a walk with None checks one after the other to find which
@@ -85,10 +86,10 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int,
     """
     if file.size > MOST_SEGMENT_BYTES:
         raise DiskError(file.path, f"it has {file.size} bytes, more than a segment can have")
-    position, end_offset, first_offset, before, checked_from = start, base_offset, None, None, None
+    position, end_offset, first_offset, before, checked_from = start.position, base_offset, None, None, None
     valid: tuple[Fault | None, int, tuple[StoredBatch, ...]] | None = None  # at the first wrong crc
     batches: deque[StoredBatch] = deque(maxlen=keep)
-    data, data_start, piece, header_fault = b"", 0, PIECE, None
+    data, data_start, piece, header_fault = start.data, start.position, PIECE, None
     while position < file.size:
         at = position - data_start
         if not 0 <= at <= len(data) - HEADER.size:
@@ -112,7 +113,7 @@ def walk(file: DiskFile, base_offset: int, start: int, crc_from: int, keep: int,
         piece = PIECE if batch.size < PIECE // 4 else HEADER_PIECE
         position += batch.size
     fault, valid_end, last = valid or (header_fault, end_offset, tuple(batches))
-    return Walk(start, first_offset, valid_end, fault, last, crc_from, checked_from, end_offset, header_fault)
+    return Walk(start.position, first_offset, valid_end, fault, last, crc_from, checked_from, end_offset, header_fault)
 
 
 def _next_batch(data: bytes, at: int, rest: int, before: StoredBatch | None, base_offset: int) -> StoredBatch:

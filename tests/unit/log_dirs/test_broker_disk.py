@@ -175,7 +175,7 @@ def test_a_segment_that_is_no_file_is_foreign_and_one_that_is_too_large_an_error
 
 
 @pytest.mark.parametrize("name", ["replication-offset-checkpoint", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
-@pytest.mark.parametrize("content", [b"", b"0\n7\n", bytes(500)])
+@pytest.mark.parametrize("content", [b"\n", b"0\n7\n", bytes(500)])
 def test_a_damaged_checkpoint_of_a_log_dir_counts_as_missing(disk: Disk, name: str, content: bytes) -> None:
     (disk.path / name).write_bytes(content)
     result = disk.read()

@@ -54,10 +54,14 @@ def test_checkpoints_of_many_partitions() -> None:
     assert checkpoint_files.offset_checkpoint(b"0\n0\n") == {}
 
 
+def test_kafka_creates_checkpoints_without_content() -> None:
+    assert checkpoint_files.offset_checkpoint(b"") == {} and checkpoint_files.epoch_checkpoint(b"") == {}
+
+
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
-        (b"", "its version is ''"),
+        (b"\n", "its version is ''"),
         (b"1\n0\n", "its version is '1'"),
         (b"0\n2\norders 0 1\n", "it has 1 rows, and says that it has '2'"),
         (b"0\n0\norders 0 1\n", "it has 1 rows, and says that it has '0'"),
