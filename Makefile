@@ -25,6 +25,8 @@
 
 PYTHON ?= python3
 export KAFKA_VERSION ?= 4.3.1
+# Without cached bytecode each start of pytest, a module or a playbook compiles tests and collection again.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 MOLECULE = PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test
 # Each part leaves its results in JUnit's form, from which `make test` and `make test-long` make a table of what was skipped.
