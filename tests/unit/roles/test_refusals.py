@@ -88,7 +88,7 @@ def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, 
 
 @pytest.mark.slow
 def test_moves_and_revivals_that_are_not_named_are_refused(tmp_path: Path) -> None:
-    own = {
+    own: dict[str, dict[str, Any]] = {
         "restore_redundancy": {"kafka_recovery_reassignment_dir": str(tmp_path / "nowhere")},
         "revive": {"kafka_recovery_lost_here": {"brokers": [1]}},
     }
