@@ -25,6 +25,8 @@
 
 PYTHON ?= python3
 export KAFKA_VERSION ?= 4.3.1
+# Without cached bytecode each start of pytest, a module or a playbook compiles tests and collection again.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 MOLECULE = PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test
 # Each part leaves its results in JUnit's form, from which `make test` and `make test-long` make a table of what was skipped.
@@ -40,8 +42,9 @@ CHECKS ?=
 LEVEL ?= normal
 LARGEST ?= 3000000
 ONLY ?= plan fleet history cluster
-# Parts of check and test at a time. What a part prints is shown when it ends. After one that fails no other begins, and make fails.
-JOBS ?= 2
+# Parts of check and test at a time: one more than cores, because a part on a cluster waits for a quarter of its time. What a part prints is shown when it ends.
+# After one that fails no other begins, and make fails.
+JOBS ?= 3
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 # One after the other, and after the last one, or the first that fails, the table of what was skipped. It changes the exit code only if nothing failed.
 WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { failed=$$?; break; }; done; \
@@ -104,7 +107,7 @@ test: setup
 
 # The longest parts first.
 clusters:
-	$(SIDE_BY_SIDE) on-west on-others on-east on-chaos on-history on-molecule on-model on-docs
+	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-chaos on-molecule on-model on-docs
 
 on-east:
 	$(PYTEST) tests/integration -m "east and not long"

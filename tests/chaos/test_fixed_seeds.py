@@ -67,6 +67,7 @@ def test_nothing_is_lost_or_left_behind(ground: Ground, seed: int) -> None:
     assert [done.fault for done in outcome.recoveries if score.struck(done)], "no fault struck"
 
 
+@pytest.mark.long
 def test_going_by_length_alone_is_found_out(ground: Ground, forked: Script) -> None:
     """KIP-1275's rule, really elected, judged as if it were ours."""
     done = ground.recover(forked, 0, {"strategy": "aggressive", "ranking": "kip1275"})
@@ -91,6 +92,7 @@ class ChangeNeverAnswered(ConnectionsBlackHoled):
     trip = Trip(ELECTING, "request", 1, REORDER)
 
 
+@pytest.mark.long
 def test_a_change_of_order_that_comes_late_is_put_back_by_the_next_run(ground: Ground, forked: Script) -> None:
     """The broker that is to change the order hangs. Another one does it, and puts it back; then the first one goes on."""
     done = ground.recover(forked, 2, {"strategy": "balanced"}, ChangeNeverAnswered)

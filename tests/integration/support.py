@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from integration.module_server import run_forked
+
 from rig import KafkaCluster, PartitionState
 from rig.fleet import host_vars, inventory, write_inventory
 
@@ -50,22 +52,33 @@ def run_module(
     before: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Answer:
-    """Run a module in a process of its own. `before`: Python that this process runs first, to make a fault that cannot be had otherwise."""
+    """Run a module in a process of its own. `before`: Python that this process runs first, to make a fault that cannot be had otherwise.
+
+    Without it and without more `environment` the process is forked (see `module_server`).
+    """
     path = str(CHECKOUT / "plugins" / "modules" / f"{name}.py")
     arguments = {**params, "_ansible_check_mode": check, "_ansible_diff": diff}
-    program = [path] if before is None else ["-c", before + "\n" + RUN.format(path=path), "-"]
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump({"ANSIBLE_MODULE_ARGS": arguments}, file)
-        file.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        file, output, errors = (Path(folder) / part for part in ("arguments.json", "stdout", "stderr"))
+        file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+        if before is None and environment is None:
+            returncode = run_forked(path, file, output, errors, GIVE_UP_SECONDS)
+            return Answer(returncode, _printed(output.read_text()), errors.read_text())
+        program = ["-c", (before or "") + "\n" + RUN.format(path=path), "-"]
         done = subprocess.run(
-            [sys.executable, *program, file.name],
+            [sys.executable, *program, str(file)],
             capture_output=True,
             text=True,
             check=False,
             timeout=GIVE_UP_SECONDS,
             env={**os.environ, **(environment or {})},
         )
-    return Answer(done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stderr)
+    return Answer(done.returncode, _printed(done.stdout), done.stderr)
+
+
+def _printed(stdout: str) -> dict[str, Any]:
+    """The result that a module printed, empty for one that was killed."""
+    return json.loads(stdout) if stdout.strip() else {}
 
 
 @contextmanager

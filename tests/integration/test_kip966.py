@@ -260,6 +260,7 @@ def test_a_plan_that_comes_too_late_states_who_leads_and_what_that_leader_may_la
     }
 
 
+@pytest.mark.long
 def test_without_the_feature_the_isr_keeps_its_last_member_and_pages_are_as_small_as_the_brokers_want_them(
     spark_remote: str, tmp_path: Path
 ) -> None:

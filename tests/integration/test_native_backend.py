@@ -312,6 +312,7 @@ def test_an_election_whose_answer_is_lost_counts_as_elected(damage: Damage, plan
     assert [state.replicas for state in after] == [state.replicas for state in before]
 
 
+@pytest.mark.long
 def test_the_playbook_speaks_it_from_the_permissions_to_the_results(damage: Damage, spark_remote: str, tmp_path: Path) -> None:
     planner, topic = operator(damage, tmp_path, spark_remote, "gate"), damaged.NATIVE_PLAYBOOK
     before, log = planner.states(topic), RequestLog(damage.cluster)

@@ -202,6 +202,7 @@ def test_the_role_plans_clusters_that_have_not_failed_and_leaves_no_file(tmp_pat
     assert unsafe.returncode == 2 and f"others may write in {work / 'async'}" in unsafe.said.replace("\n", " "), unsafe
 
 
+@pytest.mark.long
 def test_tasks_of_a_playbook_plan_once_with_a_workdir_below_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setenv("HOME", str(tmp_path))

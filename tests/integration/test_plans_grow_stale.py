@@ -108,6 +108,7 @@ def test_the_first_answer_after_the_duration_counts_for_the_strategy_aggressive(
     assert the_result(west.apply("late"))[:2] == ("elected", 2)
 
 
+@pytest.mark.long
 def test_a_clean_leader_on_its_way_is_waited_for_and_then_left_alone(west: Operator) -> None:
     cluster = west.cluster
     create(cluster, "returning")

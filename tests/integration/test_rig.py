@@ -88,6 +88,7 @@ def test_a_stopped_broker_does_not_hold_up_the_questions(cluster: KafkaCluster) 
     cluster.wait_unfenced([1])
 
 
+@pytest.mark.long
 def test_a_broker_that_does_not_answer_can_stay_unfenced(cluster: KafkaCluster) -> None:
     usual = cluster.session_timeout
     with cluster.unanswering(2):
@@ -127,7 +128,7 @@ def test_an_unknown_topic_and_a_wrong_assignment_are_errors(cluster: KafkaCluste
         cluster.create_topics([NewTopic("wrong", [[1, 9]])])
 
 
-@pytest.mark.parametrize("victim", ["owner", "keeper"])
+@pytest.mark.parametrize("victim", ["owner", pytest.param("keeper", marks=pytest.mark.long)])
 def test_no_process_outlives_its_owner(victim: str) -> None:
     with subprocess.Popen([sys.executable, "-c", TWO_BROKERS], stdout=subprocess.PIPE, text=True) as owner:
         directory, *words = (owner.stdout.readline() if owner.stdout else "").split()

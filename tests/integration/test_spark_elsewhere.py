@@ -153,7 +153,7 @@ def test_a_server_with_another_protocol_or_token_is_an_error(workdir: Path, spar
     ("place", "message"),
     [
         pytest.param("bare", f"PySpark {MISSING}", marks=pytest.mark.long),
-        ("python", f"pyarrow {MISSING}"),
+        pytest.param("python", f"pyarrow {MISSING}", marks=pytest.mark.long),
         pytest.param("no-python", "cannot run", marks=pytest.mark.long),
     ],
 )

@@ -65,6 +65,7 @@ def test_a_calm_quorum_is_described(controllers: Controllers) -> None:
     assert "Unknown about the metadata quorum: pre-vote (KIP-996)" in played.said, played
 
 
+@pytest.mark.long
 @both
 def test_a_voter_that_comes_and_goes_forces_elections_only_where_there_is_no_pre_vote(controllers: Controllers) -> None:
     """KIP-996's own claim: the epoch jumps before it, and stays with it."""

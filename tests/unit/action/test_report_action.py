@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report im
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_a_packed_module_writes_the_same_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packed for another interpreter, as for a remote host or with become, it has only the Python files of the collection."""
     other = tmp_path / "python"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from repository_root import ROOT
+from role_plays import local_play, played, variables_of
 
 from ansible_collections.streamops.kafka_recovery.plugins.filter.lost_brokers import lost_brokers
 
@@ -82,3 +84,15 @@ def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, 
     head, *rows = refusal(role, file, task, **{variable: {"quarantine": FILES, "plans": []}, "kafka_recovery_manual_output_path": "x"})
     assert "east" in head and "another kafka_recovery_run_id" in head
     assert rows == [f"{one['path']}: it is not sealed" for one in FILES[:5]]
+
+
+@pytest.mark.slow
+def test_moves_and_revivals_that_are_not_named_are_refused(tmp_path: Path) -> None:
+    own: dict[str, dict[str, Any]] = {
+        "restore_redundancy": {"kafka_recovery_reassignment_dir": str(tmp_path / "nowhere")},
+        "revive": {"kafka_recovery_lost_here": {"brokers": [1]}},
+    }
+    hosts = {role: {**variables_of("common", role), **variables} for role, variables in own.items()}
+    found = played(local_play(tmp_path, hosts, [{"ansible.builtin.include_tasks": f"{ROLES}/{{{{ inventory_hostname }}}}/tasks/main.yml"}]))
+    assert found["restore_redundancy"].failed and "into kafka_recovery_reassignment_dir" in found["restore_redundancy"].text
+    assert found["revive"].failed and "kafka_recovery_revive_empty must name" in found["revive"].text
