@@ -78,9 +78,6 @@ def offset_checkpoint(content: bytes) -> dict[TopicPartition, int]:
 
 def epoch_checkpoint(content: bytes) -> dict[int, int]:
     """Return the start offset of each leader epoch of a leader-epoch-checkpoint file. Raises Malformed, also if epochs or offsets go backwards."""
-    # Kafka creates the file empty, and writes it with the first epoch.
-    if not content:
-        return {}
 
     def row(line: str) -> tuple[int, int]:
         epoch, offset = line.split(" ")
