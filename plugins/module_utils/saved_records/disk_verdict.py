@@ -122,7 +122,7 @@ def expect_loss(workdir: Path, cluster: str, cluster_id: str, run_id: str, broke
     before = read(workdir, path)
     if before is not None and not is_of_no_disk(before):
         return
-    earlier = before["leader_epochs"] if before is not None and before["cluster_id"] == cluster_id else ()
+    earlier = (before.get("leader_epochs") or ()) if before is not None and before["cluster_id"] == cluster_id else ()
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     # The first row of a partition counts: an earlier run may have elected it already.
     for row in (*earlier, *({name: getattr(part, name) for name in _LEADER_EPOCH} for part in parts)):
@@ -136,7 +136,9 @@ def is_in_force(verdict: Mapping[str, Any], states: Mapping[TopicPartition, Part
 
     states  of the partitions of `epoch_keys`
     """
-    return not verdict["safe_to_start"] and (not is_of_no_disk(verdict) or elected_since(verdict, states) != [])
+    if verdict["safe_to_start"] or not is_of_no_disk(verdict) or not epoch_keys(verdict):
+        return not verdict["safe_to_start"]
+    return elected_since(verdict, states) != []
 
 
 def epoch_keys(verdict: Mapping[str, Any]) -> set[TopicPartition]:

@@ -109,6 +109,16 @@ def test_the_verdict_on_a_disk_that_was_read_is_kept(tmp_path: Path, before: dic
     assert path.read_bytes() == content
 
 
+def test_a_verdict_without_leader_epochs_is_in_force(tmp_path: Path) -> None:
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    disk_verdict.write(path, "id", "1", {**SAFE, "safe_to_start": False, "reasons": [disk_verdict.NEVER_READ], "partitions": None})
+    path.write_text(path.read_text().replace('"leader_epochs": []', '"leader_epochs": null'))
+    disk_verdict.forget_unless_elected(tmp_path, "east", 1, {})
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None and disk_verdict.is_in_force(verdict, {}), "somebody has edited it"
+    disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [state(7)])
+
+
 def test_a_verdict_is_forgotten_if_nothing_was_elected(tmp_path: Path) -> None:
     path = disk_verdict.path_of(tmp_path, "east", 1)
     disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [state(7)])
