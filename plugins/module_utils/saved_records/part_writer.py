@@ -21,7 +21,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import BATCHES, INDEX, PARTS, checked_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import (
+    BATCHES,
+    INDEX,
+    PARTS,
+    checked_row,
+    parts_of,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 # A part is closed after as many bytes or batches. What a killed run loses of its work is one part. Rows of batches are in memory until then.
@@ -101,8 +107,7 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
     `header`: the fields of landing_format.HEADER_FIELDS without `collected_at`. Raises FileError if the disk is full or another run writes this part.
     """
     numbers = (int(path.stem) for path in folder.iterdir() if path.suffix == INDEX and path.stem.isdecimal())
-    number = 1 + max(numbers, default=0)
-    part = folder / f"{number:06}{BATCHES}"
+    part = folder / f"{1 + max(numbers, default=0):06}{BATCHES}"
     refuse_link(part)
     try:
         with replacing(part) as stream, ThreadPoolExecutor(1) as disk:
@@ -114,9 +119,16 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
     except _EmptyPartError:
         return
     landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, end])
+    count_parts(folder)
+
+
+def count_parts(folder: Path) -> None:
+    """Wait until the parts of a folder are on the disk, and then their number. Raises FileError, and SavedRecordsError for a number that was changed."""
     make_durable(folder)
-    write_private(folder / PARTS, f"{number}\n".encode())
-    make_durable(folder)
+    number = sum(path.suffix == INDEX for path in folder.iterdir())
+    if parts_of(folder) != number:
+        write_private(folder / PARTS, f"{number}\n".encode())
+        make_durable(folder)
 
 
 class _EmptyPartError(Exception):

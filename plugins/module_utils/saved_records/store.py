@@ -93,7 +93,7 @@ def cluster_id_of(folder: Path) -> str | None:
 def _indexes(folder: Path) -> list[Path]:
     """Return the indexes of a folder in their order. Parts are numbered without gaps. Errors are those of `cluster_id_of`."""
     check_inside(folder.parents[2], folder / "any")
-    parts = _parts(folder)  # before the indexes: another run may write one more
+    parts = parts_of(folder)  # before the indexes: another run may write one more
     indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
     for number, index in enumerate(indexes, start=1):
         if index.stem != f"{number:06}":
@@ -106,7 +106,7 @@ def _indexes(folder: Path) -> list[Path]:
     return indexes
 
 
-def _parts(folder: Path) -> int:
+def parts_of(folder: Path) -> int:
     """Return how many parts a folder has had, 0 if that is not known. Raises SavedRecordsError if the number cannot be read."""
     try:
         number = whole_number(read_regular(folder / PARTS, follow=False).decode("ascii", "replace").strip())

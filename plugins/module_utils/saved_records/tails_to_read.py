@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import count_parts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 
@@ -68,8 +68,8 @@ def unfinished(source: StartSource, folder: Path, cluster_id: str, tails: Sequen
     for piece in store.read_pieces(folder, cluster_id):
         pieces.setdefault(((piece.topic, piece.partition), piece.broker_id), []).append(piece)
     if pieces:
-        # A killed run may have left parts whose names are not on the disk yet.
-        make_durable(folder)
+        # A killed run may have left parts whose names are not on the disk yet, or that it has not counted.
+        count_parts(folder)
     starts = _log_starts(source, [tail for tail in tails if tail.start is None])
     found, counted = Unfinished([], [], []), list[store.Piece]()
     for tail in sorted(tails, key=lambda tail: (tail.start is None, tail.end - (tail.start or 0))):

@@ -113,6 +113,16 @@ def test_everything_that_is_found_is_in_the_file(workdir: Path) -> None:
     assert [len(written[name]) for name in ("partitions", "groups", "offsets", "transactions", "canaries")] == [3, 1, 2, 1, 0]
 
 
+def test_a_transaction_that_hangs_is_not_to_be_aborted_before_the_lost_broker_is_back_or_its_disk_is_saved(workdir: Path) -> None:
+    class Back(Cluster):
+        def unfenced(self) -> set[int]:
+            return {1, 2}
+
+    rows = [look(workdir, cluster).report(preview=1)["transactions"][0] for cluster in (Cluster(), Back())]
+    assert [row["state"] for row in rows] == ["hanging", "hanging"]
+    assert rows[0]["command"] is None and "broker 1" in rows[0]["explanation"] and rows[1]["command"]
+
+
 def test_a_group_gets_a_file_of_offsets_and_no_old_one_is_left(workdir: Path) -> None:
     cluster = Cluster()
     found = look(workdir, cluster)

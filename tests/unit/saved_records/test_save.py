@@ -433,9 +433,12 @@ def test_a_part_that_a_killed_run_has_not_counted_is_counted_by_the_next_one(tmp
     folder = tmp_path / "saved" / "1" / "east"
     for one in (tail(0, 5), tail(0, 5, key=("t", 1))):
         save(tmp_path, brokers, one)
-    (folder / "parts").write_text("1\n")
-    assert save(tmp_path, brokers, tail(0, 5, key=("t", 1)), tail(0, 5, key=("t", 2))).complete
-    assert (folder / "parts").read_text() == "3\n" and len(store.read_pieces(folder, "id", whole=True)) == 3
+    for more, parts in ((tail(0, 5, key=("t", 1)), 2), (tail(0, 5, key=("t", 2)), 3)):
+        (folder / "parts").write_text("1\n")
+        (folder / ".parts.new").write_text("2")
+        assert save(tmp_path, brokers, more).complete == [more]
+        assert (folder / "parts").read_text() == f"{parts}\n" and not (folder / ".parts.new").exists()
+    assert len(store.read_pieces(folder, "id", whole=True)) == 3
 
 
 def test_tails_are_the_truncated_ends_of_a_plan() -> None:
