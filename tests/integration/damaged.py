@@ -47,7 +47,7 @@ ELECTIONS, NOBODY, UNSAVED = "elections", "elections.nobody", "elections.unsaved
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
 NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"
 # As lagging, in pairs: one for each step at which an election is killed.
-KILLED, KILLED_PARTITIONS = "killed.everywhere", 340
+KILLED, KILLED_PARTITIONS = "killed.everywhere", 420
 
 
 def inflict(cluster: KafkaCluster) -> Damage:
