@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,8 @@ def with_saved_records(operator: Operator, topic: str) -> None:
     elected = admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(60)
     assert elected[TopicPartition(topic, 0)] is None
     (row,) = operator.ask("kafka_partition_info", state="all", partitions=[{"topic": topic, "partition": 0}])["partitions"]
-    offsets = batch_of(0, [(0, offset_key(topic, topic, 0), offset_value(3, 0), [])])
+    raw_id = base64.urlsafe_b64decode(row["topic_id"] + "==")
+    offsets = batch_of(0, [(0, offset_key(topic, topic, 0), offset_value(3, 0, version=4, topic_id=raw_id), [])])
     folder = folder_of(operator.workdir, "1", operator.name)
     private_directory(folder)
     header = {"cluster": operator.name, "cluster_id": cluster.cluster_id, "run_id": "1", "backend": "compat"}
