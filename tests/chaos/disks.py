@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,12 +37,16 @@ class Stored(NamedTuple):
 Held = dict[TopicPartition, defaultdict[str, set[Identity]]]  # by partition, then by value
 
 
-def on_disks(cluster: KafkaCluster, keys: Iterable[TopicPartition]) -> Held:
-    """What producers have written, as far as any disk has it. Copies that a replay wrote do not count."""
+def on_disks(
+    cluster: KafkaCluster, keys: Iterable[TopicPartition], without: Mapping[TopicPartition, Collection[int]] | None = None
+) -> Held:
+    """What producers have written, as far as any disk has it, by partition but for the brokers of `without`. Copies that a replay wrote do not count."""
     held: Held = {key: defaultdict(set) for key in keys}
     for broker in cluster.brokers.values():
         for log_dir in broker.log_dirs:
             for topic, partition in held:
+                if broker.node_id in (without or {}).get((topic, partition), ()):
+                    continue
                 for record in records(log_dir / f"{topic}-{partition}"):
                     if not record.replayed:
                         held[topic, partition][record.value].add(record.identity)

@@ -147,9 +147,12 @@ class ReturningRunner:
         stage, seed = self._stage, script.seed
         # Of the calm topic's partitions some have one survivor, which a fault may take away: held with a reason that stands only until it is back.
         topics = [topic.name for topic in script.topics if topic.name != history.calm_topic(seed)]
-        keys = list(stage.states(topics))
+        states, alive = stage.states(topics), stage.cluster.unfenced()
+        keys = list(states)
         done.partitions = len(keys)
-        held = on_disks(stage.cluster, keys)
+        # Kafka's own leader may be truncating these logs: what only they have is lost without an election.
+        followers = {key: {*alive} - {state.leader} for key, state in states.items() if state.leader in alive}
+        held = on_disks(stage.cluster, keys, followers)
         operator = Operator(stage.cluster, self._directory / f"workdir-{seed}", self._spark_remote)
         disks = _Disks(stage, operator, self._directory / f"jobs-{seed}", random, done)
         stage.rescue = disks.rescue
