@@ -173,7 +173,11 @@ partitions:
       description: Whether the target keeps timestamps. It does not with C(message.timestamp.type=LogAppendTime).
       type: bool
     markers:
-      description: Transactions that are open in the new leader's log, and that a saved marker commits. C(reason) says why the marker is not written.
+      description:
+        - Transactions that a saved marker commits, and that are open in the new leader's log. C(reason) says why the marker is not written.
+        - Also those that the cluster has aborted since the records were lost. C(abort_offset) is the offset of that ABORT, V(null) for an open transaction.
+          Consumers with C(isolation.level=read_committed) do not get the records of the producer between C(start_offset) (V(null) if it is not known) and
+          there. The module warns of them, and changes nothing.
       type: list
       elements: dict
     group_offsets:
@@ -185,7 +189,8 @@ partitions:
     reason:
       description:
         - Why the partition is not replayed, or not to its end. Also that batches cannot be decoded, that a marker is not written, that offsets are
-          not committed, that records have the producer numbers of others, or that a transaction before replayed records is open.
+          not committed, that records have the producer numbers of others, that a transaction before replayed records is open, or that one was aborted of
+          which a COMMIT is saved.
           V(null) if there is nothing to say.
       type: str
   sample:

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from chaos.disks import Identity
 from chaos.judge import Promises, Violation, name
-from chaos.ledger import ALL
+from chaos.ledger import ALL, Acknowledged
 from rig.admin import TopicPartition
+
+ABORTED_SINCE = "aborted since"
+
+
+class Aborted(NamedTuple):
+    """A transaction of one partition that a replay names as committed and then aborted. Its records are between these offsets, None if that is not known."""
+
+    producer_id: int
+    start_offset: int | None
+    abort_offset: int
+
+    def has(self, acknowledged: Acknowledged, identities: Iterable[Identity]) -> bool:
+        """Whether an acknowledged record is one of it."""
+        is_within = (self.start_offset or 0) <= acknowledged.offset < self.abort_offset
+        return is_within and any(one.producer_id == self.producer_id for one in identities)
 
 
 @dataclass
@@ -28,17 +44,21 @@ def judge(
     written: Mapping[str, Collection[Identity]],
     read: Iterable[str],
     kept: Kept,
+    aborted: Collection[Aborted] = (),
 ) -> list[Violation]:
     """Judge one partition, and add its figures to `kept`.
 
     held     what any disk held before the first election, by value
     written  the same for what is on the disks now, without replayed copies
     read     the values that a consumer with read_committed gets
+    aborted  what replays have named: of these transactions the operator knows that consumers do not get their records
     """
     times, found = Counter(read), []
     lost: dict[str, list[str]] = {}
-    for value in held:
+    for value, identities in held.items():
         worth = promises[value].acks if value in promises else "none"
+        if not times[value] and value in promises and any(one.has(promises[value], identities) for one in aborted):
+            worth = ABORTED_SINCE
         kept.held[worth] += 1
         if not times[value]:
             kept.lost[worth] += 1

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chaos.judge import Violation
+from chaos.record_judge import ABORTED_SINCE
 from chaos.returned import STRATEGIES, RescuingStage, Returned, ReturningRunner
 from chaos.stage import new_cluster
 
@@ -116,7 +117,10 @@ def table(outcomes: Iterable[dict[str, Any]]) -> Table:
 
 def by_worth(counts: Counter[str]) -> str:
     """Numbers of records by the worth of their acknowledgement."""
-    return ", ".join(f"acks={worth} {number}" for worth, number in sorted(counts.items()) if number) or "0"
+    return (
+        ", ".join(f"{worth if worth == ABORTED_SINCE else f'acks={worth}'} {number}" for worth, number in sorted(counts.items()) if number)
+        or "0"
+    )
 
 
 if __name__ == "__main__":

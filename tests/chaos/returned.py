@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from chaos.history import Script, Step
 from chaos.in_flight import InFlight
 from chaos.judge import Violation
 from chaos.ledger import ALL, Ledger
-from chaos.record_judge import Kept
+from chaos.record_judge import Aborted, Kept
 from chaos.recovery import Recovered, Recovery
 from chaos.stage import Stage
 from chaos.transactions import Transactions, abort_hanging, unreadable
@@ -183,15 +183,15 @@ class ReturningRunner:
         for key in unreadable(stage.cluster, keys):
             abort_hanging(stage.cluster, key)
             done.aborted += 1
-        self._judge(keys, held, done)
+        self._judge(keys, held, disks.aborted, done)
 
-    def _judge(self, keys: Sequence[TopicPartition], held: Held, done: Returned) -> None:
+    def _judge(self, keys: Sequence[TopicPartition], held: Held, since: Mapping[TopicPartition, set[Aborted]], done: Returned) -> None:
         cluster, promises = self._stage.cluster, self._stage.ledger.promises
         aborted = self._stage.transactions.aborted if self._stage.transactions else set()
         written, read = on_disks(cluster, keys), cluster.read_many(keys)
         for key in keys:
             got = [value for _offset, value in read[key]]
-            done.violations += record_judge.judge(key, promises[key], held[key], written[key], got, done.kept)
+            done.violations += record_judge.judge(key, promises[key], held[key], written[key], got, done.kept, since.get(key, ()))
             if wrong := aborted.intersection(got):
                 done.violations.append(
                     Violation("records of aborted transactions are read", f"{key[0]}-{key[1]}", f"{len(wrong)}, for example {min(wrong)}")
@@ -211,6 +211,8 @@ class _Disks:
     def __init__(self, stage: RescuingStage, operator: Operator, folder: Path, random: Random, done: Returned) -> None:
         self._stage, self._operator, self._folder, self._random, self._done = stage, operator, folder, random, done
         self._jobs = 0
+        # What replays have named as committed and then aborted.
+        self.aborted: defaultdict[TopicPartition, set[Aborted]] = defaultdict(set)
 
     def rescue(self, broker: int) -> bool:
         """Save what only this disk has, and return whether its broker is safe to start.
@@ -266,6 +268,11 @@ class _Disks:
                 self._done.skipped.update(result["counts"]["skipped"])
                 undecided[run_id] = result["counts"]["skipped"].get("undecided", 0)
                 for row in result["partitions"]:
+                    self.aborted[row["topic"], row["partition"]] |= {
+                        Aborted(marker["producer_id"], marker["start_offset"], marker["abort_offset"])
+                        for marker in row["markers"]
+                        if marker["abort_offset"] is not None
+                    }
                     if row["left"] or row["unreadable"]:
                         place = f"{row['topic']}-{row['partition']}"
                         self._done.violations.append(Violation("saved records are not replayed", place, json.dumps(row)))

@@ -10,7 +10,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from chaos import record_judge
 from chaos.disks import Identity, Stored, records
 from chaos.ledger import Acknowledged
-from chaos.record_judge import Kept
+from chaos.record_judge import Aborted, Kept
 
 KEY = ("t", 0)
 FIRST, SECOND = Identity(-1, 3, 7), Identity(-1, 4, 9)
@@ -43,6 +43,29 @@ def test_figures_are_by_the_worth_of_the_acknowledgement() -> None:
 def test_what_its_producer_has_written_twice_may_be_read_twice(held: dict[str, set[Identity]], written: dict[str, set[Identity]]) -> None:
     for number, wrong in ((2, 0), (3, 1)):
         assert len(record_judge.judge(KEY, PROMISES, held, written, ["all"] * number, Kept())) == wrong
+
+
+@pytest.mark.parametrize(
+    ("transaction", "is_excused"),
+    [
+        (Aborted(9, 11, 22), True),
+        (Aborted(9, None, 22), True),
+        (Aborted(8, 11, 22), False),
+        (Aborted(9, 13, 22), False),
+        (Aborted(9, 11, 12), False),
+        (None, False),
+    ],
+)
+def test_a_record_of_a_transaction_that_a_replay_has_named_as_aborted_since_is_not_lost(
+    transaction: Aborted | None, is_excused: bool
+) -> None:
+    promises, held, kept = {"all": Acknowledged(12, "all")}, {"all": {Identity(9, 0, 5)}}, Kept()
+    found = record_judge.judge(KEY, promises, held, {}, [], kept, [transaction] if transaction else [])
+    worth = record_judge.ABORTED_SINCE if is_excused else "all"
+    assert (len(found), kept.held, kept.lost) == (not is_excused, {worth: 1}, {worth: 1})
+    again = Kept()
+    assert record_judge.judge(KEY, promises, held, {}, ["all"], again, [transaction] if transaction else []) == []
+    assert (again.held, again.lost) == ({"all": 1}, {})
 
 
 def batch(base_offset: int, values: list[str], producer_id: int = -1, transactional: bool = False, replayed: bool = False) -> bytes:

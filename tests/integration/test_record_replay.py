@@ -31,11 +31,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from rig import KafkaCluster, NewTopic
+from rig.stock import tool
 
 MODULE = "kafka_record_replay"
 LOST, SURVIVOR = 1, 2
 PLAIN, TIMED, COMPACTED, OPEN, LOOK = "replay.plain", "replay.timed", "replay.compacted", "replay.open", "replay.look"
-KILLED = "replay.open.killed"
+KILLED, SINCE = "replay.open.killed", "replay.aborted.since"
+ENDED = (OPEN, KILLED, SINCE)
 GROUPS, GONE = "__consumer_offsets", "replay.gone"
 TIME = 1_700_000_000_000
 
@@ -115,17 +117,17 @@ def write_alone(cluster: KafkaCluster, open_producer: Producer) -> None:
         getattr(own, end)()
         if name != "three":
             wait_for_marker(cluster, PLAIN)
-    for topic in (OPEN, KILLED):
+    for topic in ENDED:
         open_producer.produce(topic, "after the fork", None, 0)
     open_producer.commit_transaction(60)
-    for topic in (OPEN, KILLED):
+    for topic in ENDED:
         wait_for_marker(cluster, topic)
     open_producer.begin_transaction()
-    for topic in (OPEN, KILLED):
+    for topic in ENDED:
         open_producer.produce(topic, "aborted", None, 0)
     assert open_producer.flush(60) == 0
     open_producer.abort_transaction(60)
-    for topic in (OPEN, KILLED):
+    for topic in ENDED:
         wait_for_marker(cluster, topic)
 
 
@@ -140,18 +142,18 @@ def lose_and_save(cluster: KafkaCluster, workdir: Path) -> Operator:
         NewTopic(PLAIN, [[LOST, SURVIVOR]], config),
         NewTopic(TIMED, [[LOST, SURVIVOR]], {**config, "message.timestamp.type": "LogAppendTime"}),
         NewTopic(COMPACTED, [[LOST, SURVIVOR]], {**config, "cleanup.policy": "compact"}),
-        *(NewTopic(topic, [[LOST, SURVIVOR]], config) for topic in (OPEN, KILLED)),
+        *(NewTopic(topic, [[LOST, SURVIVOR]], config) for topic in ENDED),
         NewTopic(LOOK, [[3]]),
     ])  # fmt: skip
-    for topic in (PLAIN, TIMED, OPEN, KILLED):
+    for topic in (PLAIN, TIMED, *ENDED):
         cluster.produce(topic, 0, [f"both {number}" for number in range(10)])
     commit(cluster, "behind", PLAIN, 3, 0)
     with transaction(cluster, "open") as open_producer:
-        for topic in (OPEN, KILLED):
+        for topic in ENDED:
             open_producer.produce(topic, "before the fork", None, 0)
     cluster.kill(SURVIVOR)
     cluster.wait_fenced([SURVIVOR])
-    topics = [PLAIN, TIMED, COMPACTED, OPEN, KILLED, GROUPS]
+    topics = [PLAIN, TIMED, COMPACTED, *ENDED, GROUPS]
     cluster.wait_for_partitions(topics, lambda state: list(state.isr) == [LOST], "alone in the ISR")
     write_alone(cluster, open_producer)
     commit_alone(cluster)
@@ -228,6 +230,31 @@ def test_a_commit_that_was_lost_is_written_again(lost: Operator, replay: Callabl
     assert [row["written"] for row in result["partitions"][0]["markers"]] == [True], result
     assert values(lost.cluster, OPEN)[10:] == ["before the fork", "after the fork"]
     assert not replay(topics=[OPEN])["changed"]
+
+
+def test_a_committed_transaction_that_the_cluster_has_aborted_since_is_named(lost: Operator, replay: Callable[..., dict[str, Any]]) -> None:
+    """As by a coordinator that does not know of the commit: here with Kafka's own tool."""
+    with transaction(lost.cluster, "hides the end") as hiding:
+        hiding.produce(SINCE, "given up", None, 0)
+    abort = ["abort", "--topic", SINCE, "--partition", "0", "--start-offset", "10"]
+    address = lost.cluster.bootstrap_servers
+    done = tool(lost.cluster, "org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", address, *abort)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    def markers(result: dict[str, Any]) -> list[tuple[Any, ...]]:
+        assert f"{SINCE}-0" in str(result["warnings"]), result
+        names = ("start_offset", "abort_offset", "written")
+        return [tuple(row[name] for name in names) for row in result["partitions"][0]["markers"] if row["reason"]]
+
+    assert markers(replay(check=True, topics=[SINCE])) == [(None, 12, False)]
+    hiding.abort_transaction(60)
+    wait_for_marker(lost.cluster, SINCE)
+    assert markers(replay(check=True, topics=[SINCE])) == [(10, 12, False)]
+    first = replay(topics=[SINCE])
+    assert (markers(first), first["changed"], first["counts"]["markers"]) == ([(10, 12, False)], True, 0), first
+    assert values(lost.cluster, SINCE)[10:] == ["after the fork"]
+    second = replay(topics=[SINCE])
+    assert (markers(second), second["changed"]) == ([(10, 12, False)], False), second
 
 
 def save_without_last_batch(operator: Operator, run_id: str, topic: str) -> None:

@@ -21,6 +21,7 @@ def test_what_was_lost_is_there_again_on_3_9(tmp_path: Path) -> None:
         for test in (
             replays.test_what_was_lost_is_there_again_once_and_as_it_was,
             replays.test_a_commit_that_was_lost_is_written_again,
+            replays.test_a_committed_transaction_that_the_cluster_has_aborted_since_is_named,
             replays.test_a_commit_that_a_replay_has_written_does_not_commit_the_next_transaction,
             replays.test_offsets_of_groups_are_committed_again_forward_only,
         ):

@@ -30,14 +30,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Transaction,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, keys_of, only
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
         consumer_groups,
         consumers,
         replica_log_fetch,
-        transactional_writes,
         transactions,
     )
 
@@ -256,11 +254,6 @@ class ConsumerAdmin(Cluster):
                 blind += [f"transaction {name} cannot be described: {error}" for name, error in sorted(refused.items())[:1]]
         blind += missed
         return sorted(set(found))
-
-    def write_commit(self, key: TopicPartition, leader: int, marker: Marker) -> str | None:
-        """Write a COMMIT marker with the ids and epochs of a saved one to a partition. Return Kafka's error, None if it is written."""
-        answers = self._ask_each({leader: [transactional_writes.write_commit(key, marker)]}, transactional_writes.read_written)
-        return answers[leader][0].get(key, NO_ANSWER) if answers.get(leader) else NO_ANSWER
 
     # --- canaries ------------------------------------------------------------------------------------------------------
 

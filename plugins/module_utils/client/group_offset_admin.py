@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin, Keys
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Keys
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transaction_end_admin import TransactionEndAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -17,7 +18,7 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, offset_commits
 
 
-class GroupOffsetAdmin(ConsumerAdmin):
+class GroupOffsetAdmin(TransactionEndAdmin):
     """Reads logs, groups and transactions, and sets committed offsets. Opened like `Cluster`."""
 
     def stable_offsets(self, keys: Keys) -> consumer_groups.CommittedOffsets:

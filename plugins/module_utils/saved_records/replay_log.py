@@ -77,6 +77,7 @@ class TargetLog:
     sent_again   those of `saved` that stand at the offset `fork` or behind it, with the place of each record in its batch and its `content_of`
     markers      by producer id: ends of transactions before which their producer has written nothing from `fork` on. The first one is that of the
                  transaction that was open at `fork`, if one was
+    first_ends   by producer id: the first end of a transaction from `fork` on, whatever its producer has written before
     copies       offsets of COMMIT markers that stand behind a note of them: a replay may have written them again
     writers      ids of the producers that have transactional records from `fork` on
     has_holes    whether offsets or records are missing, as the cleaner of a compacted topic leaves a log
@@ -90,6 +91,7 @@ class TargetLog:
         self.places: dict[int, Place] = {}
         self.sent_again: dict[Sent, set[tuple[int, int]]] = {}
         self.markers: dict[int, list[Marker]] = {}
+        self.first_ends: dict[int, Marker] = {}
         self.copies: set[int] = set()
         self.writers: set[int] = set()
         self.append_time = self.has_holes = False
@@ -136,6 +138,8 @@ class TargetLog:
             return
         if marker.kind == COMMIT and _ended(marker) in self._noted:
             self.copies.add(marker.offset)
+        if is_new:
+            self.first_ends.setdefault(marker.producer_id, marker)
         if is_new and marker.producer_id not in self.writers:
             self.markers.setdefault(marker.producer_id, []).append(marker)
         rows = self._open.pop(marker.producer_id, [])

@@ -8,10 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kafka_task import KafkaTask
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replay_client import ReplayProducer, Written
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transaction_end_admin import TransactionEndAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog
@@ -21,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import (
     TargetLog,
     content_with_origin,
@@ -29,6 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
     WRITTEN_SINCE,
     OpenCommit,
+    aborted_commits,
     open_commits,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import (
@@ -39,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     lost_again,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import INTERNAL, Outcome, Source
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import Contents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord, Selection
 
 # Of one transaction, and of one answer.
@@ -60,7 +64,7 @@ class PartitionReplay:
     """Replays one partition after the other."""
 
     def __init__(
-        self, module: KafkaTask, admin: ConsumerAdmin, selection: Selection, targets: Mapping[TopicPartition, PartitionState]
+        self, module: KafkaTask, admin: TransactionEndAdmin, selection: Selection, targets: Mapping[TopicPartition, PartitionState]
     ) -> None:
         self._module, self._params, self._admin, self._selection, self._targets = module, module.params, admin, selection, targets
         topics = {topic for topic, _partition in targets}
@@ -112,9 +116,10 @@ class PartitionReplay:
         rules, fork = self._rules(source, key)
         self._count(source, rules, outcome)
         outcome.timestamps_kept = not rules.log.append_time
+        outcome.markers = [*self._aborted(source, fork, rules.log)]
         commits = self._commits(source, fork, rules.log)
         if self._module.check_mode or (not outcome.left and all(found.doubt for found in commits)):
-            outcome.markers = [found.row(False, found.doubt) for found in commits]
+            outcome.markers += [found.row(False, found.doubt) for found in commits]
             outcome.note_runs(rules)
             return
         transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
@@ -222,13 +227,26 @@ class PartitionReplay:
     def _commits(self, source: Source, fork: int, log: TargetLog) -> list[OpenCommit]:
         """Return the transactions below the fork whose COMMIT only saved records have."""
         key = source.key
-        if not source.markers or not source.is_of(self._targets.get(key)):
+        saved = self._saved_markers(source)
+        if not saved:
             return []
         active = self._admin.active_transactions({key: self._targets[key].leader})
-        saved = [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
         under_way = {one.producer_id: one.state in UNENDED and key in one.partitions for one in active.transactions}
         blind = "; ".join(active.blind) or None
         return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way, blind)
+
+    def _aborted(self, source: Source, fork: int, log: TargetLog) -> Iterator[dict[str, Any]]:
+        """Yield rows of the transactions that were open at the fork, and that saved records commit and the log has aborted since."""
+        for found in aborted_commits(self._saved_markers(source), log.first_ends, fork):
+            start = self._admin.aborted_start(source.key, self._targets[source.key].leader, found.abort)
+            if start is None or 0 <= start < fork:
+                yield found.row(start)
+
+    def _saved_markers(self, source: Source) -> list[tuple[Contents, list[Marker]]]:
+        """Return what is saved of each replica that has markers, and these. Empty if the records go to another topic."""
+        if not source.is_of(self._targets.get(source.key)):
+            return []
+        return [(source.contents[replica], [marker for _epoch, marker in rows]) for replica, rows in source.markers.items()]
 
     def _write_markers(self, key: TopicPartition, commits: Iterable[OpenCommit], log: TargetLog, outcome: Outcome) -> None:
         for found in commits:

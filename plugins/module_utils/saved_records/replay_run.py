@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets_run, replayed_records, store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets_run import OffsetReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_partition import PartitionReplay
@@ -68,6 +69,11 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     failure = _keep(module, admin.cluster_id, outcomes)
     if not all(outcome.timestamps_kept for outcome in outcomes):
         module.ansible.warn("some targets have message.timestamp.type=LogAppendTime: replayed records get the time of their replay there")
+    if aborted := [outcome.source.key for outcome in outcomes if any(marker["abort_offset"] is not None for marker in outcome.markers)]:
+        module.ansible.warn(
+            f"the cluster has aborted transactions of which a COMMIT is saved, in {some_names(aborted)}: reason says which records consumers with "
+            "read_committed do not get. Read docs/record-replay.md"
+        )
     rows = [outcome.row() for outcome in outcomes]
     lines = [line for outcome in outcomes for line in _lines(outcome, module.check_mode)]
     result: dict[str, Any] = {"changed": bool(lines), "path": str(folder), "cluster_id": admin.cluster_id, "counts": totals(outcomes)}

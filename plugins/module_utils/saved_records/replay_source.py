@@ -202,7 +202,9 @@ class Outcome:
             yield self.reason
         yield from self.notes
         for marker in self.markers:
-            if marker["reason"] is not None:
+            if marker["abort_offset"] is not None:
+                yield f"of a transaction of producer {marker['producer_id']} a COMMIT is saved: {marker['reason']}"
+            elif marker["reason"] is not None:
                 yield f"the transaction of producer {marker['producer_id']} from offset {marker['start_offset']} on stays open: {marker['reason']}"
         if unreadable := self.source.unreadable:
             batches = count(unreadable, "saved batch", "saved batches")

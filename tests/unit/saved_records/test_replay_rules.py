@@ -22,7 +22,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import TargetLog, note_of, sent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import OpenCommit, open_commits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_markers import (
+    OpenCommit,
+    aborted_commits,
+    open_commits,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import (
     Numbered,
     Origin,
@@ -463,6 +467,47 @@ def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
         assert [one.doubt is not None for one in doubtful] == [True] * len(found)
     described = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {4: False}, "no answer")
     assert [one.doubt is not None for one in described] == found
+
+
+@pytest.mark.parametrize(
+    ("saved", "end", "doubtful"),
+    [
+        ([[commit(20)]], commit(22, committed=False), [False]),
+        ([[commit(20)]], commit(22, 1, committed=False), [False]),  # fenced by initTransactions, or after a time-out
+        ([[commit(20, 1)]], commit(22, committed=False), [False]),  # KIP-890
+        ([[commit(20)]], commit(22), []),  # the cluster has committed it, too
+        ([[commit(20)]], None, []),  # it is open: `open_commits` returns it
+        ([[commit(20, committed=False), commit(30)]], commit(22, committed=False), []),  # the commit is that of another transaction
+        ([[commit(20)], [commit(25)]], commit(22, committed=False), [False]),
+        ([[commit(20)], [commit(25, committed=False)]], commit(22, committed=False), [True]),
+        ([[commit(60)]], commit(22, committed=False), [True]),  # behind a gap
+        ([[commit(20, 2)]], commit(22, committed=False), []),  # of a later epoch
+        ([[commit(20)]], commit(3, committed=False), []),  # the saved log has begun behind it
+    ],
+)
+def test_a_saved_commit_of_a_transaction_that_the_cluster_has_aborted(
+    saved: list[list[Marker]], end: Marker | None, doubtful: list[bool]
+) -> None:
+    logs = [(Contents(Replica("t", 0, TOPIC_ID, broker, 9), 4, 90, [(40, 50)]), rows) for broker, rows in enumerate(saved)]
+    found = aborted_commits(logs, {} if end is None else {end.producer_id: end}, 10)
+    assert [one.doubt is not None for one in found] == doubtful
+    for one in found:
+        row = one.row(5)
+        assert (row["producer_id"], row["start_offset"], row["abort_offset"], row["written"]) == (4, 5, 22, False)
+        assert row["reason"] and one.row(None)["start_offset"] is None
+    assert aborted_commits([], {4: commit(22, committed=False)}, 10) == []
+
+
+def test_the_first_end_of_a_producer_behind_the_fork_is_read_whatever_it_has_written_before() -> None:
+    log = TargetLog(0, 10, ())
+    log.add(marker(9, 4, True) + batch(10, 2, producer_id=4, transactional=True) + marker(12, 4, False) + marker(13, 4, True))
+    assert (log.first_ends[4].offset, log.first_ends[4].kind) == (12, "abort")
+
+
+def test_a_transaction_that_the_cluster_has_aborted_is_in_the_reason_of_the_partition() -> None:
+    (found,) = aborted_commits([(Contents(Replica("t", 0, TOPIC_ID, 1, 9), 4, 90), [commit(20)])], {4: commit(22, committed=False)}, 10)
+    outcome = Outcome(Source(("t", 0), TOPIC_ID, {}), "t", markers=[found.row(5)])
+    assert found.row(5)["reason"] in outcome.row()["reason"] and "open" not in outcome.row()["reason"]
 
 
 def test_a_broker_that_calls_a_note_an_open_transaction_gets_no_marker_for_it() -> None:

@@ -62,6 +62,31 @@ def fetch_back(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) 
     return request
 
 
+def fetch_aborted(key: TopicPartition, marker_offset: int) -> FetchRequest:
+    """Build a Fetch, as a consumer with read_committed, of an ABORT marker: the answer has the transaction that it ends. Read by `read_aborted`."""
+    request = fetch_back({key: marker_offset}, 1)
+    request.isolation_level = READ_COMMITTED
+    return request
+
+
+def read_aborted(producer_id: int, marker_offset: int, answer: Any) -> dict[TopicPartition, int | None]:
+    """Return the first offset of the transaction of a producer that the marker at an offset has aborted, by partition.
+
+    -1 if the marker has ended none with records; None after an error, or if a transaction before the marker is open, so that consumers do not get there yet.
+    """
+    return {
+        (topic.topic, row.partition_index): None
+        if row.error_code or row.last_stable_offset <= marker_offset
+        else max((one.first_offset for one in row.aborted_transactions or () if _is_of(one, producer_id, marker_offset)), default=-1)
+        for topic in answer.responses
+        for row in topic.partitions
+    }
+
+
+def _is_of(aborted: Any, producer_id: int, marker_offset: int) -> bool:
+    return bool(aborted.producer_id == producer_id and 0 <= aborted.first_offset < marker_offset)
+
+
 def epoch_ends(epochs: Mapping[TopicPartition, int]) -> OffsetForLeaderEpochRequest:
     """Build a request for the offset at which a leader epoch of each partition ends (OffsetForLeaderEpoch, KIP-320). Only leaders answer."""
     kind = OffsetForLeaderEpochRequest.OffsetForLeaderTopic

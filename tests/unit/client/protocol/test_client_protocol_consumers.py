@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from kafka.protocol.consumer.fetch import FetchRequest
+import pytest
+from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 from kafka.record.memory_records import MemoryRecords
@@ -26,6 +27,37 @@ def test_offsets_are_those_that_consumers_see() -> None:
 def test_a_partition_is_fetched_back_as_a_consumer_would() -> None:
     again = FetchRequest.decode(bytes(consumers.fetch_back({("t", 3): 120}, 2048).encode(version=12)), version=12)
     assert (again.replica_id, again.isolation_level, again.topics[0].partitions[0].fetch_offset) == (-1, 0, 120)
+
+
+@pytest.mark.parametrize(
+    ("error", "stable", "aborted", "expected"),
+    [
+        (0, 30, [(4, 11)], 11),
+        (0, 30, [(5, 11)], -1),
+        (0, 30, None, -1),
+        (0, 22, [], None),  # a transaction before it is open
+        (6, 30, [(4, 11)], None),
+        (0, 30, [(4, 23)], -1),
+        (0, 30, [(4, -7)], -1),
+    ],
+)
+def test_a_leader_says_where_an_aborted_transaction_begins(
+    error: int, stable: int, aborted: list[tuple[int, int]] | None, expected: int | None
+) -> None:
+    request = consumers.fetch_aborted(("t", 3), 22)
+    again = FetchRequest.decode(bytes(request.encode(version=12)), version=12)
+    assert (again.replica_id, again.isolation_level, again.topics[0].partitions[0].fetch_offset) == (-1, 1, 22)
+
+    topic = FetchResponse.FetchableTopicResponse
+    kind = topic.PartitionData
+    rows = None if aborted is None else [kind.AbortedTransaction(producer_id=pid, first_offset=first) for pid, first in aborted]
+    row = kind(
+        partition_index=3, error_code=error, high_watermark=30, last_stable_offset=stable, log_start_offset=0, aborted_transactions=rows,
+        preferred_read_replica=-1, records=b"",
+    )  # fmt: skip
+    answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic(topic="t", partitions=[row])])
+    read = FetchResponse.decode(bytes(answer.encode(version=12)), version=12)
+    assert consumers.read_aborted(4, 22, read) == {("t", 3): expected}
 
 
 def test_ends_of_epochs_are_asked_and_read_by_partition() -> None:
