@@ -67,7 +67,7 @@ def open_commits(
     producers: Iterable[Producer],
     fork: int,
     writers: Collection[int],
-    under_way: Mapping[int, bool],
+    under_way: Mapping[int, int | None],
     blind: str | None,
 ) -> list[OpenCommit]:
     """Return the open transactions of a partition that a saved marker commits.
@@ -76,7 +76,8 @@ def open_commits(
     producers  as the leader describes them
     fork       the offset at which the saved logs leave the elected log
     writers    ids of the producers that have written to the elected log behind the fork
-    under_way  by id of the producers that coordinators describe: whether they have a transaction on the partition that is not ended
+    under_way  by id of the producers that coordinators describe: when the transaction began that they have on the partition and that is not ended (ms since
+               1970, -1 if it is not known), None if they have none
     blind      why some of these may be missing, None if none are
     """
     logs, found = [*saved], []
@@ -87,7 +88,7 @@ def open_commits(
         if commit is None:
             continue
         if doubt is None:
-            doubt = _hindrance(producer.producer_id, writers, under_way, blind)
+            doubt = _hindrance(commit, writers, under_way, blind)
         found.append(OpenCommit(commit, producer.start_offset, doubt))
     return found
 
@@ -114,14 +115,19 @@ def aborted_commits(
     return found
 
 
-def _hindrance(producer_id: int, writers: Collection[int], under_way: Mapping[int, bool], blind: str | None) -> str | None:
+def _hindrance(commit: Marker, writers: Collection[int], under_way: Mapping[int, int | None], blind: str | None) -> str | None:
     """Return why the cluster does not allow to commit an open transaction, None if it does."""
-    if producer_id in writers:
+    if commit.producer_id in writers:
         return WRITTEN_SINCE
-    if producer_id not in under_way and blind:
+    if commit.producer_id not in under_way and blind:
         return f"it is not known whether its coordinator has a transaction of its producer under way ({blind}): run again"
-    if under_way.get(producer_id):
-        return "its coordinator has a transaction of its producer under way on the partition, whose records the marker would commit, too"
+    began = under_way.get(commit.producer_id)
+    # One that began before the COMMIT is the one that it ends: a coordinator that lost what it knew of the end still has it under way.
+    if began is not None and not 0 <= began < commit.timestamp:
+        return (
+            "its coordinator has a newer transaction of its producer under way on the partition, whose records the marker would commit, too: run again once "
+            "that has ended, and do not abort the transaction"
+        )
     return None
 
 

@@ -231,7 +231,9 @@ class PartitionReplay:
         if not saved:
             return []
         active = self._admin.active_transactions({key: self._targets[key].leader})
-        under_way = {one.producer_id: one.state in UNENDED and key in one.partitions for one in active.transactions}
+        under_way = {
+            one.producer_id: one.started_at if one.state in UNENDED and key in one.partitions else None for one in active.transactions
+        }
         blind = "; ".join(active.blind) or None
         return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way, blind)
 

@@ -462,11 +462,18 @@ def test_a_commit_is_written_for_a_transaction_that_is_open_below_the_fork(
     logs = [(Contents(Replica("t", 0, TOPIC_ID, broker, 9), 0, 90, [(40, 50)]), rows) for broker, rows in enumerate(saved)]
     commits = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {}, None)
     assert [one.doubt is not None for one in commits] == found
-    for under_way, blind in ({4: True}, None), ({5: False}, "no answer"):
+    for under_way, blind in ({4: 1 << 60}, None), ({4: -1}, None), ({5: None}, "no answer"):
         doubtful = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, under_way, blind)
         assert [one.doubt is not None for one in doubtful] == [True] * len(found)
-    described = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {4: False}, "no answer")
+    described = open_commits(logs, [Producer(4, 0, 0, start)], 10, writers, {4: None}, "no answer")
     assert [one.doubt is not None for one in described] == found
+
+
+@pytest.mark.parametrize(("began", "doubtful"), [(999, False), (0, False), (1000, True), (2000, True), (-1, True)])
+def test_a_coordinator_that_does_not_know_of_the_commit_still_has_the_transaction_under_way(began: int, doubtful: bool) -> None:
+    logs = [(Contents(Replica("t", 0, TOPIC_ID, 1, 9), 0, 90), [commit(20)._replace(timestamp=1000)])]
+    (found,) = open_commits(logs, [Producer(4, 0, 0, 5)], 10, (), {4: began}, None)
+    assert (found.doubt is not None) == doubtful
 
 
 @pytest.mark.parametrize(
