@@ -17,7 +17,7 @@ from integration.support import Operator, play
 
 from chaos import history, record_judge
 from chaos.disks import Held, on_disks
-from chaos.faults import FAULTS, CleanLeaderReturns
+from chaos.faults import FAULTS, CleanLeaderReturns, DesignatedKilled, Fault, SurvivorKilled, SurvivorStopped
 from chaos.history import Script, Step
 from chaos.in_flight import InFlight
 from chaos.judge import Violation
@@ -128,6 +128,9 @@ class ReturningRunner:
         script, random = history.draw(seed), Random(f"returned disks of {seed}")
         names = [name for name in FAULTS if name != CleanLeaderReturns.name]
         drawn = random.choice(names), random.choice(STRATEGIES)
+        # Without a broker that answers no recovery can run. "designated killed" would end the only survivor, too.
+        if len(script.survivors) == 1 and drawn[0] in (SurvivorKilled.name, SurvivorStopped.name, DesignatedKilled.name):
+            drawn = Fault.name, drawn[1]
         done = Returned(seed, strategy or drawn[1], str(script))
         stage.rescue = lambda _broker: True
         stage.ledger = Ledger(stage.cluster, idempotent=True)
