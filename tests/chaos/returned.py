@@ -226,7 +226,12 @@ class _Disks:
         # An operator may save to the folder of the election, or to another one.
         run_id = self._random.choice((f"{self._done.seed}-0", f"{self._done.seed}-rescue"))
         log_dirs = [str(path) for path in self._stage.cluster.brokers[broker].log_dirs]
-        params = {**self._operator.files(run_id), "log_dirs": log_dirs, "broker_id": broker}
+        params = {
+            **self._operator.files(run_id),
+            "log_dirs": log_dirs,
+            "broker_id": broker,
+            "give_up_partitions": self._never_there(broker),
+        }
         safe = False
         for result in self._runs(RESCUE, params):
             safe = result["safe_to_start"]
@@ -239,6 +244,16 @@ class _Disks:
                 )
         return safe
 
+    def _never_there(self, broker: int) -> list[dict[str, Any]]:
+        """Partitions of internal topics without a log on this broker's disk: it was down already when they were created."""
+        log_dirs = self._stage.cluster.brokers[broker].log_dirs
+        internal = [state for state in self._stage.cluster.describe() if state.topic.startswith("__") and broker in state.replicas]
+        return [
+            {"topic": state.topic, "partition": state.partition}
+            for state in internal
+            if not any((log_dir / f"{state.topic}-{state.partition}").exists() for log_dir in log_dirs)
+        ]
+
     def rescue_by_playbook(self, lost: Sequence[int]) -> None:
         """The same with the playbook."""
         path = self._operator.inventory()
@@ -248,6 +263,7 @@ class _Disks:
                 "ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}",
                 "kafka_cluster": self._operator.name, "kafka_broker_id": broker,
                 "kafka_log_dirs": [str(path) for path in self._stage.cluster.brokers[broker].log_dirs],
+                "kafka_give_up_partitions": self._never_there(broker),
             }
             for broker in lost
         }  # fmt: skip
