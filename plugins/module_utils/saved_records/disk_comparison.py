@@ -112,12 +112,16 @@ def compare(
 
     `leader_log.epoch_ends` has the ends of `log.asked_epochs`.
     """
-    if log.doubt is None and log.end <= log.start and (state is None or not _leads_again(log, broker_id, state, unfenced)):
-        return Compared(log, IN_CLUSTER)
     if log.doubt is not None and (log.topic_id is None or log.end <= log.start):
         return Compared(log, UNKNOWN, log.doubt)
-    relation, reason = _not_comparable(log, broker_id, state, unfenced, leader_log)
-    if relation in (NO_LEADER, CLEAN_LEADER):
+    if state is not None and _leads_again(log, broker_id, state, unfenced):
+        return Compared(
+            log, CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
+        )
+    if log.end <= log.start:
+        return Compared(log, IN_CLUSTER)
+    relation, reason = _not_comparable(log, state, unfenced, leader_log)
+    if relation == NO_LEADER:
         return Compared(log, relation, reason)
     if relation is not None or leader_log is None:
         return Compared(log, relation or UNKNOWN, reason, log.start, log.end)
@@ -125,11 +129,9 @@ def compare(
 
 
 def _not_comparable(
-    log: DiskLog, broker_id: int, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
+    log: DiskLog, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
 ) -> tuple[str | None, str | None]:
     """Return the relation of a log that is not compared with the leader's, and the reason; None and None if it can be."""
-    if state is not None and _leads_again(log, broker_id, state, unfenced):
-        return CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
     if log.doubt is not None:
         return UNKNOWN, log.doubt
     if state is None:

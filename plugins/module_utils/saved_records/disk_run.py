@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -34,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     RELATIONS,
     UNKNOWN,
     Compared,
+    DiskLog,
     compare,
     tail_of,
 )
@@ -104,7 +106,7 @@ def save_disk(
     view = _view(params, admin, revived)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     saved, salvaged = Saved(), dict[TopicPartition, Salvaged]()
-    live = find_live_tails(view.disk.broker_id, [one.log for one in view.compared if one.relation == CLEAN_LEADER], view.states)
+    live = find_live_tails(view.disk.broker_id, _led_again(view), view.states)
     if not module.check_mode and (view.tails or live.tails or any(one.log.damage for one in view.compared)):
         configs = admin.topic_configs(
             {one.log.topic for one in view.compared if one.log.damage or one.log.key in view.tails} | {tail.topic for tail in live.tails}
@@ -112,19 +114,22 @@ def save_disk(
         if problem := configs.problem():
             module.ansible.warn(problem)
         header = {"cluster": params["cluster"], "cluster_id": admin.cluster_id, "run_id": params["run_id"], "backend": COMPAT}
-        limits, progress = Limits.from_params(params), SaveProgress(folder, header)
-
-        compacted = {*configs.compacted, *configs.refused}
+        saver = partial(
+            TailSaver,
+            folder=folder,
+            header=header,
+            limits=Limits.from_params(params),
+            compacted={*configs.compacted, *configs.refused},
+            asked_to_stop=signals.pending_signal,
+            saved=saved,
+            progress=SaveProgress(folder, header),
+        )
 
         def save(tails: Collection[Tail]) -> None:
-            source, stop = DiskSource(view.disk.folders, tails), signals.pending_signal
-            TailSaver(source, folder, header, limits, compacted, asked_to_stop=stop, saved=saved, keep_gaps=True, progress=progress).save(
-                tails
-            )
+            saver(DiskSource(view.disk.folders, tails), keep_gaps=True).save(tails)
 
         if live.tails:
-            stop = signals.pending_signal
-            TailSaver(admin, folder, header, limits, compacted, admin, asked_to_stop=stop, saved=saved, progress=progress).save(live.tails)
+            saver(admin, states=admin).save(live.tails)
         save(view.tails.values())
         salvaged = salvage(view.compared, view.tails, saved, view.disk.broker_id, view.disk.folders, save)
         for tail, gap in saved.gaps.items():
@@ -132,8 +137,8 @@ def save_disk(
         # A leader or the disk may have changed while records were saved.
         view = _view(params, admin, revived)
     given_up = given_up_partitions(params)
-    leads = {one.log.key for one in view.compared if one.relation == CLEAN_LEADER}
-    reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up), *live_replicas.obstacles(live, saved, leads - given_up)]
+    led_again = {log.key for log in _led_again(view)} - given_up
+    reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up), *live_replicas.obstacles(live, saved, led_again)]
     of_live = live_replicas.rows(live, saved)
     selected = params["partitions"] is not None or params["partitions_file"] is not None
     return {
@@ -186,6 +191,11 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     }
     absent = sorted({*disk.absent, *(() if selected else assigned)} - on_disk - {*deleted}, key=in_recovery_order)
     return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted, states)
+
+
+def _led_again(view: _View) -> list[DiskLog]:
+    """Return the logs whose partitions the broker leads once it is started."""
+    return [one.log for one in view.compared if one.relation == CLEAN_LEADER]
 
 
 def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition, Tail]:

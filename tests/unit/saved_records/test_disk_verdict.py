@@ -115,7 +115,7 @@ def test_a_verdict_without_leader_epochs_is_in_force(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"leader_epochs": []', '"leader_epochs": null'))
     disk_verdict.forget_unless_elected(tmp_path, "east", 1, {})
     verdict = disk_verdict.read(tmp_path, path)
-    assert verdict is not None and disk_verdict.is_in_force(verdict, {}), "somebody has edited it"
+    assert verdict is not None and disk_verdict.is_in_force(verdict, {}), "the file was edited"
     disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [state(7)])
 
 
