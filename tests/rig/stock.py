@@ -94,13 +94,13 @@ def elect(
         return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
-def tool(cluster: KafkaCluster, main_class: str, *arguments: str) -> Run:
+def tool(cluster: KafkaCluster, main_class: str, *arguments: str, seconds: float = TOOL_SECONDS) -> Run:
     """Any other tool, with the options that its script gives the JVM."""
     with tempfile.TemporaryDirectory() as scratch:
         options = [*SCRIPT_OPTIONS, *java.logging_options(Path(scratch) / "tool.log", "warn")]
         argv = java.command(cluster.libs, main_class, *arguments, jvm_options=options)
         began = time.monotonic()
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TOOL_SECONDS)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=seconds)
         return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
