@@ -34,6 +34,12 @@ options:
     description: Incident id of the triggering event. Stored in the claim.
     type: str
     default: ""
+  watcher:
+    description:
+      - Event source that sent the triggering event (C(watcher) in the event), if several watch the same clusters.
+      - Nothing is claimed if another source has become active since. Claims without an outcome, of a source that is not active any more, are continued once.
+    type: str
+    default: ""
   allow_data_loss:
     description: Unless V(true), nothing is claimed.
     type: bool
@@ -149,6 +155,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import active_watcher
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
@@ -167,14 +174,17 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
             f"{params['plan']} is not the plan of run {params['run_id']} for {params['cluster']}: only the plan of the same run is applied unattended"
         )
     limits = auto_recovery_ledger.AutoRecoveryLimits(**{name: params[name] for name in LIMITS})
-    now = time.time()
-    wanted = auto_recovery_ledger.claims_of(plan, params["incident"], now)
+    now, watcher = time.time(), params["watcher"]
+    wanted = auto_recovery_ledger.claims_of(plan, params["incident"], watcher, now)
     reasons = auto_recovery_ledger.objections(plan, limits, params["allow_data_loss"])
     if wanted and not reasons:
         with ledger.locked(make=not module.check_mode):
             before = ledger.claims()
-            reasons = auto_recovery_ledger.already_claimed(wanted, before) or auto_recovery_ledger.rate_limit_violations(
-                params["cluster"], before, limits, now
+            wanted = auto_recovery_ledger.with_continued(wanted, before)
+            reasons = (
+                not_active(workdir, watcher)
+                or auto_recovery_ledger.already_claimed(wanted, before)
+                or auto_recovery_ledger.rate_limit_violations(params["cluster"], before, limits, now)
             )
             if not reasons and not module.check_mode:
                 with signals.critical_section():
@@ -190,6 +200,13 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
         "next_steps": [] if automatic else next_steps.advise(steps, params, params["plan"], module.warn),
         "claims": rows(wanted if automatic else []),
     }
+
+
+def not_active(workdir: Path, watcher: str) -> list[str]:
+    """Return one reason if the event source that started this run has been replaced, else nothing."""
+    if watcher and active_watcher(workdir) != watcher:
+        return ["not_active: another event source has become active since this run was started. That one starts its own run"]
+    return []
 
 
 def finished(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir: Path) -> dict[str, Any]:
@@ -213,8 +230,9 @@ def recovery_incident(module: AnsibleModule) -> dict[str, Any]:
     for name in LIMITS:
         if params[name] < 0:
             raise RecoveryError(f"{name} is {params[name]}: it has to be 0 or more")
-    if params["incident"]:
-        safe_name("incident", params["incident"])
+    for name in ("incident", "watcher"):
+        if params[name]:
+            safe_name(name, params[name])
     workdir = Path(params["workdir"]).absolute()
     ledger = auto_recovery_ledger.Ledger(workdir, params["cluster"])
     result = (claimed if params["state"] == "claimed" else finished)(module, ledger, workdir)
@@ -229,6 +247,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["claimed", "finished"], "default": "claimed"},
             "plan": {"type": "path"},
             "incident": {"type": "str", "default": ""},
+            "watcher": {"type": "str", "default": ""},
             "allow_data_loss": {"type": "bool", "default": False},
             **COMMAND_ARGUMENTS,
             **{name: {"type": "int", "default": default} for name, default in LIMITS.items()},

@@ -74,6 +74,15 @@ class Rulebook:
             assert time.monotonic() < deadline, f"{pattern!r} was not said {times} times: {self.said[-3000:]}"
             time.sleep(0.1)
 
+    def kill(self) -> None:
+        """Kill it and all processes that it has started, as if its machine were gone."""
+        while family := self._family():
+            for process in family:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(family, timeout=STOP_SECONDS)
+        self._process.wait()
+
     def _end(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()

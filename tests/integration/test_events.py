@@ -16,6 +16,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -170,11 +171,34 @@ def test_a_run_that_is_killed_right_after_it_took_an_outage_on_is_not_followed_b
     assert [(row["run_id"], row["outcome"]) for row in claims(west)] == [("killed", None)]
     again = west.play("respond", "again", inventory_file=automatic(west))
     assert again.returncode != 0 and "it still runs, or it was killed" in again.said, again
-    assert f"-i {automatic(west)} --limit west " in again.said and " streamops.kafka_recovery.apply" in again.said
+    assert f"-i {automatic(west)} " in again.said and " --limit west " in again.said and " streamops.kafka_recovery.apply" in again.said
     assert leader(cluster, topic) == -1 and log.written() == {}
 
     by_hand = west.play("recover", "by-hand", inventory_file=automatic(west))
     assert by_hand.returncode == 0 and leader(cluster, topic) in (2, 3), by_hand
+
+
+@pytest.mark.long
+def test_a_second_rulebook_finishes_the_outage_of_one_that_is_killed_in_the_middle(west: Operator, tmp_path: Path) -> None:
+    cluster, topic, inventory_file = west.cluster, "standby.auto", automatic(west)
+    breaking.create(cluster, topic)
+    log, ledger = RequestLog(cluster), west.workdir / "incidents" / west.name
+    variables = {"interval": 1, "jitter": 0, "shared_workdir": str(west.workdir)}
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    with ExitStack() as stack:
+        first = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "first", "active as", **variables))
+        second = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "second", "watching west", **variables))
+        breaking.lose_all_but(cluster, [topic], [2, 3])
+        wait_until(lambda: list(ledger.glob("claim.*.json")), "a claim")
+        assert "partitions_offline" not in second.said, "it stands by"
+        first.kill()
+        second.wait_for("active as")
+        cluster.wait_for_partitions([topic], lambda state: state.leader in (2, 3), "led by a survivor", seconds=600)
+        second.wait_for("PLAY RECAP")
+    rows = [row for row in claims(west) if row["topic"] == topic]
+    assert [row["outcome"] for row in rows] == ["elected"] and rows[0]["continues"], rows
+    assert log.written()["ELECT_LEADERS"] == 1
 
 
 @pytest.mark.long

@@ -4,7 +4,8 @@
 """Automatic recoveries: which plans may be applied unattended, and the ledger that prevents a second attempt.
 
 The ledger has one file for each outage of a partition, `<workdir>/incidents/<cluster>/claim.<topic id>.<partition>.<leader epoch>.json`. It is on
-disk before anything is elected. However the run ends, the same outage is never claimed again; the next outage has another leader epoch.
+disk before anything is elected. However the run ends, the same outage is never claimed again, unless the event source that started it is replaced by
+another one in the middle, which continues it once. The next outage has another leader epoch.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ _CLAIM = {
     "designated_leader": int,
     "run_id": strict_json.Name(),
     "incident": str,
+    "watcher": str,
+    "continues": str,
     "claimed_at": strict_json.Name(),
     "outcome": strict_json.Optional(str),
     "finished_at": strict_json.Optional(str),
@@ -66,7 +69,11 @@ class AutoRecoveryLimits:
 
 @dataclass(frozen=True)
 class Claim:
-    """One outage of a partition that an automatic recovery has claimed. `outcome`: that of the partition, None until the run has ended."""
+    """One outage of a partition that an automatic recovery has claimed. `outcome`: that of the partition, None until the run has ended.
+
+    watcher    the event source that has started the run, empty if there is only one
+    continues  the run that had claimed this outage for an event source that is not active any more, empty if there was none
+    """
 
     cluster: str
     topic: str
@@ -76,6 +83,8 @@ class Claim:
     designated_leader: int
     run_id: str
     incident: str
+    watcher: str
+    continues: str
     claimed_at: str
     outcome: str | None = None
     finished_at: str | None = None
@@ -86,10 +95,10 @@ class Claim:
         return self.topic_id, self.partition, self.leader_epoch
 
 
-def claims_of(plan: Mapping[str, Any], incident: str, now: float) -> list[Claim]:
+def claims_of(plan: Mapping[str, Any], incident: str, watcher: str, now: float) -> list[Claim]:
     """Return a claim, not written yet, for each partition that a plan would elect. `plan`: as `plan_file.load` returned it.
 
-    `incident`: the id of the outage in the event, empty if there is none. `now`: seconds since 1970.
+    `incident`: the id of the outage in the event, `watcher`: the event source, each empty if there is none. `now`: seconds since 1970.
     """
     return [
         Claim(
@@ -101,6 +110,8 @@ def claims_of(plan: Mapping[str, Any], incident: str, now: float) -> list[Claim]
             row["designatedLeader"],
             plan["run_id"],
             incident,
+            watcher,
+            "",
             event_time(now),
         )
         for row in plan["partitions"]
@@ -175,10 +186,28 @@ def seconds_of(at: str) -> float:
         raise RecoveryError(f"{at!r:.80} in the ledger is not a valid time") from error
 
 
+def with_continued(wanted: Sequence[Claim], claims: Sequence[Claim]) -> list[Claim]:
+    """Return the `wanted` claims, those that continue an abandoned claim with its run. `claims`: all claims of the ledger.
+
+    A claim is abandoned if its run has recorded no outcome and another event source is active now, which has started this run. It is continued once:
+    the second source that ends in the middle of it leaves it to a person.
+    """
+    abandoned = {claim.key: claim for claim in claims if claim.outcome is None and claim.watcher and not claim.continues}
+    return [
+        replace(claim, continues=before.run_id)
+        if (before := abandoned.get(claim.key)) is not None and claim.watcher not in ("", before.watcher)
+        else claim
+        for claim in wanted
+    ]
+
+
 def already_claimed(wanted: Sequence[Claim], claims: Sequence[Claim]) -> list[str]:
-    """Return one reason if an earlier run has claimed one of the `wanted` outages, else nothing. `claims`: all claims of the ledger."""
+    """Return one reason if an earlier run has claimed one of the `wanted` outages (as `with_continued` returned them), else nothing.
+
+    `claims`: all claims of the ledger.
+    """
     earlier = {claim.key: claim for claim in claims}
-    again = [earlier[claim.key] for claim in wanted if claim.key in earlier]
+    again = [earlier[claim.key] for claim in wanted if claim.key in earlier and not claim.continues]
     if not again:
         return []
     first = again[0]
@@ -244,6 +273,9 @@ class Ledger:
         folder = private_directory(self.top / self._cluster)
         paths = [self._path(claim) for claim in claims]
         for path, claim in zip(paths, claims, strict=True):
+            if claim.continues:
+                write_private(path, _content(claim))
+                continue
             try:
                 handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             except FileExistsError as error:

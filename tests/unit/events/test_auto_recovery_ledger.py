@@ -20,6 +20,7 @@ from module_processes import run_module
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.auto_recovery_ledger import AutoRecoveryLimits, Ledger
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 
@@ -152,6 +153,40 @@ def test_a_run_that_was_killed_while_it_wrote_claims_has_claimed_those_outages(t
     assert run(tmp_path, plan(entry(1), run_id="r3"))["automatic"], "the other one was not reached"
 
 
+def test_an_event_source_that_takes_over_continues_each_unfinished_claim_once(tmp_path: Path) -> None:
+    first, second, third = (ActiveWatcher(tmp_path) for _ in range(3))
+    assert first.check() and not second.check() and second.watcher is None
+    assert run(tmp_path, plan(entry(0), entry(1)), watcher=first.watcher)["automatic"]
+    (tmp_path / "results/r1").mkdir(parents=True, mode=0o700)
+    (tmp_path / "results/r1/east.json").write_text(json.dumps({"partitions": [{"topic": "orders", "partition": 1, "outcome": "failed"}]}))
+    claimed = (tmp_path / "incidents/east/claim.3rCxnsJbS1mYcVG5OAoIqQ.0.4.json").read_bytes()
+    run(tmp_path, plan(), state="finished", watcher=first.watcher)
+    (tmp_path / "incidents/east/claim.3rCxnsJbS1mYcVG5OAoIqQ.0.4.json").write_bytes(claimed)  # as if it had been killed before
+    assert codes_of(run(tmp_path, plan(entry(0), run_id="r2"), watcher=first.watcher)["reasons"]) == {"tried_before"}
+
+    first.stop()
+    assert second.check()
+    late = run(tmp_path, plan(entry(2), run_id="late"), watcher="of-the-first-one")
+    assert not late["automatic"] and codes_of(late["reasons"]) == {"not_active"}
+    assert codes_of(run(tmp_path, plan(entry(1), run_id="r3"), watcher=second.watcher)["reasons"]) == {"tried_before"}, "it has an outcome"
+    assert run(tmp_path, plan(entry(0), run_id="r4"), watcher=second.watcher)["automatic"]
+    after = json.loads((tmp_path / "incidents/east/claim.3rCxnsJbS1mYcVG5OAoIqQ.0.4.json").read_text())
+    assert (after["run_id"], after["continues"], after["outcome"]) == ("r4", "r1", None)
+
+    second.stop()
+    assert third.check()
+    assert codes_of(run(tmp_path, plan(entry(0), run_id="r5"), watcher=third.watcher)["reasons"]) == {"tried_before"}, "not a third time"
+
+
+def test_a_run_without_an_event_source_continues_nothing(tmp_path: Path) -> None:
+    watcher = ActiveWatcher(tmp_path)
+    assert watcher.check() and run(tmp_path, plan(entry(0)), watcher=watcher.watcher)["automatic"]
+    assert codes_of(run(tmp_path, plan(entry(0), run_id="by-hand"))["reasons"]) == {"tried_before"}
+    (tmp_path / "incidents/watcher.json").write_text("{")
+    broken = run(tmp_path, plan(entry(1), run_id="r2"), watcher=watcher.watcher)
+    assert broken["failed"] and "watcher.json" in broken["msg"]
+
+
 def test_of_many_at_once_one_takes_it_on(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda number: run(tmp_path, plan(entry(0), run_id=f"r{number}")), range(6)))
@@ -171,7 +206,9 @@ def test_not_too_often_in_one_cluster_and_not_in_all_of_them(tmp_path: Path) -> 
 
 
 def test_an_hour_is_over_at_some_time_and_a_clock_that_was_put_back_does_not_shorten_it() -> None:
-    claims = auto_recovery_ledger.claims_of(plan(entry(0)), "", NOW) + auto_recovery_ledger.claims_of(plan(entry(1), run_id="r2"), "", NOW)
+    claims = auto_recovery_ledger.claims_of(plan(entry(0)), "", "", NOW) + auto_recovery_ledger.claims_of(
+        plan(entry(1), run_id="r2"), "", "", NOW
+    )
     assert codes_of(auto_recovery_ledger.rate_limit_violations("east", claims, LIMITS, NOW + 3599)) == {"throttled"}
     assert auto_recovery_ledger.rate_limit_violations("east", claims, LIMITS, NOW + 3600) == []
     assert codes_of(auto_recovery_ledger.rate_limit_violations("east", claims, LIMITS, NOW - 9999)) == {"throttled"}
@@ -216,7 +253,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, plan(run_id="r5"))
     path.write_text(json.dumps(bare))
     assert plan_file.load(path) == bare
-    claim = copy.deepcopy(auto_recovery_ledger.claims_of(plan(entry(0)), "", NOW))
+    claim = copy.deepcopy(auto_recovery_ledger.claims_of(plan(entry(0)), "", "", NOW))
     ledger = Ledger(tmp_path, "east")
     with ledger.locked():
         ledger.take(claim)

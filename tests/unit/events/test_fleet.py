@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +183,29 @@ def test_run_by_hand_it_prints_its_events(hanging: str) -> None:
         finally:
             process.kill()
     assert event["type"] == "cluster_unreachable"
+
+
+def test_of_two_sources_on_one_workdir_one_sends_events_and_the_other_takes_over_when_it_is_killed(tmp_path: Path) -> None:
+    args = {
+        "clusters": [{"name": "east", "bootstrap_servers": f"127.0.0.1:{free_port()}"}],
+        "workdir": str(tmp_path / "workdir"), "backoff_min": 0.1, "backoff_max": 0.2, "unreachable_after": 1, "interval": 0.2,
+    }  # fmt: skip
+    argv = [sys.executable, loaded("fleet")["__file__"], json.dumps(args)]
+    with ExitStack() as stack:
+
+        def started() -> subprocess.Popen[str]:
+            process = stack.enter_context(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=os.environ))
+            stack.callback(process.kill)
+            return process
+
+        first = started()
+        assert first.stdout is not None
+        sent = json.loads(first.stdout.readline())
+        second = started()
+        assert second.stdout is not None
+        assert select.select([second.stdout], [], [], 3)[0] == [], "it stands by"
+        first.kill()
+        taken = json.loads(second.stdout.readline())
+        assert sent["type"] == taken["type"] == "cluster_unreachable"
+        assert sent["watcher"] and taken["watcher"] and sent["watcher"] != taken["watcher"]
+        assert first.stdout.read() == "", "once"

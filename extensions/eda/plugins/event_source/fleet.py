@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARE
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import ClusterObservation, OutageTracker, PollInterval
 
 DOCUMENTATION = r"""
@@ -36,6 +38,8 @@ description:
   - Events have C(type), C(cluster), C(cluster_id), C(at) (UTC), C(run_id) (for the playbook that is run) and C(meta.hosts), which limits the actions of
     a rulebook to this cluster. Events of an outage have C(incident), C(since), C(count), C(new), C(offline_brokers) and the first C(partitions).
     C(incident) stays the same until the outage ends, also after a restart of this source if the same partitions are offline.
+  - Several sources with one O(workdir) are one watch. One of them is active and sends events, the others stand by. If the active one ends, or its machine
+    does, another one becomes active, and sends the outages that it finds. C(watcher) in events names the active one, and is empty without O(workdir).
   - Events hold only names that Kafka allows, and no text in them is a template.
 options:
   inventory:
@@ -77,6 +81,12 @@ options:
     description: Seconds after which an outage that continues is sent again, V(0) for never.
     type: float
     default: 0
+  workdir:
+    description:
+      - The workdir of the playbooks, if several sources watch the same clusters. It must be the same for all of them, a folder on one machine or on a file
+        system with locks that these machines share.
+      - Without it the source is always active.
+    type: path
   unreachable_after:
     description: Polls that must fail in a row before C(cluster_unreachable) is sent.
     type: int
@@ -116,16 +126,17 @@ NUMBERS: dict[str, tuple[type, float, Any]] = {
     "remind": (float, 0.0, 0.0),
     "unreachable_after": (int, 1, 2),
 }
+OTHERS = ("inventory", "clusters", "workdir")
 # ansible-rulebook adds these itself.
 ADDED_OPTIONS = ("eda_feedback_queue",)
 
 
 def numbers(args: dict[str, Any]) -> dict[str, Any]:
     """Return the options that are numbers. Raises RecoveryError for a value that is not a number or too small, and for an unknown option."""
-    unknown = sorted(set(args) - set(NUMBERS) - {"inventory", "clusters", *ADDED_OPTIONS})
+    unknown = sorted(set(args) - set(NUMBERS) - {*OTHERS, *ADDED_OPTIONS})
     if unknown:
         raise RecoveryError(
-            f"{unknown[0]!r:.80} is not an option of streamops.kafka_recovery.fleet; options are inventory, clusters, {', '.join(NUMBERS)}"
+            f"{unknown[0]!r:.80} is not an option of streamops.kafka_recovery.fleet; options are {', '.join((*OTHERS, *NUMBERS))}"
         )
     found: dict[str, Any] = {}
     for name, (kind, least, default) in NUMBERS.items():
@@ -144,27 +155,51 @@ def numbers(args: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class Watch:
-    """Polls one cluster and puts its events into the queue, for as long as the source runs."""
+class Alone:
+    """What stands for an ActiveWatcher if no other source has the same workdir."""
 
-    def __init__(self, queue: Any, observer: Any, outages: OutageTracker, interval: PollInterval, look_timeout: float) -> None:
+    watcher: str | None = ""
+
+
+class Watch:
+    """Polls one cluster and puts its events into the queue while this source is active, for as long as it runs.
+
+    `outages`: returns a tracker that has seen no outage yet.
+    """
+
+    def __init__(
+        self,
+        queue: Any,
+        observer: Any,
+        outages: Callable[[], OutageTracker],
+        interval: PollInterval,
+        look_timeout: float,
+        active: ActiveWatcher | Alone,
+    ) -> None:
         self._queue = queue
         self._observer = observer
-        self._outages = outages
+        self._new_tracker, self._outages = outages, outages()
         self._interval = interval
         self._look_timeout = look_timeout
+        self._active, self._watcher = active, active.watcher
         self._under_way: asyncio.Future[ClusterObservation] | None = None
 
     async def run(self) -> None:
         """Poll, send events, wait; never end."""
         while True:
             for event in await self._events():
+                if self._active.watcher is None or self._active.watcher != self._watcher:
+                    continue
+                event["watcher"] = self._watcher
                 logger.info("%s: %s %s", event["cluster"], event["type"], event.get("incident", event.get("reason", "")))
                 await self._queue.put(event)
             # The random number needs no secure source.
             await asyncio.sleep(self._interval.pause(self._outages.failures, random.random()))
 
     async def _events(self) -> list[dict[str, Any]]:
+        if self._watcher is None or self._watcher != self._active.watcher:
+            # Only an active source sends events. One that becomes active sends each outage from its beginning.
+            self._watcher, self._outages = self._active.watcher, self._new_tracker()
         try:
             observation = await self._poll()
         except TimeoutError:
@@ -185,6 +220,21 @@ class Watch:
             raise TimeoutError
         finished, self._under_way = self._under_way, None
         return finished.result()
+
+
+async def take_turns(active: ActiveWatcher, seconds: float) -> None:
+    """Become active as soon as no other source is, and stand by again if another one has taken over. Never ends."""
+    while True:
+        was = active.watcher
+        try:
+            await in_thread(active.check)
+        except RecoveryError as error:
+            logger.error("%s", error)
+        if active.watcher != was:
+            logger.info(
+                "%s", "stands by: another source on this workdir is active" if active.watcher is None else f"active as {active.watcher}"
+            )
+        await asyncio.sleep(seconds)
 
 
 def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
@@ -220,14 +270,21 @@ async def main(queue: Any, args: dict[str, Any]) -> None:
     connections = await in_thread(lambda: fleet.connections(args.get("clusters"), args.get("inventory"), options["request_timeout"]))
     interval = PollInterval(options["interval"], options["jitter"], options["backoff_min"], options["backoff_max"])
     observers = {name: fleet.ClusterObserver(connection) for name, connection in connections.items()}
+    active = ActiveWatcher(Path(args["workdir"]).expanduser()) if args.get("workdir") else Alone()
+
+    def tracker(name: str) -> OutageTracker:
+        return OutageTracker(name, options["remind"], options["unreachable_after"])
+
     watches = [
-        Watch(queue, observer, OutageTracker(name, options["remind"], options["unreachable_after"]), interval, options["look_timeout"])
-        for name, observer in observers.items()
+        Watch(queue, observer, partial(tracker, name), interval, options["look_timeout"], active) for name, observer in observers.items()
     ]
+    turns = [take_turns(active, options["interval"])] if isinstance(active, ActiveWatcher) else []
     logger.info("watching %s", ", ".join(sorted(connections)))
     try:
-        await asyncio.gather(*(watch.run() for watch in watches))
+        await asyncio.gather(*turns, *(watch.run() for watch in watches))
     finally:
+        if isinstance(active, ActiveWatcher):
+            active.stop()
         for observer in observers.values():
             in_thread(observer.close)
 

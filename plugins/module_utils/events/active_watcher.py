@@ -1,0 +1,80 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which of several event sources on one workdir is active: the one that holds a lock there. The others stand by, and send no events.
+
+`<workdir>/incidents/watcher.lock` is the lock. `<workdir>/incidents/watcher.json` names the source that took it last, so that a run that an earlier source has
+started claims nothing any more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import uuid
+from pathlib import Path
+from typing import IO
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    private_directory,
+    read_regular,
+    write_private,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+
+FOLDER, LOCK, OWNER = "incidents", "watcher.lock", "watcher.json"
+_SHAPE = {"watcher": strict_json.Name(), "host": strict_json.Name(), "pid": int, "since": strict_json.Name()}
+
+
+class ActiveWatcher:
+    """One event source. `watcher`: its id while it is active, another one each time, None while it stands by."""
+
+    def __init__(self, workdir: Path) -> None:
+        self._folder = workdir / FOLDER
+        self._lock: IO[bytes] | None = None
+        self.watcher: str | None = None
+
+    def check(self) -> bool:
+        """Return whether this source is active now, and become active if no other one is. Raises FileError if the workdir cannot be used."""
+        if self._lock is not None:
+            return True
+        for folder in (self._folder.parent, self._folder):
+            private_directory(folder)
+        path = self._folder / LOCK
+        stream = append_only_file.opened(path)
+        try:
+            if not append_only_file.locked(path, stream):
+                stream.close()
+                return False
+            watcher = uuid.uuid4().hex
+            owner = {"watcher": watcher, "host": socket.gethostname(), "pid": os.getpid(), "since": utc_now()}
+            write_private(self._folder / OWNER, json.dumps(owner).encode() + b"\n")
+        except BaseException:
+            stream.close()
+            raise
+        self._lock, self.watcher = stream, watcher
+        return True
+
+    def stop(self) -> None:
+        """Let another source become active."""
+        if self._lock is not None:
+            self._lock.close()
+        self._lock = self.watcher = None
+
+
+def active_watcher(workdir: Path) -> str | None:
+    """Return the id of the event source that became active last, None if there was none. Raises RecoveryError for a file that cannot be used."""
+    path = workdir / FOLDER / OWNER
+    try:
+        content = strict_json.parse(read_regular(path, follow=False))
+        strict_json.check(content, _SHAPE)
+    except FileNotFoundError:
+        return None
+    except (OSError, strict_json.ContentError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise RecoveryError(f"{path}: {problem}. Restart the event source, which writes the file again") from error
+    watcher: str = content["watcher"]
+    return watcher
