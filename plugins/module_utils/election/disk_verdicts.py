@@ -77,7 +77,11 @@ class DiskVerdicts:
                 continue
             if verdict is None or disk_verdict.is_of_no_disk(verdict):
                 unread.add(broker)
-            elif verdict["cluster_id"] == self._cluster.cluster_id and verdict["safe_to_start"]:
+            elif verdict["cluster_id"] != self._cluster.cluster_id:
+                self.warnings.append(
+                    f"{path} is of another cluster, {verdict['cluster_id']}, so nothing warns of broker {broker} if it comes back: move that file away"
+                )
+            elif verdict["safe_to_start"]:
                 safe.add(broker)
         return safe, unread
 

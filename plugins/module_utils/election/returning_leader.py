@@ -27,8 +27,9 @@ def find_live_tails(
 
     A replica that cannot be compared loses all of its log, as far as that is known.
     """
-    alive = cluster.unfenced()
-    wanted = [(log.key, broker) for log in logs for broker in states[log.key].replicas if broker in alive]
+    alive = cluster.unfenced() if logs else set()
+    compared = {log.key: sorted(alive.intersection(states[log.key].replicas)) for log in logs}
+    wanted = [(key, broker) for key, brokers in compared.items() for broker in brokers]
     replicas = read_logs(cluster, wanted, 0)
     disks = {log.key: _of_evidence(broker_id, log) for log in logs if log.doubt is None}
     rows = list(pairs_with_disk(cluster, disks, replicas))
@@ -42,7 +43,7 @@ def find_live_tails(
             start = {FORKED: pair.get("common_offset"), PREFIX: disks[key].end if key in disks else None}.get(pair["relation"])
             state = states[key]
             tails.append(Tail(*key, state.topic_id, state.leader_epoch, broker, start, log.log_end_offset, log.broker_epoch))
-    return LiveTails(frozenset(log.key for log in logs), tails, unread)
+    return LiveTails(compared, tails, unread)
 
 
 def _of_evidence(broker_id: int, log: DiskLog) -> disk_log_comparison.DiskLog:

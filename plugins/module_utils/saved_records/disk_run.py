@@ -37,6 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Compared,
     DiskLog,
     compare,
+    leads_again,
     tail_of,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
@@ -46,6 +47,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     LostDisk,
     given_up_partitions,
     read_lost_disk,
+    with_checked_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
@@ -134,8 +136,9 @@ def save_disk(
         salvaged = salvage(view.compared, view.tails, saved, view.disk.broker_id, view.disk.folders, save)
         for tail, gap in saved.gaps.items():
             module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
-        # A leader or the disk may have changed while records were saved.
+        # Leaders, live replicas or the disk may have changed while records were saved.
         view = _view(params, admin, revived)
+        live = find_live_tails(view.disk.broker_id, _led_again(view), view.states)
     given_up = given_up_partitions(params)
     led_again = {log.key for log in _led_again(view)} - given_up
     reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up), *live_replicas.obstacles(live, saved, led_again)]
@@ -152,9 +155,11 @@ def save_disk(
             {
                 **_row(one, view.states.get(one.log.key), view.tails.get(one.log.key), saved, salvaged.get(one.log.key)),
                 "live_replicas": of_live.get(one.log.key, []),
+                "compared_replicas": live.compared.get(one.log.key, []),
             }
             for one in _worst_first(view.compared)
         ],
+        "unchecked": [{"topic": log.topic, "partition": log.partition} for log in _led_again(view) if not log.end_is_checked],
         "unreachable_brokers": admin.unreachable_rows(),
     }
 
@@ -171,6 +176,10 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     selected = params["partitions"] is not None or params["partitions_file"] is not None
     concerned = on_disk | {key for key, _topic_id in disk.deleted}
     states = admin.partitions(concerned if selected else None) if concerned or not selected else {}
+    led_again = {log.key: log for log in disk.logs if log.key in states and leads_again(log, disk.broker_id, states[log.key], unfenced)}
+    unchecked = [key for key, log in led_again.items() if not log.end_is_checked]
+    if unchecked and params.get("disk") is None:
+        disk = with_checked_ends(disk, params, admin.cluster_id, unchecked)
     comparable = {log.key: log for log in disk.logs if log.doubt is None and log.end > log.start}
     leaders = {key: states[key].leader for key in comparable if key in states and has_live_leader(states[key], unfenced)}
     leader_logs = admin.logs(leaders, {key: comparable[key].asked_epochs for key in leaders})
@@ -258,6 +267,11 @@ def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) 
         yield (
             f"{count(len(keys), 'partition')} ({named(keys)}): the log may have records that were not read (damage): copy the folders of these logs, and then "
             + GIVE_UP
+        )
+    if keys := sorted(log.key for log in _led_again(view) if not log.end_is_checked and log.key not in given_up):
+        yield (
+            f"{count(len(keys), 'partition')} ({named(keys)}): this broker leads again when it starts, and whether it keeps all of its log is not checked: "
+            f"read the disk with check_partitions (the playbook does that), or {GIVE_UP}"
         )
     # A broker that was only cut off deletes its log, maybe the last one, if the partition was revived or reassigned meanwhile.
     if keys := [key for key in view.deleted if key not in given_up]:
