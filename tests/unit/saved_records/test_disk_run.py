@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -463,7 +463,7 @@ def test_a_live_replica_that_cannot_be_read_holds_the_start_back_until_it_is_giv
 def test_a_partition_that_loses_its_leader_while_records_are_saved_is_compared_with_live_replicas(tmp_path: Path) -> None:
     admin, of_live = Admin(ending_at(1)), live(1)
 
-    def find(broker_id: int, logs: Collection[DiskLog], states: Any) -> LiveTails:
+    def find(broker_id: int, logs: Sequence[DiskLog], states: Any) -> LiveTails:
         if admin.state == WITHOUT_LEADER:
             return of_live(broker_id, logs, states)
         admin.state = WITHOUT_LEADER
