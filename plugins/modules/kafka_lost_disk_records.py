@@ -278,7 +278,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_mod
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import FOLDER, RevivalJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, last_in_sync
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
 
 UNSAVED = ("topic", "partition", "start_offset", "end_offset")
@@ -287,7 +287,8 @@ UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     try:
-        result = save_disk(module, admin, partial(find_live_tails, admin), _revived(module, admin))
+        in_sync = last_in_sync.read(module.workdir, module.params["cluster"], admin.cluster_id)
+        result = save_disk(module, admin, partial(find_live_tails, admin), _revived(module, admin), in_sync)
     except Exception as error:  # also a mistake in this collection: then nothing is known of the disk, either
         _withdraw(module, admin, str(error) if isinstance(error, RecoveryError) else f"the disk was not judged: {error!r}")
         raise

@@ -184,7 +184,10 @@ def _ends(log: DiskLog) -> dict[int, int]:
     return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=True))
 
 
-def tail_of(compared: Compared, broker_id: int) -> Tail:
-    """Return what only the disk has of a log. Its leader epoch is that of the log's last batch, which does not change while the disk is not written."""
+def tail_of(compared: Compared, broker_id: int, in_sync: bool = False) -> Tail:
+    """Return what only the disk has of a log. `in_sync`: as of a tail.
+
+    Its leader epoch is that of the log's last batch, which does not change while the disk is not written.
+    """
     log = compared.log
-    return Tail(log.topic, log.partition, log.topic_id or "", log.epoch, broker_id, compared.start, compared.end)
+    return Tail(log.topic, log.partition, log.topic_id or "", log.epoch, broker_id, compared.start, compared.end, in_sync=in_sync)
