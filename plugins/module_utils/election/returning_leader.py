@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FORKED, PREFIX, SAME, UNKNOWN
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import disk_log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import EvidenceLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_logs import pairs_with_disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
@@ -46,8 +46,8 @@ def find_live_tails(
     return LiveTails(compared, tails, unread)
 
 
-def _of_evidence(broker_id: int, log: DiskLog) -> disk_log_comparison.DiskLog:
+def _of_evidence(broker_id: int, log: DiskLog) -> EvidenceLog:
     """Return the same log as comparisons with live replicas take it."""
     last = None if log.last_base_offset is None else LastBatch(log.last_base_offset, log.end - 1, log.epoch, 0, 0)
     epochs = tuple(sorted(log.epochs.items()))
-    return disk_log_comparison.DiskLog(broker_id, ReplicaLog(None, log.start, log.end, None, None, last), epochs)
+    return EvidenceLog(broker_id, ReplicaLog(None, log.start, log.end, None, None, last), epochs)
