@@ -46,7 +46,7 @@ options:
     description:
       - Walk over all batches of all segments. Otherwise only the end of the last segment is read, and damage before it is not seen.
       - Without a clean shutdown, Kafka checks each segment from the recovery point on. So RV(partitions[].kept_end_offset) is certain only with
-        O(whole_logs=true) and O(crc_bytes) as large as the log.
+        O(whole_logs=true), and O(crc_bytes) as large as the log or O(check_partitions).
     type: bool
     default: false
   crc_bytes:
@@ -55,6 +55,21 @@ options:
       - One core checks about 200 MB per second, and several GB per second if the Python library C(crc32c) is installed on the host.
     type: int
     default: 65536
+  check_partitions:
+    description:
+      - Partitions of which all CRCs are checked that Kafka checks when the broker starts, which may be more than O(crc_bytes). After a clean shutdown these are
+        those of the last segment, otherwise those from the segment of the recovery point on. Needs O(whole_logs=true).
+    type: list
+    elements: dict
+    suboptions:
+      topic:
+        description: Name of the topic.
+        type: str
+        required: true
+      partition:
+        description: Number of the partition.
+        type: int
+        required: true
   last_batches:
     description: How many headers of batches at the end of each log are returned, at most 1000.
     type: int
@@ -307,6 +322,7 @@ def main() -> None:
             "partitions_file": {"type": "path"},
             "whole_logs": {"type": "bool", "default": False},
             "crc_bytes": {"type": "int", "default": 65536},
+            "check_partitions": {"type": "list", "elements": "dict", "options": partition},
             "last_batches": {"type": "int", "default": 0},
         },
         mutually_exclusive=[("partitions", "partitions_file")],

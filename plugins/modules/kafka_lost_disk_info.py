@@ -64,13 +64,19 @@ brokers:
       type: bool
     safe_to_start:
       description: >-
-        The last verdict on its disk, V(null) if there is none. V(false) if RV(brokers[].elected_since) has partitions, and if its disk was never read and
-        partitions that it has were elected without it.
+        The last verdict on its disk, V(null) if there is none. V(false) if RV(brokers[].elected_since) or RV(brokers[].returned_since) has partitions, and if
+        its disk was never read and partitions that it has were elected without it.
       type: bool
     elected_since:
       description:
         - Partitions of a broker that was safe to start, and is not alive, which have another leader epoch since, whatever tool elected their leaders. Read its
           disk again, because the new leaders may lack records that it has.
+      type: list
+      elements: dict
+    returned_since:
+      description:
+        - Partitions that a broker that was safe to start leads again, and of which another replica is back since. Read its disk again, because that replica may
+          have records that it lacks.
       type: list
       elements: dict
     warning:
@@ -81,6 +87,7 @@ brokers:
       alive: false
       safe_to_start: true
       elected_since: []
+      returned_since: []
       warning: null
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
@@ -90,6 +97,7 @@ unreachable_brokers:
   sample: []
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
@@ -106,28 +114,29 @@ def lost_disk_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     if len(set(ids)) != len(ids):
         raise RecoveryError(f"broker_ids is {ids}: name each broker once, and give each host in the inventory its own kafka_broker_id")
     unfenced = cluster.unfenced()
-    brokers = [_broker(module, cluster, broker_id, broker_id in unfenced) for broker_id in ids]
+    brokers = [_broker(module, cluster, broker_id, unfenced) for broker_id in ids]
     for row in brokers:
         if row["warning"]:
             module.ansible.warn(row["warning"])
     return {"changed": False, "cluster_id": cluster.cluster_id, "brokers": brokers, "unreachable_brokers": cluster.unreachable_rows()}
 
 
-def _broker(module: KafkaModule, cluster: Cluster, broker_id: int, alive: bool) -> dict[str, Any]:
+def _broker(module: KafkaModule, cluster: Cluster, broker_id: int, unfenced: Collection[int]) -> dict[str, Any]:
+    alive = broker_id in unfenced
     path = disk_verdict.path_of(module.workdir, module.params["cluster"], broker_id)
-    verdict = disk_verdict.read(module.workdir, path)
-    if verdict and verdict["cluster_id"] != cluster.cluster_id:
-        verdict = None
+    verdict = disk_verdict.read_own(module.workdir, module.params["cluster"], cluster.cluster_id, broker_id)
     if verdict and not verdict["safe_to_start"] and not unsafe_brokers(cluster, {broker_id: verdict}):
         verdict = None
-    elected: list[TopicPartition] = []
+    elected, returned = list[TopicPartition](), list[TopicPartition]()
     if verdict and verdict["safe_to_start"] and not alive and verdict.get("leader_epochs"):
-        elected = disk_verdict.elected_since(verdict, cluster.partitions(disk_verdict.epoch_keys(verdict)))
+        states = cluster.partitions(disk_verdict.epoch_keys(verdict))
+        elected, returned = disk_verdict.elected_since(verdict, states), disk_verdict.returned_since(verdict, states, unfenced)
     return {
         "broker_id": broker_id,
         "alive": alive,
-        "safe_to_start": verdict["safe_to_start"] and not elected if verdict else None,
+        "safe_to_start": verdict["safe_to_start"] and not elected and not returned if verdict else None,
         "elected_since": [{"topic": topic, "partition": partition} for topic, partition in elected],
+        "returned_since": [{"topic": topic, "partition": partition} for topic, partition in returned],
         "warning": returned_text(broker_id, verdict, path) if alive else None,
     }
 

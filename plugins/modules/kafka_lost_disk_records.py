@@ -20,7 +20,7 @@ description:
   - Saves these batches to C(<workdir>/saved/<run_id>/<cluster>), as M(streamops.kafka_recovery.kafka_replica_records) does, and returns whether the broker is
     safe to start.
   - Where the partition has no leader and the broker is in the ISR or the ELR, the broker leads again when it starts. Live replicas then truncate what its log
-    lacks. That is read from these replicas and saved, too.
+    lacks. That is read from these replicas and saved, too. Of such logs all CRCs are checked that Kafka checks when the broker starts.
   - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
@@ -212,6 +212,10 @@ partitions:
           are saved. C(start_offset) is V(null) for the whole log, C(end_offset) is V(null) if the log could not be read.
       type: list
       elements: dict
+    compared_replicas:
+      description: Ids of the live replicas that were compared with the log, if the broker leads again when it starts.
+      type: list
+      elements: int
     unreadable:
       description: Offsets from C(start_offset) to C(end_offset) (exclusive) that are damaged. C(end_offset) is null if nothing valid follows.
       type: list
@@ -235,6 +239,7 @@ partitions:
       leader_epochs: [{epoch: 4, start_offset: 100}]
       saved: true
       live_replicas: []
+      compared_replicas: []
       unreadable: []
       damage: null
       reason: null
@@ -244,6 +249,14 @@ unsaved:
   type: list
   elements: dict
   sample: [{topic: payments, partition: 3, start_offset: 400, end_offset: 410}]
+unchecked:
+  description:
+    - Partitions that the broker leads again, and of which it is not known whether it keeps all of its log when it starts, because not all CRCs were checked.
+      Only with O(disk). For O(streamops.kafka_recovery.kafka_log_dir_info#module:check_partitions).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: success
@@ -265,7 +278,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_mod
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import FOLDER, RevivalJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, last_in_sync
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_run import Revived, save_disk
 
 UNSAVED = ("topic", "partition", "start_offset", "end_offset")
@@ -274,7 +287,8 @@ UNSAVED = ("topic", "partition", "start_offset", "end_offset")
 def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     try:
-        result = save_disk(module, admin, partial(find_live_tails, admin), _revived(module, admin))
+        in_sync = last_in_sync.read(module.workdir, module.params["cluster"], admin.cluster_id)
+        result = save_disk(module, admin, partial(find_live_tails, admin), _revived(module, admin), in_sync)
     except Exception as error:  # also a mistake in this collection: then nothing is known of the disk, either
         _withdraw(module, admin, str(error) if isinstance(error, RecoveryError) else f"the disk was not judged: {error!r}")
         raise

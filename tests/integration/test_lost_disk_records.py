@@ -184,10 +184,13 @@ def test_what_a_live_replica_has_is_saved_before_the_clean_leader_returns(west: 
     row = {"broker_id": LOST, "start_offset": 20, "end_offset": 25}
     dry_run = west.ask(MODULE, check=True, **options)
     (found,) = by_partition(dry_run["partitions"])[topic, 0]["live_replicas"]
-    assert dry_run["safe_to_start"] is False and found == {**row, "saved": False, "reason": "run without check mode"}
+    assert dry_run["safe_to_start"] is False and found == {**row, "saved": False, "reason": "run again, without check mode"}
     saved = west.ask(MODULE, **options)
     (found,) = by_partition(saved["partitions"])[topic, 0]["live_replicas"]
     assert (saved["safe_to_start"], saved["reasons"], found) == (True, [], {**row, "saved": True, "reason": None})
+    files: dict[str, Any] = {"cluster": west.name, "workdir": str(west.workdir), "broker_ids": [SURVIVOR]}
+    (judged,) = west.ask("kafka_lost_disk_info", **files)["brokers"]
+    assert (judged["safe_to_start"], judged["returned_since"]) == (True, [])
 
     cluster.start_node(SURVIVOR)
     cluster.wait_unfenced([SURVIVOR])

@@ -75,7 +75,7 @@ def read(disks: Sequence[Disk], **options: Any) -> dict[str, Any]:
     """What the module returns for these log dirs."""
     defaults = {
         "cluster_id": CLUSTER_ID, "broker_id": None, "partitions": None, "partitions_file": None,
-        "whole_logs": False, "crc_bytes": 65536, "last_batches": 3,
+        "whole_logs": False, "crc_bytes": 65536, "last_batches": 3, "check_partitions": None,
     }  # fmt: skip
     return read_broker({**defaults, "log_dirs": [str(disk.path) for disk in disks], **options})
 

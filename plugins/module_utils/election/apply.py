@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -19,23 +18,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.disk_verdicts import DiskVerdicts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.election_evidence import (
+    ElectionEvidence,
+    offsets_came_within_reach,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.elections import Elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import (
-    NotSaved,
-    RecordSaver,
-    not_saved,
-    unread_logs,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     beyond_limits,
     may_change,
@@ -44,23 +41,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     with_evidence,
     without_offsets,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TopicPartition,
-    has_live_leader,
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
-
-ELECT: Mapping[str, designated_election.Elect] = {
-    backend_selection.COMPAT: designated_election.elect_by_order,
-    backend_selection.NATIVE: designated_election.elect_by_designation,
-}
 
 
 class Recovery:
@@ -96,8 +86,7 @@ class Recovery:
     ) -> None:
         self._cluster = cluster
         self._workdir = workdir
-        self._duration, self._first_answer_seconds = duration, first_answer_seconds
-        self._attempts, self._max_evidence_rows = attempts, max_evidence_rows
+        self._duration, self._attempts = duration, attempts
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
         header = {
             "cluster": name,
@@ -118,6 +107,7 @@ class Recovery:
         self._repaired: list[str] = []
         self._save_disks_of: list[int] = []
         self.warnings: list[str] = []
+        self._evidence = ElectionEvidence(cluster, workdir, name, duration, first_answer_seconds, max_evidence_rows, self.warnings)
 
     def take_plan(self, plan: Mapping[str, Any], source: str) -> None:
         """Set the entries and results of a plan, as `plan_file.load` returned it. `source`: its name in errors.
@@ -141,7 +131,7 @@ class Recovery:
             designations,
         )
 
-        sources = self._sources(connection, Budget(self._duration))
+        sources = self._evidence.sources(connection, Budget(self._duration))
         self._entries, failed, warnings = collect(sources, designations(rows, source))
         self.results.rows += failed
         self.warnings += warnings
@@ -171,23 +161,11 @@ class Recovery:
         wanted = {entry.key for entry in self._entries if not entry.designated_by_hand}
         if not wanted:
             return
-        live = self._live_evidence(connection, wanted, left)
+        live = self._evidence.collect(connection, wanted, left, self._plan, self._entries)
         self._entries = [
             entry if entry.designated_by_hand else with_evidence(entry, live.documents.get(entry.key), live.cluster)
             for entry in self._entries
         ]
-
-    def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
-        budget = Budget(self._duration, self._first_answer_seconds)
-        sources = self._sources(connection, budget)
-        # The designated leaders of these answered for the plan, perhaps as late as now.
-        awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
-        live = collect_again(sources, wanted, self._plan.named, self._plan.survivors, awaited, left)
-        self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
-        return live
-
-    def _sources(self, connection: Connection, budget: Budget) -> Sources:
-        return Sources(self._cluster, connection, self._workdir, self.results.header["cluster"], budget, self._max_evidence_rows)
 
     def hold_all(self) -> None:
         """Set the result of all entries to HELD, because data loss is not allowed."""
@@ -225,7 +203,7 @@ class Recovery:
         forecast = [self._record_saver.foreseen(entry, result) for entry, result in zip(self._entries, forecast, strict=True)]
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
         doubtful = may_change(others, self.results.rows if self._decide_again else ())
-        if doubtful and self._offsets_came_within_reach(forecast):
+        if doubtful and offsets_came_within_reach(self._cluster, self.results.rows, forecast):
             then = "be decided otherwise" if self._decide_again else "become stale"
             self.warnings.append(
                 f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
@@ -245,17 +223,18 @@ class Recovery:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             verdicts = DiskVerdicts(self._cluster, self._workdir, self.results.header["cluster"], self.results.header["run_id"])
             verdicts.withdraw_for(self._entries)
+            elections = Elections(self._cluster, journal, self._record_saver, self._attempts)
             deadline = time.monotonic() + self._duration
-            first, saving = self._save_and_run(journal, [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
+            first, saving = elections.save_and_run([entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
             deadline += saving
             self.results.rows += first
             began = time.monotonic()
             self._use_offsets(journal, first)
             verdicts.withdraw_for(self._entries)  # others may be elected now
             deadline += time.monotonic() - began
-            self.results.rows += self._save_and_run(
-                journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline
-            )[0]
+            self.results.rows += elections.save_and_run([entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)[
+                0
+            ]
             verdicts.settle({(result.topic, result.partition) for result in self.results.rows if result.outcome == Outcome.ELECTED})
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
@@ -269,28 +248,6 @@ class Recovery:
             self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
             self._warn_of_other_partitions(restored)
 
-    def _save_and_run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> tuple[list[Result], float]:
-        """Elect the entries that destroy nothing, save what the others destroy, and elect these. Return results, and the seconds that saving took.
-
-        An entry that is not saved is held. If its partition is not as the plan has it, it has the result that the guards give it.
-        """
-        risky = [entry for entry in entries if self._record_saver.destroys(entry)]
-        keys = {entry.key for entry in risky}
-        results = self._run(journal, [entry for entry in entries if entry.key not in keys], deadline)
-        if not risky or signals.pending_signal():
-            return results + self._run(journal, risky, deadline), 0.0
-        began = time.monotonic()
-        saved, left = self._record_saver.save(risky)
-        if signals.pending_signal():
-            saved, left = risky, NotSaved([], [])  # `_run` elects nothing any more, and says so
-        taken = time.monotonic() - began
-        results += self._run(journal, saved, deadline + taken)
-        forecast = designated_election.predict(self._cluster, left.changed, journal.left_behind()) if left.changed else []
-        changed = "its partition was not as the plan has it when its records were to be saved"
-        for entry, result in zip(left.changed, forecast, strict=True):
-            results.append(not_saved(entry, unread_logs(entry) or changed) if result.outcome == Outcome.ELECTED else result)
-        return results + left.held, taken
-
     def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
         """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""
         own = self.results.keys()
@@ -300,29 +257,12 @@ class Recovery:
                 f"with this workdir had changed ({self._journal_path})"
             )
 
-    def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
-        """Return whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics that this run elects.
-
-        A partition of `__consumer_offsets` that the plan elects or holds had no leader then. Another run, or the controller, may have elected it since.
-        Raises ClusterError if the cluster does not answer.
-        """
-        if any(result.topic == GROUP_TOPIC and result.outcome in ONLINE for result in results):
-            return True
-        held = {
-            (result.topic, result.partition) for result in self.results.rows if result.topic == GROUP_TOPIC and result.outcome not in ONLINE
-        }
-        if not held:
-            return False
-        states = self._cluster.partitions(held)
-        alive = self._cluster.unfenced()
-        return any(has_live_leader(state, alive) for state in states.values())
-
     def _use_offsets(self, journal: Journal, first: Sequence[Result]) -> None:
         """Collect the evidence again if committed offsets can be read now: they may prove another branch of a fork. `first`: results of internal topics."""
         if self._connection is None or signals.pending_signal():
             return
         try:
-            if not self._offsets_came_within_reach(first):
+            if not offsets_came_within_reach(self._cluster, self.results.rows, first):
                 return
             if self._decide_again:
                 self._decide_with_offsets(self._connection, journal.left_behind())
@@ -343,7 +283,7 @@ class Recovery:
         wanted = {*(entry.key for entry in others), *held}
         if not wanted:
             return
-        live = self._live_evidence(connection, wanted, left)
+        live = self._evidence.collect(connection, wanted, left, self._plan, self._entries)
         again = second_decision(others, held.values(), live.documents, live.cluster, self._plan.policy)
         results = list(again.held)
         # The entries of the plan were within the limits, so partitions that it holds are left out first.
@@ -361,16 +301,6 @@ class Recovery:
                 "decided_again in the results says why"
             )
         self.results.replace(decided, results)
-
-    def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
-        """Elect these entries, and try failed ones again until `deadline` (seconds of the monotonic clock)."""
-        seconds = max(0.0, deadline - time.monotonic())
-        elect = ELECT[self._cluster.backend]
-        return (
-            designated_election.run(self._cluster, journal, entries, seconds, self._attempts, elect, signals.pending_signal)
-            if entries
-            else []
-        )
 
     def look_at_all_partitions(self) -> None:
         """Correct the results of partitions that the plan held or found online by their present leaders, and count other offline partitions.

@@ -17,9 +17,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
     without_live_leader,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, last_in_sync
 
 ELECTED_SINCE = "partitions that it has were elected since: read its disk again"
+
+
+class Part(disk_verdict.ToElect, last_in_sync.Elected, Protocol):
+    """A partition before its election: its state, or the entry of a plan."""
 
 
 class VerdictCluster(PartitionSource, Protocol):
@@ -45,7 +49,7 @@ class DiskVerdicts:
         answered = {key: {log.broker_id for log in found if log.answered and log.read_from_disk_at is None} for key, found in logs.items()}
         self.withdraw(entries, answered)
 
-    def withdraw(self, parts: Sequence[disk_verdict.ToElect], answered: Mapping[TopicPartition, Collection[int]] | None = None) -> None:
+    def withdraw(self, parts: Sequence[Part], answered: Mapping[TopicPartition, Collection[int]] | None = None) -> None:
         """Say that brokers are not safe to start which are lost replicas of partitions to elect. Call it before each election.
 
         answered  fenced brokers whose logs are known, by partition. They need no verdict if they have none
@@ -54,6 +58,7 @@ class DiskVerdicts:
         """
         parts = [part for part in parts if part.key not in self._withdrawn]
         self._withdrawn.update(part.key for part in parts)
+        self._note_in_sync(parts)
         safe, unread = self._brokers({broker for part in parts for broker in part.replicas})
         unfenced = self._cluster.unfenced() if safe or unread else set()
         if safe:
@@ -64,6 +69,13 @@ class DiskVerdicts:
             if own := [part for part in parts if broker in part.replicas and broker not in (answered or {}).get(part.key, ())]:
                 disk_verdict.expect_loss(self._workdir, self._name, self._cluster.cluster_id, self._run_id, broker, own)
                 self._expected.setdefault(broker, set()).update(part.key for part in own)
+
+    def _note_in_sync(self, parts: Sequence[Part]) -> None:
+        """Keep which replicas are in sync, for their disks: after the election the cluster does not know it any more."""
+        try:
+            last_in_sync.note(self._workdir, self._name, self._cluster.cluster_id, parts)
+        except FileError as error:
+            self.warnings.append(str(error))
 
     def _brokers(self, replicas: Collection[int]) -> tuple[set[int], set[int]]:
         """Return the brokers that were safe to start, and those whose disks were never read."""
@@ -77,7 +89,11 @@ class DiskVerdicts:
                 continue
             if verdict is None or disk_verdict.is_of_no_disk(verdict):
                 unread.add(broker)
-            elif verdict["cluster_id"] == self._cluster.cluster_id and verdict["safe_to_start"]:
+            elif verdict["cluster_id"] != self._cluster.cluster_id:
+                self.warnings.append(
+                    f"{path} is of another cluster, {verdict['cluster_id']}, so nothing warns of broker {broker} if it comes back: move that file away"
+                )
+            elif verdict["safe_to_start"]:
                 safe.add(broker)
         return safe, unread
 

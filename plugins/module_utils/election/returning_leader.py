@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import FORKED, PREFIX, SAME, UNKNOWN
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import disk_log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import EvidenceLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_logs import pairs_with_disk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
@@ -27,8 +27,9 @@ def find_live_tails(
 
     A replica that cannot be compared loses all of its log, as far as that is known.
     """
-    alive = cluster.unfenced()
-    wanted = [(log.key, broker) for log in logs for broker in states[log.key].replicas if broker in alive]
+    alive = cluster.unfenced() if logs else set()
+    compared = {log.key: sorted(alive.intersection(states[log.key].replicas)) for log in logs}
+    wanted = [(key, broker) for key, brokers in compared.items() for broker in brokers]
     replicas = read_logs(cluster, wanted, 0)
     disks = {log.key: _of_evidence(broker_id, log) for log in logs if log.doubt is None}
     rows = list(pairs_with_disk(cluster, disks, replicas))
@@ -42,11 +43,11 @@ def find_live_tails(
             start = {FORKED: pair.get("common_offset"), PREFIX: disks[key].end if key in disks else None}.get(pair["relation"])
             state = states[key]
             tails.append(Tail(*key, state.topic_id, state.leader_epoch, broker, start, log.log_end_offset, log.broker_epoch))
-    return LiveTails(frozenset(log.key for log in logs), tails, unread)
+    return LiveTails(compared, tails, unread)
 
 
-def _of_evidence(broker_id: int, log: DiskLog) -> disk_log_comparison.DiskLog:
+def _of_evidence(broker_id: int, log: DiskLog) -> EvidenceLog:
     """Return the same log as comparisons with live replicas take it."""
     last = None if log.last_base_offset is None else LastBatch(log.last_base_offset, log.end - 1, log.epoch, 0, 0)
     epochs = tuple(sorted(log.epochs.items()))
-    return disk_log_comparison.DiskLog(broker_id, ReplicaLog(None, log.start, log.end, None, None, last), epochs)
+    return EvidenceLog(broker_id, ReplicaLog(None, log.start, log.end, None, None, last), epochs)

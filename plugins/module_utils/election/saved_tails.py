@@ -147,5 +147,6 @@ def _tails(entries: Sequence[Entry]) -> Iterator[Tail]:
     for entry in entries:
         place = entry.key, entry.topic_id, entry.leader_epoch
         ends = {broker: end for broker, (_epoch, end) in entry.survivors.items()}
-        yield from tails_of(*place, ends, entry.truncated, entry.broker_epochs)
-        yield from tails_of(*place, _fenced_ends(entry), entry.fenced_truncated, entry.broker_epochs)
+        in_sync = (*entry.isr, *entry.eligible_leader_replicas)
+        yield from tails_of(*place, ends, entry.truncated, entry.broker_epochs, in_sync)
+        yield from tails_of(*place, _fenced_ends(entry), entry.fenced_truncated, entry.broker_epochs, in_sync)

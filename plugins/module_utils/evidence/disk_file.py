@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     Name,
     Optional,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import EvidenceLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
@@ -156,10 +156,10 @@ def _rows(path: Path) -> Iterator[Row]:
         yield {name: row[name] for name in _ROW}
 
 
-def disk_log(row: Row, broker_id: int, read_at: int) -> DiskLog:
+def disk_log(row: Row, broker_id: int, read_at: int) -> EvidenceLog:
     """Return the log of a row. `read_at`: milliseconds since 1970."""
     epochs = tuple((entry["epoch"], entry["start_offset"]) for entry in row["epochs"])
     end = row["log_end_offset"]
     last = LastBatch(row["last_batch_base_offset"], end - 1, epochs[-1][0], 0, 0, row["last_batch_transactional"])
     log = ReplicaLog(None, row["log_start_offset"], end, row["high_watermark"], None, last, read_from_disk_at=read_at)
-    return DiskLog(broker_id, log, epochs)
+    return EvidenceLog(broker_id, log, epochs)

@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 MOST_EPOCHS = 64
 
 
-class DiskLog(NamedTuple):
+class EvidenceLog(NamedTuple):
     """A log on a disk that is not empty. `epochs`: leader epochs that have records, with their start offsets, in order."""
 
     broker_id: int
@@ -61,7 +61,7 @@ class Relation(NamedTuple):
     reason: str | None = None
 
 
-def compare(disk: DiskLog, broker: int, log: ReplicaLog, answers: Mapping[int, EpochEndAnswer | None]) -> Relation | int:
+def compare(disk: EvidenceLog, broker: int, log: ReplicaLog, answers: Mapping[int, EpochEndAnswer | None]) -> Relation | int:
     """Return how the log of `broker`, which was read, relates to that of the disk, or the leader epoch whose end in that log has to be known first.
 
     `answers`: of the broker, by requested epoch.
@@ -103,7 +103,7 @@ def compare(disk: DiskLog, broker: int, log: ReplicaLog, answers: Mapping[int, E
     return _unknown(disk, broker, f"they differ in more than {MOST_EPOCHS} leader epochs")
 
 
-def _related(disk: DiskLog, broker: int, log: ReplicaLog, common: int) -> Relation:
+def _related(disk: EvidenceLog, broker: int, log: ReplicaLog, common: int) -> Relation:
     """Return the relation of two logs that have the same leader epochs up to `common`."""
     end = log.log_end_offset or 0
     if common < min(end, disk.end):
@@ -119,5 +119,5 @@ def _related(disk: DiskLog, broker: int, log: ReplicaLog, common: int) -> Relati
     return Relation(SAME, None, common)
 
 
-def _unknown(disk: DiskLog, broker: int, reason: str) -> Relation:
+def _unknown(disk: EvidenceLog, broker: int, reason: str) -> Relation:
     return Relation(UNKNOWN, reason=f"the log of broker {broker} was not compared with the disk of broker {disk.broker_id}: {reason}")

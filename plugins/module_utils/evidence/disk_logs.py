@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNKNOWN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import disk_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog, Relation, compare
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import EvidenceLog, Relation, compare
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import NOT_COMPARED, pair_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Replicas
@@ -94,7 +94,7 @@ def _current(rows: Collection[disk_file.Row], broker: int, evidence: Evidence) -
     return current, outdated
 
 
-def pairs_with_disk(cluster: EpochSource, logs: Mapping[TopicPartition, DiskLog], replicas: Replicas) -> Iterator[dict[str, Any]]:
+def pairs_with_disk(cluster: EpochSource, logs: Mapping[TopicPartition, EvidenceLog], replicas: Replicas) -> Iterator[dict[str, Any]]:
     """Yield the rows of the comparisons of the logs of one disk with those of live replicas, as `log_comparison.pair_row` has them, `relation` set.
 
     replicas  logs of live replicas. Those with an error are left out

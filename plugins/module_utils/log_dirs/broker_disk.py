@@ -30,7 +30,8 @@ MOST_LAST_BATCHES = 1000
 
 def read_broker(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the module documents, for its options. Raises RecoveryError for log dirs that are not those of one stopped broker of the cluster."""
-    depth = Depth(params["whole_logs"], params["crc_bytes"], params["last_batches"])
+    as_at_start = frozenset((entry["topic"], entry["partition"]) for entry in params["check_partitions"] or ())
+    depth = Depth(params["whole_logs"], params["crc_bytes"], params["last_batches"], as_at_start)
     if depth.last_batches > MOST_LAST_BATCHES:
         raise RecoveryError(f"last_batches is {depth.last_batches}: it must be {MOST_LAST_BATCHES} or less")
     wanted = requested(params["partitions"], params["partitions_file"])

@@ -183,7 +183,7 @@ def _log_row(folder: Folder, log_dir: LogDir, log: LogName, depth: Depth, crcs: 
     }  # fmt: skip
     try:
         with folder.folder(log.folder) as opened:
-            row |= read_log(opened, log_dir.checkpoints(log), depth, crcs)
+            row |= read_log(opened, log_dir.checkpoints(log), depth, crcs, log.key in depth.as_at_start)
     except DiskError as error:
         row["error"] = {"path": error.path, "reason": error.wrong}
     return row

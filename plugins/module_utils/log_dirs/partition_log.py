@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.log_names import LogFiles, segment_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.offset_index import BEGIN, indexed_start
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.segment import PIECE, Walk, walk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import StoredBatch
 
 T = TypeVar("T")
@@ -30,11 +31,15 @@ MOST_GAPS = 100
 
 
 class Depth(NamedTuple):
-    """How much of each log is read. `whole_logs`: all segments. `crc_bytes`: at the end of each log. `last_batches`: how many are returned."""
+    """How much of each log is read. `whole_logs`: all segments. `crc_bytes`: at the end of each log. `last_batches`: how many are returned.
+
+    `as_at_start`: partitions of which all crcs are checked that Kafka checks when the broker starts.
+    """
 
     whole_logs: bool
     crc_bytes: int
     last_batches: int
+    as_at_start: frozenset[TopicPartition] = frozenset()
 
 
 class Checkpoints(NamedTuple):
@@ -46,10 +51,11 @@ class Checkpoints(NamedTuple):
     log_start_offset: int | None
 
 
-def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth, crcs: CrcSum | None) -> dict[str, Any]:
+def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth, crcs: CrcSum | None, as_at_start: bool = False) -> dict[str, Any]:
     """Return what the folder of a log holds, as the module documents it. Raises DiskError for a damaged file, and for a disk that cannot be read.
 
-    crcs  gets the crcs. The result is right if they are; else the log must be read again with None
+    as_at_start  whether it is one of `depth.as_at_start`
+    crcs         gets the crcs. The result is right if they are; else the log must be read again with None
     """
     files = log_names.log_files(folder.entries(MOST_LOG_FILES))
     content = folder.content(log_names.IDS, checkpoint_files.MOST_IDS)
@@ -68,6 +74,9 @@ def read_log(folder: Folder, checkpoints: Checkpoints, depth: Depth, crcs: CrcSu
         "bytes": sum(sizes.values()),
         "foreign_files": files.foreign,
     }
+    if as_at_start and files.segments:
+        first = files.segments[-1] if checkpoints.clean_shutdown else _first_checked(files, checkpoints)
+        depth = depth._replace(crc_bytes=max(depth.crc_bytes, sum(size for base, size in sizes.items() if base >= first)))
     row |= _end(folder, files, sizes, checkpoints, depth, crcs)
     row["doubts"] += _doubts(row, files)
     return row
@@ -95,8 +104,7 @@ def _end(
     damaged = next((number for number, segment in enumerate(walked) if segment.walk.fault), len(walked) - 1)
     valid, fault = walked[: damaged + 1], walked[damaged].walk.fault
     batches = [batch for segment in valid for batch in segment.walk.batches]
-    first_checked = max((base for base in files.segments if base <= (checkpoints.recovery_point or 0)), default=files.segments[0])
-    kept = kept_after_start(walked, first_checked, checkpoints.clean_shutdown)
+    kept = kept_after_start(walked, _first_checked(files, checkpoints), checkpoints.clean_shutdown)
     doubts = [kept.doubt] if kept.doubt else []
     gaps = []
     for segment, following in pairwise(walked):
@@ -132,6 +140,11 @@ def _end(
         **_on_request(depth, batches, gaps),
         "doubts": doubts,
     }
+
+
+def _first_checked(files: LogFiles, checkpoints: Checkpoints) -> int:
+    """Return the base offset of the first segment that Kafka checks without a clean shutdown: the one that has the recovery point."""
+    return max((base for base in files.segments if base <= (checkpoints.recovery_point or 0)), default=files.segments[0])
 
 
 def _on_request(depth: Depth, batches: Sequence[StoredBatch], gaps: Sequence[dict[str, int]]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.p
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import Report
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Permitted, is_moved, objection_since
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, last_in_sync
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
 
 BATCH = 1000
@@ -99,8 +99,9 @@ class Revival:
         self._put_back()
         if self._params["allow_data_loss"]:
             self._journal.end(self._moved())
+        name, run_id = self._params["cluster"], self._params["run_id"]
+        last_in_sync.note(self._workdir, name, self._cluster.cluster_id, [progress.states[key] for key in todo])
         for broker in sorted(self._had_a_log(todo)):
-            name, run_id = self._params["cluster"], self._params["run_id"]
             disk_verdict.withdraw(self._workdir, name, self._cluster.cluster_id, run_id, broker, REVIVED_SINCE)
         for batch in chunks(todo, BATCH):
             self._journal.begin({key: Begun(progress.states[key].topic_id, *self._replicas(key)) for key in batch})

@@ -49,6 +49,8 @@ def _saved(result: Mapping[str, Any]) -> str:
         texts.append(f"what {count(counts['live_replicas'], 'live replica')} will truncate is saved in {result['path']}, or given up")
     if counts["not_saved"]:
         texts.append(f"the records of {count(counts['not_saved'], 'partition')} are given up")
+    if counts["clean_leader"]:
+        texts.append(f"it leads {count(counts['clean_leader'], 'partition')} again: rescue other brokers once more before you start them")
     return " and ".join(texts) or f"the cluster has all records of its {count(counts['partitions'], 'partition')}"
 
 

@@ -31,7 +31,7 @@ class DiskLog(NamedTuple):
     """A log on the disk. `end`: the offset after its last valid batch; `epochs`: start offsets by leader epoch; `epoch`: of its last batch, -1 if empty.
 
     `last_base_offset`: first offset of its last valid batch, None if it has none. `doubt`: why it cannot be compared, None if it can. `damage`: why it may
-    have records that were not read, else None.
+    have records that were not read, else None. `end_is_checked`: whether all was checked that Kafka checks when the broker starts, and cuts a log at.
     """
 
     topic: str
@@ -44,6 +44,7 @@ class DiskLog(NamedTuple):
     doubt: str | None = None
     damage: str | None = None
     last_base_offset: int | None = None
+    end_is_checked: bool = True
 
     @property
     def key(self) -> TopicPartition:
@@ -101,7 +102,7 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
         damage = f"{links[0]} is not a file, but a link or a folder, and was not read"
     return DiskLog(
         row["topic"], row["partition"], row["topic_id"], row["log_start_offset"], row["log_end_offset"], row["last_written_epoch"], epochs, doubt, damage,
-        row["last_batch_base_offset"],
+        row["last_batch_base_offset"], row["kept_end_checked"],
     )  # fmt: skip
 
 
@@ -114,7 +115,7 @@ def compare(
     """
     if log.doubt is not None and (log.topic_id is None or log.end <= log.start):
         return Compared(log, UNKNOWN, log.doubt)
-    if state is not None and _leads_again(log, broker_id, state, unfenced):
+    if state is not None and leads_again(log, broker_id, state, unfenced):
         return Compared(
             log, CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
         )
@@ -149,7 +150,7 @@ def _not_comparable(
     return None, None
 
 
-def _leads_again(log: DiskLog, broker_id: int, state: PartitionState, unfenced: Collection[int]) -> bool:
+def leads_again(log: DiskLog, broker_id: int, state: PartitionState, unfenced: Collection[int]) -> bool:
     """Return whether the broker leads the partition of the log once it is started."""
     if state.topic_id != log.topic_id or has_live_leader(state, unfenced):
         return False
@@ -183,7 +184,10 @@ def _ends(log: DiskLog) -> dict[int, int]:
     return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=True))
 
 
-def tail_of(compared: Compared, broker_id: int) -> Tail:
-    """Return what only the disk has of a log. Its leader epoch is that of the log's last batch, which does not change while the disk is not written."""
+def tail_of(compared: Compared, broker_id: int, in_sync: bool = False) -> Tail:
+    """Return what only the disk has of a log. `in_sync`: as of a tail.
+
+    Its leader epoch is that of the log's last batch, which does not change while the disk is not written.
+    """
     log = compared.log
-    return Tail(log.topic, log.partition, log.topic_id or "", log.epoch, broker_id, compared.start, compared.end)
+    return Tail(log.topic, log.partition, log.topic_id or "", log.epoch, broker_id, compared.start, compared.end, in_sync=in_sync)

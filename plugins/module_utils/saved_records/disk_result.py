@@ -35,6 +35,7 @@ _READABLE = {
     "torn": Optional({"segment": str, "position": OFFSET, "reason": str, "goes_on": bool}),
     "foreign_files": [str],
     "last_batch_base_offset": Optional(OFFSET),
+    "kept_end_checked": bool,
 }
 _RESULT = {"broker_id": BROKER, "log_dirs": [_LOG_DIR], "partitions": [_LOG], "other_logs": [_OTHER_LOG], "absent": [_NAMED]}
 

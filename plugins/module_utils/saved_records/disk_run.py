@@ -37,15 +37,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Compared,
     DiskLog,
     compare,
+    leads_again,
     tail_of,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_salvage import Salvaged, salvage
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_source import DiskSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.last_in_sync import LastInSync, was_in_sync
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_disk import (
     GIVE_UP,
     LostDisk,
     given_up_partitions,
     read_lost_disk,
+    with_checked_ends,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
@@ -91,19 +94,24 @@ class _View(NamedTuple):
 
 
 def save_disk(
-    module: DiskTask, admin: ConsumerAdmin, find_live_tails: live_replicas.FindLiveTails, revived: Collection[Revived] = ()
+    module: DiskTask,
+    admin: ConsumerAdmin,
+    find_live_tails: live_replicas.FindLiveTails,
+    revived: Collection[Revived] = (),
+    in_sync: Collection[LastInSync] = (),
 ) -> dict[str, Any]:
     """Compare a disk with the cluster, save what only the disk has, and return the result of `kafka_lost_disk_records` without `changed`.
 
     Where the broker leads again when it starts, what live replicas then truncate is saved, too.
 
     revived: partitions of the cluster that were revived. The broker is no replica of them any more, and its disk may have their last records.
+    in_sync: which replicas were in sync at elections without them.
 
     Raises RecoveryError for a disk of another cluster or of a running broker, SavedRecordsError for damaged files of an earlier run, FileError if nothing
     more can be written, ClusterError if the cluster does not answer.
     """
     params = module.params
-    view = _view(params, admin, revived)
+    view = _view(params, admin, revived, in_sync)
     folder = folder_of(module.workdir, params["run_id"], params["cluster"])
     saved, salvaged = Saved(), dict[TopicPartition, Salvaged]()
     live = find_live_tails(view.disk.broker_id, _led_again(view), view.states)
@@ -134,8 +142,9 @@ def save_disk(
         salvaged = salvage(view.compared, view.tails, saved, view.disk.broker_id, view.disk.folders, save)
         for tail, gap in saved.gaps.items():
             module.ansible.warn(f"{tail}: {gap}. Compaction may have removed them before; what is there is saved")
-        # A leader or the disk may have changed while records were saved.
-        view = _view(params, admin, revived)
+        # Leaders, live replicas or the disk may have changed while records were saved.
+        view = _view(params, admin, revived, in_sync)
+        live = find_live_tails(view.disk.broker_id, _led_again(view), view.states)
     given_up = given_up_partitions(params)
     led_again = {log.key for log in _led_again(view)} - given_up
     reasons = [*view.disk.obstacles, *_obstacles(view, saved, given_up), *live_replicas.obstacles(live, saved, led_again)]
@@ -152,14 +161,16 @@ def save_disk(
             {
                 **_row(one, view.states.get(one.log.key), view.tails.get(one.log.key), saved, salvaged.get(one.log.key)),
                 "live_replicas": of_live.get(one.log.key, []),
+                "compared_replicas": live.compared.get(one.log.key, []),
             }
             for one in _worst_first(view.compared)
         ],
+        "unchecked": [{"topic": log.topic, "partition": log.partition} for log in _led_again(view) if not log.end_is_checked],
         "unreachable_brokers": admin.unreachable_rows(),
     }
 
 
-def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[Revived]) -> _View:
+def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[Revived], in_sync: Collection[LastInSync]) -> _View:
     """Read the disk, and compare it with the cluster. Raises RecoveryError for the disk of a broker that is alive."""
     disk = read_lost_disk(params, admin.cluster_id)
     unfenced = admin.unfenced()
@@ -171,6 +182,10 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     selected = params["partitions"] is not None or params["partitions_file"] is not None
     concerned = on_disk | {key for key, _topic_id in disk.deleted}
     states = admin.partitions(concerned if selected else None) if concerned or not selected else {}
+    led_again = {log.key: log for log in disk.logs if log.key in states and leads_again(log, disk.broker_id, states[log.key], unfenced)}
+    unchecked = [key for key, log in led_again.items() if not log.end_is_checked]
+    if unchecked and params.get("disk") is None:
+        disk = with_checked_ends(disk, params, admin.cluster_id, unchecked)
     comparable = {log.key: log for log in disk.logs if log.doubt is None and log.end > log.start}
     leaders = {key: states[key].leader for key in comparable if key in states and has_live_leader(states[key], unfenced)}
     leader_logs = admin.logs(leaders, {key: comparable[key].asked_epochs for key in leaders})
@@ -190,7 +205,7 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
         one.key for one in revived if disk.broker_id in one.original and one.key in states and states[one.key].topic_id == one.topic_id
     }
     absent = sorted({*disk.absent, *(() if selected else assigned)} - on_disk - {*deleted}, key=in_recovery_order)
-    return _View(disk, compared, _tails(compared, disk.broker_id), absent, deleted, states)
+    return _View(disk, compared, _tails(compared, disk.broker_id, in_sync), absent, deleted, states)
 
 
 def _led_again(view: _View) -> list[DiskLog]:
@@ -198,8 +213,15 @@ def _led_again(view: _View) -> list[DiskLog]:
     return [one.log for one in view.compared if one.relation == CLEAN_LEADER]
 
 
-def _tails(compared: Iterable[Compared], broker_id: int) -> dict[TopicPartition, Tail]:
-    return {one.log.key: tail_of(one, broker_id) for one in compared if one.start < one.end}
+def _tails(compared: Iterable[Compared], broker_id: int, in_sync: Collection[LastInSync]) -> dict[TopicPartition, Tail]:
+    by_key: dict[TopicPartition, list[LastInSync]] = {}
+    for row in in_sync:
+        by_key.setdefault(row.key, []).append(row)
+    return {
+        log.key: tail_of(one, broker_id, was_in_sync(by_key.get(log.key, ()), log.key, log.topic_id, log.epoch, broker_id))
+        for one in compared
+        if (log := one.log) and one.start < one.end
+    }
 
 
 def _worst_first(compared: Iterable[Compared]) -> list[Compared]:
@@ -258,6 +280,11 @@ def _obstacles(view: _View, saved: Saved, given_up: Collection[TopicPartition]) 
         yield (
             f"{count(len(keys), 'partition')} ({named(keys)}): the log may have records that were not read (damage): copy the folders of these logs, and then "
             + GIVE_UP
+        )
+    if keys := sorted(log.key for log in _led_again(view) if not log.end_is_checked and log.key not in given_up):
+        yield (
+            f"{count(len(keys), 'partition')} ({named(keys)}): this broker leads again when it starts, and whether it keeps all of its log is not checked: "
+            f"read the disk with check_partitions (the playbook does that), or {GIVE_UP}"
         )
     # A broker that was only cut off deletes its log, maybe the last one, if the partition was revived or reassigned meanwhile.
     if keys := [key for key in view.deleted if key not in given_up]:

@@ -75,7 +75,8 @@ def salvage(
         except DiskError as error:
             found[one.log.key] = Salvaged(reason=str(error))
             continue
-        parts[one.log.key] = [tail_of(one, broker_id)._replace(start=start, end=end) for start, end in salvaged.ranges]
+        whole = tail or tail_of(one, broker_id)
+        parts[one.log.key] = [whole._replace(start=start, end=end) for start, end in salvaged.ranges]
     for number in range(MOST_RANGES):
         if some := [ranges[number] for ranges in parts.values() if number < len(ranges)]:
             save(some)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import IN_CLUSTER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import CLEAN_LEADER, IN_CLUSTER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
 
 _SHAPE: dict[str, Any] = {"cluster_id": str, "run_id": str, "judged_at": str, "safe_to_start": bool, "reasons": [str]}
@@ -42,6 +42,8 @@ _PARTITIONS = Optional([{
 }])  # fmt: skip
 
 _LEADER_EPOCH = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": EPOCH}
+# Partitions that the broker leads again, with the live replicas that were compared with its log.
+_LED_AGAIN = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "compared_replicas": [BROKER]}
 # The only reason of a verdict without a disk, see `expect_loss`.
 NEVER_READ = "its disk was not read, and partitions that it has were elected without it"
 
@@ -77,6 +79,8 @@ def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any], l
     if leader_epochs is None:
         leader_epochs = [{name: row[name] for name in _LEADER_EPOCH} for row in rows or () if row.get("leader_epoch") is not None]
     verdict["leader_epochs"] = leader_epochs
+    # A replica that comes back later truncates its log, too, and its records are not saved.
+    verdict["led_again"] = [{name: row[name] for name in _LED_AGAIN} for row in rows or () if row["relation"] == CLEAN_LEADER]
     verdict["partitions"] = None if rows is None else [row for row in rows if row["relation"] != IN_CLUSTER or row["damage"]]
     write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
     make_durable(path.parent)
@@ -89,22 +93,18 @@ def withdraw(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_i
     """
     path = path_of(workdir, cluster, broker_id)
     check_inside(workdir, path)
-    kept: dict[str, Any] = {}
+    kept: Mapping[str, Any] = {}
     with suppress(FileError):  # one that cannot be read is replaced
-        before = read(workdir, path) or {}
-        if before.get("cluster_id") == cluster_id:
-            kept = before
+        kept = read_own(workdir, cluster, cluster_id, broker_id) or {}
+    # Without partitions: the disk was compared with another leader's log.
     reasons = list(dict.fromkeys([*kept.get("reasons", ()), reason]))
-    result = {
-        "broker_id": broker_id,
-        "safe_to_start": False,
-        "reasons": reasons,
-        "counts": kept.get("counts", {}),
-        "path": kept.get("path"),
-        # The disk was compared with another leader's log.
-        "partitions": None,
-    }
-    write(path, cluster_id, run_id, result)
+    write(path, cluster_id, run_id, _not_safe(broker_id, reasons, kept))
+
+
+def _not_safe(broker_id: int, reasons: list[str], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of a disk that is not judged now. `kept`: what an earlier verdict has of it."""
+    found = {"counts": kept.get("counts", {}), "path": kept.get("path"), "partitions": None}
+    return {"broker_id": broker_id, "safe_to_start": False, "reasons": reasons, **found}
 
 
 def is_of_no_disk(verdict: Mapping[str, Any]) -> bool:
@@ -128,8 +128,7 @@ def expect_loss(workdir: Path, cluster: str, cluster_id: str, run_id: str, broke
     # The first row of a partition counts: an earlier run may have elected it already.
     for row in (*earlier, *({name: getattr(part, name) for name in _LEADER_EPOCH} for part in parts)):
         rows.setdefault((row["topic"], row["partition"], row["topic_id"]), row)
-    result = {"broker_id": broker_id, "safe_to_start": False, "reasons": [NEVER_READ], "counts": {}, "path": None, "partitions": None}
-    write(path, cluster_id, run_id, result, [*rows.values()])
+    write(path, cluster_id, run_id, _not_safe(broker_id, [NEVER_READ], {}), [*rows.values()])
 
 
 def is_in_force(verdict: Mapping[str, Any], states: Mapping[TopicPartition, PartitionState]) -> bool:
@@ -163,11 +162,18 @@ def read(workdir: Path, path: Path) -> dict[str, Any] | None:
         strict_json.check(verdict, _SHAPE)
         strict_json.check(verdict.get("partitions"), _PARTITIONS)
         strict_json.check(verdict.get("leader_epochs"), Optional([_LEADER_EPOCH]))
+        strict_json.check(verdict.get("led_again"), Optional([_LED_AGAIN]))
     except FileNotFoundError:
         return None
     except (OSError, ContentError) as error:
         raise FileError(f"{path}: {error}; remove it, and read the disk of that broker again before you start it") from error
     return dict(verdict)
+
+
+def read_own(workdir: Path, cluster: str, cluster_id: str, broker_id: int) -> dict[str, Any] | None:
+    """Return the verdict on a broker, None if there is none. One of another cluster that had the name does not count. Raises FileError as `read` does."""
+    verdict = read(workdir, path_of(workdir, cluster, broker_id))
+    return verdict if verdict is not None and verdict["cluster_id"] == cluster_id else None
 
 
 def elected_since(verdict: Mapping[str, Any], states: Mapping[TopicPartition, PartitionState]) -> list[TopicPartition]:
@@ -180,6 +186,23 @@ def elected_since(verdict: Mapping[str, Any], states: Mapping[TopicPartition, Pa
         key
         for key, row in then.items()
         if key in states and states[key].topic_id == row["topic_id"] and states[key].leader_epoch != row["leader_epoch"]
+    )
+
+
+def returned_since(
+    verdict: Mapping[str, Any], states: Mapping[TopicPartition, PartitionState], unfenced: Collection[int]
+) -> list[TopicPartition]:
+    """Return the partitions that the broker leads again, and of which a replica is alive now that was not compared with its log.
+
+    Parameters are as in `elected_since`
+    """
+    then = {(row["topic"], row["partition"]): row for row in verdict.get("led_again") or ()}
+    return sorted(
+        key
+        for key, row in then.items()
+        if key in states
+        and states[key].topic_id == row["topic_id"]
+        and not {*unfenced}.intersection(states[key].replicas) <= {*row["compared_replicas"]}
     )
 
 

@@ -18,9 +18,9 @@ Replica = tuple[TopicPartition, int]
 
 
 class LiveTails(NamedTuple):
-    """What live replicas of `keys` have that the log on the disk lacks: `tails`. `unread`: replicas of which that is not known, and why."""
+    """What live replicas have that the log on the disk lacks: `tails`. `compared`: these replicas; `unread`: those of which it is not known, and why."""
 
-    keys: frozenset[TopicPartition]
+    compared: dict[TopicPartition, list[int]]
     tails: list[Tail]
     unread: dict[Replica, str]
 
@@ -32,7 +32,8 @@ FindLiveTails = Callable[[int, Sequence[DiskLog], Mapping[TopicPartition, Partit
 def not_saved(live: LiveTails, saved: Saved) -> dict[Replica, str]:
     """Return the replicas whose records are not saved, and why."""
     complete, refused = {*saved.complete}, saved.changed | saved.refused
-    reasons = {(tail.key, tail.broker_id): refused.get(tail, "run without check mode") for tail in live.tails if tail not in complete}
+    later = "run again, without check mode"
+    reasons = {(tail.key, tail.broker_id): refused.get(tail, later) for tail in live.tails if tail not in complete}
     return {**live.unread, **reasons}
 
 
@@ -51,8 +52,6 @@ def rows(live: LiveTails, saved: Saved) -> dict[TopicPartition, list[dict[str, A
 
 def obstacles(live: LiveTails, saved: Saved, led_again: Collection[TopicPartition]) -> Iterator[str]:
     """Yield why the broker must not be started yet. `led_again`: partitions that it leads once it is started, without those that are given up."""
-    if new := sorted({*led_again} - live.keys):
-        yield f"{count(len(new), 'partition')} ({named(new)}): it has lost its leader meanwhile: run again"
     left = {replica: reason for replica, reason in not_saved(live, saved).items() if replica[0] in led_again}
     if left:
         keys = sorted({key for key, _broker in left})

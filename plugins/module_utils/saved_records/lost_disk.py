@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,10 +46,9 @@ def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
     if params.get("disk") is not None:
         found = checked_result(params["disk"], cluster_id, params["broker_id"])
     else:
-        found = read_broker({**params, "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 0, "cluster_id": cluster_id})
+        found = _read(params, cluster_id)
     rows = found["partitions"]
-    times = Counter((row["topic"], row["partition"]) for row in rows)
-    logs = {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
+    logs = _logs(rows)
     if params.get("disk") is None:
         places = {(row["topic"], row["partition"]): Path(row["log_dir"]) for row in rows}
     else:
@@ -60,6 +59,24 @@ def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
     return LostDisk(
         found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found, given_up_partitions(params)))
     )
+
+
+def with_checked_ends(disk: LostDisk, params: Mapping[str, Any], cluster_id: str, keys: Collection[TopicPartition]) -> LostDisk:
+    """Return a disk of this host with logs of which all is checked that Kafka checks when the broker starts. Errors are those of `read_lost_disk`."""
+    partitions = [{"topic": topic, "partition": partition} for topic, partition in keys]
+    found = _read({**params, "partitions": partitions, "partitions_file": None, "check_partitions": partitions}, cluster_id)
+    checked = _logs(found["partitions"])
+    return disk._replace(logs=[checked.get(log.key, log) for log in disk.logs])
+
+
+def _read(params: Mapping[str, Any], cluster_id: str) -> Mapping[str, Any]:
+    depth = {"whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 0, "check_partitions": params.get("check_partitions")}
+    return read_broker({**params, **depth, "cluster_id": cluster_id})
+
+
+def _logs(rows: Sequence[Mapping[str, Any]]) -> dict[TopicPartition, DiskLog]:
+    times = Counter((row["topic"], row["partition"]) for row in rows)
+    return {(row["topic"], row["partition"]): disk_log(row, times[row["topic"], row["partition"]] == 1) for row in rows}
 
 
 def _disk_obstacles(found: Mapping[str, Any], given_up: Collection[TopicPartition]) -> Iterator[str]:

@@ -67,7 +67,7 @@ class PartWriter:
     def _add(self, tail: Tail, start: int, data: memoryview, batches: Sequence[StoredBatch]) -> None:
         row = {
             "kind": "piece", "topic": tail.topic, "partition": tail.partition, "topic_id": tail.topic_id, "broker_id": tail.broker_id,
-            "broker_epoch": tail.broker_epoch, "leader_epoch": tail.leader_epoch, "start_offset": start,
+            "broker_epoch": tail.broker_epoch, "leader_epoch": tail.leader_epoch, "in_sync": tail.in_sync, "start_offset": start,
             "end_offset": batches[-1].last_offset + 1, "position": self.size, "bytes": len(data), "batches": [list(batch) for batch in batches],
         }  # fmt: skip
         try:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Record
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, Record
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import (
     Place,
     TargetLog,
@@ -100,7 +100,9 @@ class Rules:
         own = Origin(self.cluster_id, replica.topic_id, replica.partition, record.offset, one.batch.epoch, replica.broker_id)
         before = _origin_before(one, self.cluster_id)
         origin = before or own
-        reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies})
+        replicas = {copy.replica for copy in copies}
+        in_sync = any(contents.in_sync for contents in self.contents if contents.replica in replicas)
+        reason = self._reason(origin, one.batch, record, {copy.transaction for copy in copies}, in_sync)
         numbers = sent(one.batch)
         numbered = numbered_of(record.headers) if before else numbers and Numbered(numbers, one.batch.base_offset)
         if reason is None and numbered and numbered.sent not in self.conflicts:
@@ -113,7 +115,7 @@ class Rules:
             chosen_again.add(content)
         return Chosen(record, origin, numbered, reason)
 
-    def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None]) -> str | None:
+    def _reason(self, origin: Origin, batch: StoredBatch, record: Record, ends: Collection[str | None], in_sync: bool) -> str | None:
         if is_held(self.epoch_ends, batch.epoch, record.offset) or is_held(self.epoch_ends, origin.leader_epoch, origin.offset):
             return IN_CLUSTER
         same = origin._replace(broker_id=-1)
@@ -129,37 +131,45 @@ class Rules:
         if (numbers in self.log.sent_again or numbers in self.conflicts) and not self.include_undecided:
             self.has_conflicts = True
             return UNDECIDED
-        end = self._end(batch, ends) if batch.transactional else COMMITTED
+        end = self._end(batch, ends, in_sync) if batch.transactional else COMMITTED
         if end == ABORTED and not self.include_aborted:
             return ABORTED
         if end == OPEN and not self.include_undecided:
             return UNDECIDED
         return None if all(_is_text(name) for name, _value in record.headers) else HEADER_NAME
 
-    def _end(self, batch: StoredBatch, saved: Collection[str | None]) -> str:
-        """Return how the transaction of a batch has ended. `saved`: what the logs say that the batch was saved from."""
-        decided = {end for end in saved if end in (COMMITTED, ABORTED)} or self._end_in_log(batch)
+    def _end(self, batch: StoredBatch, saved: Collection[str | None], in_sync: bool) -> str:
+        """Return how the transaction of a batch has ended. `saved`: what the logs say that the batch was saved from. `in_sync`: of one of these replicas."""
+        decided = {end for end in saved if end in (COMMITTED, ABORTED)} or self._end_in_log(batch, in_sync)
         return decided.pop() if len(decided) == 1 else OPEN
 
-    def _end_in_log(self, batch: StoredBatch) -> set[str]:
+    def _end_in_log(self, batch: StoredBatch, in_sync: bool) -> set[str]:
         """Return how a transaction has ended whose marker was not saved: empty, or more than one end, if the log does not show it.
 
         The epoch of its marker is that of the producer, or the next one (KIP-890, and after a time-out): another transaction may have both. If the saved log
         has the end of an earlier one, the first marker may be of that, for example of kafka-transactions.sh. A marker that a replay may have written is the end
         of an earlier one. The coordinator is not asked: it knows the last transaction of a producer alone, and older clients do not give each transaction an
         epoch.
+
+        A replica that was not in sync may lack the end of this transaction, and the marker may be that of the next one. Only a COMMIT in the next epoch of the
+        producer cannot: that is of a client which gives each transaction an epoch (KIP-890).
         """
         fork = self.epoch_ends.get(batch.epoch)
         if fork is None:
             return set()
         ends = [
-            OPEN if marker.offset in self.log.copies else MARKER_STATES[marker.kind]
+            MARKER_STATES[marker.kind] if marker.offset not in self.log.copies and (in_sync or _has_own_epoch(marker, batch)) else OPEN
             for marker in self.log.markers.get(batch.producer_id, ())
             if marker.offset >= fork.end_offset
             and marker.producer_epoch in (batch.producer_epoch, batch.producer_epoch + 1)
             and marker.kind in MARKER_STATES
         ]
         return {*ends} if any(one.may_end_before(batch) for one in self.contents) else {*ends[:1]}
+
+
+def _has_own_epoch(marker: Marker, batch: StoredBatch) -> bool:
+    """Return whether a COMMIT is of a client that gives each transaction an epoch (KIP-890), so that it ends no later one than that of the batch."""
+    return MARKER_STATES[marker.kind] == COMMITTED and marker.producer_epoch == batch.producer_epoch + 1
 
 
 def known_ends(epoch_ends: Mapping[int, EpochEnd], log_start: int) -> dict[int, EpochEnd]:

@@ -110,8 +110,9 @@ def _refusal(piece: Piece, reason: str) -> str:
 class Contents:
     """What is saved of a replica, from the headers of its batches and its markers.
 
-    ends   by producer id: offsets and kinds of the markers at the end of its transactions
-    open   by producer id: epoch of the producer, first offset and number of records of a transaction without a marker
+    ends     by producer id: offsets and kinds of the markers at the end of its transactions
+    open     by producer id: epoch of the producer, first offset and number of records of a transaction without a marker
+    in_sync  whether the replica was in the ISR or ELR when its partition lost its leader, False if that is not known
     """
 
     replica: Replica
@@ -131,6 +132,7 @@ class Contents:
     ends: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     open: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     unreadable: list[tuple[int, str]] = field(default_factory=list)
+    in_sync: bool = False
 
     def add(self, saved: SavedBatch) -> None:
         """Count a batch, the next one of the replica."""
@@ -222,7 +224,7 @@ class Contents:
 
 def contents_of(replica: Replica, pieces: Sequence[Piece], see: Callable[[SavedBatch], None] | None = None) -> Contents:
     """Return what is saved of a replica. `see` gets each batch. Raises SavedRecordsError as `batches_of` does."""
-    contents = Contents(replica, pieces[0].start, max(piece.end for piece in pieces))
+    contents = Contents(replica, pieces[0].start, max(piece.end for piece in pieces), in_sync=all(piece.in_sync for piece in pieces))
     end = pieces[0].start
     for piece in pieces:
         if piece.start > end:

@@ -124,7 +124,7 @@ class TailSaver:
         with locked(self._folder), self._counted() as self._run_bytes:
             waiting = self._waiting(current)
             readings = [one for each in waiting.values() for one in each]
-            self._progress.begin((one.tail for one in readings), _offsets_left(readings))
+            self._progress.begin((one.tail, _offsets_left([one])) for one in readings)
             while waiting and self._obstacle() is None:
                 with open_part(self._folder, self._header) as part:
                     while waiting and not part.is_full and self._obstacle() is None:

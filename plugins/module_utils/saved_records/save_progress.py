@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,19 +34,26 @@ class SaveProgress:
 
     def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
         self._file = ProgressFile(progress_path(folder), header["cluster"], header["run_id"])
-        self._replicas, self._saved = set[Replica](), set[Replica]()
-        self._offsets = self._saved_offsets = self._bytes = 0
+        # Offsets by replica: all, and those that are saved.
+        self._offsets, self._saved_offsets = Counter[Replica](), Counter[Replica]()
+        self._saved = set[Replica]()
+        self._bytes = 0
         self._began = time.monotonic()
 
-    def begin(self, tails: Iterable[Tail], offsets: int) -> None:
-        """Count tails that are to be saved, which lack so many offsets. A run may begin more than once: what it has counted stays."""
-        self._replicas.update(map(_replica, tails))
-        self._offsets += offsets
+    def begin(self, tails: Iterable[tuple[Tail, int]]) -> None:
+        """Count tails that are to be saved, each with the number of offsets that it lacks.
+
+        A run may begin more than once. What it has counted stays, and what it could not read and reads again is not counted twice.
+        """
+        for tail, offsets in tails:
+            replica = _replica(tail)
+            self._offsets[replica] = max(self._offsets[replica], self._saved_offsets[replica] + offsets)
         self._write()
 
     def add(self, tail: Tail, offsets: int, size: int, is_last: bool) -> None:
         """Count offsets of a tail, in `size` bytes. `is_last`: whether it has no more."""
-        self._saved_offsets, self._bytes = self._saved_offsets + offsets, self._bytes + size
+        self._saved_offsets[_replica(tail)] += offsets
+        self._bytes += size
         if is_last:
             self._saved.add(_replica(tail))
 
@@ -63,15 +71,15 @@ class SaveProgress:
         self._written = time.monotonic()
         rate = self._bytes / max(self._written - self._began, 0.001)
         numbers = {
-            "replicas": len(self._replicas),
+            "replicas": len(self._offsets),
             "saved": len(self._saved),
-            "offsets": self._offsets,
-            "saved_offsets": self._saved_offsets,
+            "offsets": self._offsets.total(),
+            "saved_offsets": self._saved_offsets.total(),
             "bytes": self._bytes,
             "bytes_per_second": round(rate),
         }
         self._file.write(f"{self._line()}, {in_bytes(rate)}/s", numbers)
 
     def _line(self) -> str:
-        replicas = f"{number(len(self._saved))} of {count(len(self._replicas), 'replica')} saved"
-        return f"{replicas}, {number(self._saved_offsets)} of {count(self._offsets, 'offset')}, {in_bytes(self._bytes)}"
+        replicas = f"{number(len(self._saved))} of {count(len(self._offsets), 'replica')} saved"
+        return f"{replicas}, {number(self._saved_offsets.total())} of {count(self._offsets.total(), 'offset')}, {in_bytes(self._bytes)}"

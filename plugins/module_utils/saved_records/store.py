@@ -58,7 +58,7 @@ class Piece(NamedTuple):
     """Batches of one replica that stand together in a part, from offset `start` to `end` (the offset after the last one).
 
     `part`: the file of batches, with digest `sha256`; they begin at byte `position` and take `size` bytes. `segments`: leader epochs of the batches, and
-    where each one ends.
+    where each one ends. `in_sync`: as of a tail.
     """
 
     topic: str
@@ -74,6 +74,7 @@ class Piece(NamedTuple):
     broker_epoch: int | None
     segments: tuple[Segment, ...]
     sha256: str = ""
+    in_sync: bool = False
 
 
 def cluster_id_of(folder: Path) -> str | None:
@@ -173,6 +174,7 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
                 pieces.append(Piece(
                     row["topic"], row["partition"], row["topic_id"], row["broker_id"], row["start_offset"], row["end_offset"], part,
                     row["position"], row["bytes"], row["leader_epoch"], row["broker_epoch"], segments,
+                    in_sync=row.get("in_sync", False),
                 ))  # fmt: skip
         strict_json.check(end, _END)
         with opened_regular(part, follow=False) as stream:
@@ -189,6 +191,7 @@ def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
     Raises ContentError, or TypeError, for a row that cannot be used: then it is not written, either.
     """
     strict_json.check(row, _PIECE)
+    strict_json.check(row.get("in_sync", False), bool)
     batches = [StoredBatch(*batch) for batch in row["batches"]]
     strict_json.check([{"last": batch.last_offset, "epoch": batch.epoch} for batch in batches], [{"last": OFFSET, "epoch": EPOCH}])
     ends = [row["start_offset"], *(batch.last_offset + 1 for batch in batches)]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -17,6 +17,7 @@ class Tail(NamedTuple):
 
     `start` is None if the plan does not know where its log leaves the leader's: then all of the log counts. `topic_id`, `leader_epoch`: as in the plan.
     `broker_epoch`: of its broker (KIP-966), None if the broker did not state it. Only the native backend knows it.
+    `in_sync`: whether the replica was in the ISR or ELR when the partition lost its leader, False if that is not known.
     """
 
     topic: str
@@ -27,6 +28,7 @@ class Tail(NamedTuple):
     start: int | None
     end: int
     broker_epoch: int | None = None
+    in_sync: bool = False
 
     @property
     def key(self) -> TopicPartition:
@@ -54,7 +56,7 @@ def tails_of_entry(entry: Mapping[str, Any]) -> Iterator[Tail]:
     ends = {row["broker_id"]: row["log_end_offset"] for row in (*guards["survivors"], *fenced)}
     epochs = {survivor["broker_id"]: survivor["broker_epoch"] for survivor in guards["survivors"]}
     place = (entry["topic"], entry["partition"]), guards["topic_id"], guards["leader_epoch"]
-    yield from tails_of(*place, ends, (*entry["truncated"], *fenced), epochs)
+    yield from tails_of(*place, ends, (*entry["truncated"], *fenced), epochs, (*entry["isr"], *entry["eligible_leader_replicas"]))
 
 
 def tails_of(
@@ -64,9 +66,14 @@ def tails_of(
     ends: Mapping[int, int],
     truncated: Iterable[Mapping[str, Any]],
     broker_epochs: Mapping[int, int | None],
+    in_sync: Collection[int],
 ) -> Iterator[Tail]:
-    """Yield the tails of one partition. `ends`: log end offsets, by broker. `truncated`: as in a plan. `broker_epochs`: by broker."""
+    """Yield the tails of one partition. `ends`: log end offsets, by broker. `truncated`: as in a plan. `broker_epochs`: by broker.
+
+    in_sync  brokers in the ISR or ELR
+    """
     for row in truncated:
         end = ends.get(row["broker_id"], 0)
         if (row["offset"] or 0) < end:
-            yield Tail(*key, topic_id, leader_epoch, row["broker_id"], row["offset"], end, broker_epochs.get(row["broker_id"]))
+            broker = row["broker_id"]
+            yield Tail(*key, topic_id, leader_epoch, broker, row["offset"], end, broker_epochs.get(broker), broker in in_sync)

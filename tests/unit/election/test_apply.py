@@ -131,6 +131,7 @@ def test_a_lost_broker_is_not_safe_to_start_after_an_election(
     recovery.elect()
     after = disk_verdict.read(tmp_path, path)
     assert after is not None and after["safe_to_start"] is safe
+    assert any("is of another cluster" in warning for warning in recovery.warnings) is (cluster_id == "other")
 
 
 @pytest.mark.parametrize("held", [False, True])

@@ -45,7 +45,7 @@ def tails_of(
 
     monkeypatch.setattr(returning_leader, "read_logs", read_logs)
     found = returning_leader.find_live_tails(Cluster(), LOST, [disk], {KEY: STATE})  # type: ignore[arg-type]  # what it uses of it
-    assert found.keys == {KEY}
+    assert found.compared == {KEY: [LIVE]}
     return [(tail.broker_id, tail.start, tail.end) for tail in found.tails], found.unread
 
 

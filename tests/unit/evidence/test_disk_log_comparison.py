@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import EpochEndAnswer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import DiskLog, Relation, compare
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_log_comparison import EvidenceLog, Relation, compare
 
 DISK, BROKER = 1, 2
 STEP = st.tuples(st.sampled_from(("lead", "write", "copy")), st.integers(0, 1), st.integers(1, 5))
@@ -35,8 +35,8 @@ def lived(steps: list[tuple[str, int, int]]) -> tuple[KafkaLog, KafkaLog]:
     return logs[0], logs[1]
 
 
-def on_disk(log: KafkaLog) -> DiskLog:
-    return DiskLog(DISK, log.measured, tuple((epoch, start) for epoch, start in log.epochs if start < log.end))
+def on_disk(log: KafkaLog) -> EvidenceLog:
+    return EvidenceLog(DISK, log.measured, tuple((epoch, start) for epoch, start in log.epochs if start < log.end))
 
 
 def compared(disk: KafkaLog, log: KafkaLog, answer: Callable[[int], EpochEndAnswer | None] | None = None) -> Relation:

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, last_in_sync
 from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_lost_disk_records
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_lost_disk_records import lost_disk_records
 
@@ -22,12 +22,15 @@ CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 
 def test_partitions_that_were_revived_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed: list[Any] = []
+    in_sync = [last_in_sync.LastInSync(("t", 1), "id", 7, (1, 2))]
 
-    def save(_module: Any, _admin: Any, _find_live_tails: Any, revived: list[Any]) -> dict[str, Any]:
+    def save(_module: Any, _admin: Any, _find_live_tails: Any, revived: list[Any], of_elections: list[Any]) -> dict[str, Any]:
         passed.extend(revived)
+        assert of_elections == in_sync
         return {"safe_to_start": None, "partitions": []}
 
     monkeypatch.setattr(kafka_lost_disk_records, "save_disk", save)
+    monkeypatch.setattr(last_in_sync, "read", lambda *_place: in_sync)
     (tmp_path / "revivals").mkdir()
     with RevivalJournal(tmp_path / "revivals" / "east.jsonl", CLUSTER_ID) as journal:
         journal.begin({("t", 1): Begun("id", (1, 2), (3,)), ("t", 2): Begun("id", (4,), (3,))})

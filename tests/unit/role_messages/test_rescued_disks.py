@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
 
-COUNTS = {"partitions": 3, "saved": 1, "not_saved": 0, "offsets": 50, "live_replicas": 0}
+COUNTS = {"partitions": 3, "saved": 1, "not_saved": 0, "offsets": 50, "live_replicas": 0, "clean_leader": 0}
 
 
 def lines(
@@ -42,9 +42,9 @@ def test_records_that_are_given_up_are_neither_saved_nor_in_the_cluster() -> Non
 
 
 def test_what_live_replicas_will_truncate_is_said_to_be_saved() -> None:
-    counts = {**COUNTS, "saved": 0, "live_replicas": 2}
+    counts = {**COUNTS, "saved": 0, "live_replicas": 2, "clean_leader": 1}
     text = lines({"safe_to_start": True, "counts": counts, "path": "/saved", "reasons": [], "partitions": []})[0]
-    assert "2 live replicas" in text and "/saved" in text and "has all" not in text
+    assert "2 live replicas" in text and "/saved" in text and "has all" not in text and "rescue other brokers once more" in text
 
 
 def test_a_disk_that_was_not_read_or_copied_is_named_with_the_reason() -> None:

@@ -117,7 +117,7 @@ def test_what_cannot_be_compared_says_why(
 def test_a_log_in_doubt_is_not_compared() -> None:
     row = {
         "topic": "t", "partition": 0, "topic_id": "id", "error": None, "log_start_offset": 0, "log_end_offset": 5, "last_written_epoch": 2,
-        "torn": None, "doubts": [], "foreign_files": [], "last_batch_base_offset": 4,
+        "torn": None, "doubts": [], "foreign_files": [], "last_batch_base_offset": 4, "kept_end_checked": True,
         "epochs": [{"epoch": 0, "start_offset": 0}, {"epoch": 2, "start_offset": 3}, {"epoch": 4, "start_offset": 5}],
     }  # fmt: skip
     assert disk_log(row, alone=True) == DiskLog("t", 0, "id", 0, 5, 2, {0: 0, 2: 3}, last_base_offset=4)
@@ -126,6 +126,7 @@ def test_a_log_in_doubt_is_not_compared() -> None:
     assert disk_log({**row, "torn": {**torn, "goes_on": False}}, alone=True).damage is None
     assert disk_log({**row, "doubts": ["the cleaner was interrupted"]}, alone=True).damage == "the cleaner was interrupted"
     assert "is not a file" in str(disk_log({**row, "foreign_files": ["00000000000000000000.log"]}, alone=True).damage)
+    assert not disk_log({**row, "kept_end_checked": False}, alone=True).end_is_checked
     assert disk_log(row, alone=False).doubt == "two log dirs have a log of it"
     assert "no topic id" in str(disk_log({**row, "topic_id": None}, alone=True).doubt)
     assert disk_log({**row, "last_written_epoch": 0}, alone=True) == DiskLog("t", 0, "id", 0, 5, 0, {0: 0}, last_base_offset=4)

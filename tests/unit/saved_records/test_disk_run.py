@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,7 +76,7 @@ def ending_at(end: int) -> LeaderLog:
 
 
 def none_live(_broker: int, logs: Collection[DiskLog], _states: Any) -> LiveTails:
-    return LiveTails(frozenset(log.key for log in logs), [], {})
+    return LiveTails({log.key: [] for log in logs}, [], {})
 
 
 def run(
@@ -426,10 +426,15 @@ def content_from(content: bytes, offset: int) -> bytes:
     return content[sum(batch.size for batch in stored_batches(content) if batch.last_offset < offset) :]
 
 
-def live(start: int, unread: Mapping[tuple[TopicPartition, int], str] | None = None) -> FindLiveTails:
+def live(start: int, unread: Mapping[tuple[TopicPartition, int], str] | None = None, *later: Tail) -> FindLiveTails:
+    """What a live replica truncates. `later`: what others do that are alive since records were saved."""
+    tails = [Tail(*KEY, TOPIC_ID, 9, 2, start, 8)]
+
     def find(broker_id: int, logs: Collection[DiskLog], _states: Any) -> LiveTails:
         assert broker_id == 1 and [log.key for log in logs] == [KEY]
-        return LiveTails(frozenset({KEY}), [Tail(*KEY, TOPIC_ID, 9, 2, start, 8)], {**(unread or {})})
+        found = [*tails]
+        tails.extend(one for one in later if one not in tails)
+        return LiveTails({KEY: sorted({tail.broker_id for tail in found})}, found, {**(unread or {})})
 
     return find
 
@@ -455,15 +460,65 @@ def test_a_live_replica_that_cannot_be_read_holds_the_start_back_until_it_is_giv
     assert run(tmp_path, LiveAdmin(log(2, 2, 2, 2)), disk, live=find, give_up_partitions=given_up)["safe_to_start"]
 
 
-def test_a_partition_that_loses_its_leader_while_records_are_saved_is_not_judged(tmp_path: Path) -> None:
-    admin = Admin(ending_at(1))
+def test_a_partition_that_loses_its_leader_while_records_are_saved_is_compared_with_live_replicas(tmp_path: Path) -> None:
+    admin, of_live = Admin(ending_at(1)), live(1)
 
-    def find(broker_id: int, logs: Collection[DiskLog], states: Any) -> LiveTails:
+    def find(broker_id: int, logs: Sequence[DiskLog], states: Any) -> LiveTails:
+        if admin.state == WITHOUT_LEADER:
+            return of_live(broker_id, logs, states)
         admin.state = WITHOUT_LEADER
         return none_live(broker_id, logs, states)
 
     found = run(tmp_path, admin, disk_with(tmp_path, log(2)), live=find)
     assert found["partitions"][0]["relation"] == "clean_leader" and found["safe_to_start"] is False
+
+
+def test_a_replica_that_comes_back_while_records_are_saved_holds_the_start_back(tmp_path: Path) -> None:
+    disk, admin = disk_with(tmp_path, log(2, 2, 2)), LiveAdmin(log(2, 2, 2, 2))
+    find = live(4, None, Tail(*KEY, TOPIC_ID, 9, 3, 6, 8))
+    found = run(tmp_path, admin, disk, live=find)
+    (row,) = found["partitions"]
+    assert {one["broker_id"]: one["saved"] for one in row["live_replicas"]} == {2: True, 3: False}
+    assert (found["safe_to_start"], row["compared_replicas"]) == (False, [2, 3])
+
+
+def test_a_replica_that_was_led_again_meanwhile_has_other_records_than_were_saved(tmp_path: Path) -> None:
+    disk, admin = disk_with(tmp_path, log(2, 2, 2)), LiveAdmin(log(2, 2, 2, 2))
+    found = run(tmp_path, admin, disk, live=live(4, None, Tail(*KEY, TOPIC_ID, 11, 2, 4, 8)))
+    assert found["safe_to_start"] is False
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["log dirs", "another host"])
+def test_damage_that_a_start_cuts_a_leading_log_at_is_looked_for_from_the_recovery_point_on(tmp_path: Path, here: bool) -> None:
+    """It is far before the end whose crcs are checked. Kafka deletes what follows it, and so do live replicas."""
+    disk, admin = disk_with(tmp_path, broken(log(*[100] * 200), 3 * len(log(100)) - 1)), Admin(None, WITHOUT_LEADER)
+    asked: list[tuple[int, bool]] = []
+
+    def find(_broker: int, logs: Collection[DiskLog], _states: Any) -> LiveTails:
+        asked.extend((one.end, one.end_is_checked) for one in logs)
+        return none_live(1, logs, {})
+
+    def judged(**options: Any) -> dict[str, Any]:
+        return run(tmp_path, admin, *([disk] if here else []), live=find, **options)
+
+    if here:
+        found = judged()
+    else:
+        unchecked = judged(disk=disk.read(whole_logs=True), copy_dir=None)
+        assert (unchecked["safe_to_start"], unchecked["unchecked"]) == (False, [{"topic": "t", "partition": 0}])
+        found = judged(disk=disk.read(whole_logs=True, check_partitions=unchecked["unchecked"]), copy_dir=None)
+    assert (found["safe_to_start"], found["unchecked"], asked[-1]) == (False, [], (200, True)) and found["partitions"][0]["damage"]
+
+
+def test_a_log_that_is_whole_from_the_recovery_point_on_is_safe_to_lead(tmp_path: Path) -> None:
+    content = log(*[100] * 200)
+    for name, points, clean in (("a", {}, False), ("b", {KEY: 20_000}, False), ("c", {}, True)):
+        disk = Disk(tmp_path / name, recovery_points=points, clean=clean).write()
+        disk.log("t-0", {0: content if not clean else broken(content, 3 * len(log(100)) - 1), 20_000: log(2, start=20_000)})
+        assert run(tmp_path, Admin(None, WITHOUT_LEADER), disk)["safe_to_start"], name
+    flushed = Disk(tmp_path / "flushed", recovery_points={KEY: 20_000}).write()
+    flushed.log("t-0", {0: broken(content, 3 * len(log(100)) - 1), 20_000: log(2, start=20_000)})
+    assert run(tmp_path, Admin(None, WITHOUT_LEADER), flushed)["safe_to_start"], "Kafka does not check what was flushed"
 
 
 def test_an_empty_log_of_a_broker_that_leads_again_is_compared_with_live_replicas(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,17 @@ def test_partitions_that_were_elected_since_by_any_tool_are_found_by_their_leade
     assert disk_verdict.elected_since(verdict, {key: state(7)}) == []
     assert disk_verdict.elected_since(verdict, {key: state(8)}) == [key]
     assert disk_verdict.elected_since(verdict, {key: state(8, "made again")}) == disk_verdict.elected_since(verdict, {}) == []
+
+
+def test_a_replica_that_is_back_since_was_not_compared_with_a_log_that_leads_again(tmp_path: Path) -> None:
+    path, key = disk_verdict.path_of(tmp_path, "east", 1), ("orders", 0)
+    row = {"topic": "orders", "partition": 0, "topic_id": "t", "leader_epoch": 7, "relation": "clean_leader", "damage": None}
+    details: dict[str, Any] = {"start_offset": None, "end_offset": None, "leader_epochs": [], "compared_replicas": [2]}
+    disk_verdict.write(path, "id", "1", {**SAFE, "partitions": [{**row, **details}]})
+    verdict, now = disk_verdict.read(tmp_path, path), {key: replace(state(7), replicas=(1, 2, 3))}
+    assert verdict is not None
+    assert [disk_verdict.returned_since(verdict, now, alive) for alive in ((), (2,), (2, 4), (3,), (2, 3))] == [[], [], [], [key], [key]]
+    assert disk_verdict.returned_since(verdict, {key: state(7, "made again")}, (3,)) == []
 
 
 def test_a_verdict_that_cannot_be_read_is_replaced_and_a_link_is_refused(tmp_path: Path) -> None:

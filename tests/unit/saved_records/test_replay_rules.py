@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 TOPIC_ID, CLUSTER = "topic-id", "cluster"
 
 
+PRODUCER_EPOCH_AT = 51
+# What is saved of a replica that was in sync until the partition lost its leader.
+IN_SYNC = Contents(Replica("t", 0, TOPIC_ID, 1, 9), 10, 20, in_sync=True)
+
+
 def selected(data: bytes, broker: int = 1, transaction: str | None = None) -> list[SelectedRecord]:
     replica, at, found = Replica("t", 0, TOPIC_ID, broker, 9), 0, []
     for one in stored_batches(data):
@@ -54,6 +60,11 @@ def selected(data: bytes, broker: int = 1, transaction: str | None = None) -> li
         found += [SelectedRecord(replica, one, transaction, False, record) for record in records_of(own)]
         at += one.size
     return found
+
+
+def in_next_epoch(data: bytes) -> bytes:
+    """Return a batch of epoch 0 of its producer as one of epoch 1."""
+    return with_crc(data[:PRODUCER_EPOCH_AT] + struct.pack(">h", 1) + data[PRODUCER_EPOCH_AT + 2 :])
 
 
 def with_records(data: bytes, records: int) -> bytes:
@@ -327,12 +338,31 @@ def test_how_a_transaction_has_ended(saved: str, markers: list[bytes], reason: s
     assert reasons(rules, rows) == [(10, None)]
 
 
+@pytest.mark.parametrize(
+    ("end", "of_lagging"),
+    [
+        (marker(90, 4, True), "undecided"),
+        (marker(90, 4, False), "undecided"),
+        (in_next_epoch(marker(90, 4, True)), None),
+        (in_next_epoch(marker(90, 4, False)), "undecided"),
+    ],
+    ids=["commit", "abort", "commit with KIP-890", "abort with KIP-890, or by a time-out"],
+)
+def test_a_replica_that_was_not_in_sync_may_lack_the_end_that_comes_before_the_marker(end: bytes, of_lagging: str | None) -> None:
+    data, rules = batch(10, 1, epoch=1, producer_id=4, transactional=True), elected(end)
+    lagging, in_sync = selected(data, broker=2, transaction="open"), selected(data, transaction="open")
+    rules.contents = [IN_SYNC, replace(IN_SYNC, replica=IN_SYNC.replica._replace(broker_id=2), in_sync=False)]
+    assert reasons(rules, lagging) == [(10, of_lagging)]
+    certain = "aborted" if marker_of(end).kind == "abort" else None
+    assert reasons(rules, in_sync) == reasons(rules, lagging, in_sync) == [(10, certain)]
+
+
 def elected(*data: bytes, fork: int = 10) -> Rules:
     """An elected log whose epoch 0 ends at offset 10."""
     log = TargetLog(0, fork, ())
     for one in data:
         log.add(one)
-    return Rules(CLUSTER, log, {1: EpochEnd(0, 10)})
+    return Rules(CLUSTER, log, {1: EpochEnd(0, 10)}, [IN_SYNC])
 
 
 @pytest.mark.parametrize(
@@ -352,7 +382,7 @@ def test_behind_the_end_of_an_earlier_transaction_it_is_not_known_whose_marker_i
 ) -> None:
     """A replay writes the COMMIT marker again that only a saved log has."""
     rules = elected(marker(90, 4, True), *([] if second is None else [marker(91, 4, second)]))
-    rules.contents = [Contents(Replica("t", 0, TOPIC_ID, 2, 9), 10, 20), Contents(Replica("t", 0, TOPIC_ID, 1, 9), 10, 20, **earlier)]
+    rules.contents = [Contents(Replica("t", 0, TOPIC_ID, 2, 9), 10, 20), replace(IN_SYNC, **earlier)]
     assert reasons(rules, selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open")) == [(12, reason)]
 
 
@@ -378,7 +408,7 @@ def test_the_fate_of_a_transaction_is_never_that_of_a_marker_which_a_replay_has_
             data += [marker(101 + 2 * number, 4, True)] if whole else []
     rules = elected(*data)
     ends = {4: [(11, "committed")]} if earlier else {}
-    rules.contents = [Contents(Replica("t", 0, TOPIC_ID, 1, 9), 10, 20, ends=ends)]
+    rules.contents = [replace(IN_SYNC, ends=ends)]
     ((_offset, reason),) = reasons(rules, selected(batch(12, 1, epoch=1, producer_id=4, transactional=True), transaction="open"))
     assert reason == ("undecided" if not in_log else None if committed else "aborted")
 

@@ -447,10 +447,14 @@ def test_tails_are_the_truncated_ends_of_a_plan() -> None:
     truncated = [{"broker_id": 3, "offset": 100, "records": 80}, {"broker_id": 4, "offset": None, "records": None}]
     entry = {
         "topic": "t", "partition": 0, "guards": {"topic_id": "id-of-t", "leader_epoch": 5, "survivors": survivors}, "truncated": truncated,
-        "fenced_truncated": [{"broker_id": 1, "log_end_offset": 105, "offset": 100, "records": 5}],
+        "fenced_truncated": [{"broker_id": 1, "log_end_offset": 105, "offset": 100, "records": 5}], "isr": [1], "eligible_leader_replicas": [4],
     }  # fmt: skip
     plan = {"plan_id": "p", "partitions": [entry]}
-    assert list(tails_of_plan(plan)) == [tail(100, 180, 3)._replace(broker_epoch=90), tail(None, 7, 4), tail(100, 105, 1)]
+    assert list(tails_of_plan(plan)) == [
+        tail(100, 180, 3)._replace(broker_epoch=90),
+        tail(None, 7, 4)._replace(in_sync=True),
+        tail(100, 105, 1)._replace(in_sync=True),
+    ]
     with pytest.raises(RecoveryError, match="bare KIP-1275 file"):
         list(tails_of_plan({"partitions": []}))
 

@@ -29,7 +29,7 @@ def content(folder: Path) -> dict[str, Any]:
 def test_a_line_shows_what_is_saved_of_how_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(save_progress, "SECONDS_BETWEEN_WRITES", 0.0)
     progress = SaveProgress(tmp_path, HEADER)
-    progress.begin(TAILS, offsets=9600)
+    progress.begin([(tail, 800) for tail in TAILS])
     progress.add(TAILS[0], 4000, 1_200_000_000, False)
     progress.add(TAILS[1], 10, 0, True)
     progress.write()
@@ -43,7 +43,7 @@ def test_a_line_shows_what_is_saved_of_how_much(tmp_path: Path, monkeypatch: pyt
 
 def test_a_full_disk_does_not_end_a_run_because_of_its_progress(tmp_path: Path) -> None:
     progress = SaveProgress(tmp_path, HEADER)
-    progress.begin(TAILS[:1], offsets=1)
+    progress.begin([(TAILS[0], 1)])
     before = content(tmp_path)
     with no_room(progress_path(tmp_path), -progress_path(tmp_path).stat().st_size):
         progress.end()
@@ -53,8 +53,19 @@ def test_a_full_disk_does_not_end_a_run_because_of_its_progress(tmp_path: Path) 
 def test_what_is_saved_later_in_the_same_run_is_counted_on(tmp_path: Path) -> None:
     progress = SaveProgress(tmp_path, HEADER)
     for offsets in (10, 5):
-        progress.begin(TAILS[:1], offsets)
+        progress.begin([(TAILS[0], offsets)])
         assert not content(tmp_path)["ended"]
         progress.add(TAILS[0], offsets, 100, True)
         progress.end()
     assert content(tmp_path).items() >= {"replicas": 1, "saved": 1, "offsets": 15, "saved_offsets": 15, "bytes": 200, "ended": True}.items()
+
+
+def test_what_is_read_again_of_a_damaged_log_is_counted_once(tmp_path: Path) -> None:
+    progress = SaveProgress(tmp_path, HEADER)
+    progress.begin([(TAILS[0], 100), (TAILS[1], 10)])
+    progress.add(TAILS[0], 30, 100, False)
+    for offsets in (20, 40):
+        progress.begin([(TAILS[0]._replace(start=40), offsets)])
+        progress.add(TAILS[0], offsets, 100, True)
+    progress.end()
+    assert content(tmp_path).items() >= {"replicas": 2, "offsets": 110, "saved_offsets": 90}.items()

@@ -222,7 +222,7 @@ def _truncated(lines: str) -> dict[str, int]:
     texts = dict(zip(plan_file.FIELDS[PARTITIONS], lines.split("\n"), strict=True))
     if texts["truncated"] == texts["fenced_truncated"] == "[]":
         return {}
-    names = ("topic", "partition", "guards", "truncated", "fenced_truncated")
+    names = ("topic", "partition", "guards", "truncated", "fenced_truncated", "isr", "eligible_leader_replicas")
     tails = list(tails_of_entry({name: json.loads(texts[name]) for name in names}))
     return {"replicas": len(tails), "offsets": sum(tail.end - (tail.start or 0) for tail in tails)}
 
