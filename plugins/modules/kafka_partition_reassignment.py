@@ -16,11 +16,11 @@ description:
     down as well.
   - Everything is checked before anything is submitted. One partition that is refused stops all of them. Errors have Kafka's names, as KIP-179
     proposed.
-  - With O(throttle) the throttle is set before the first move and removed after the last. Settings of operators are kept. If the task is killed, the next
-    task removes the throttle, or M(streamops.kafka_recovery.kafka_replication_throttle) does.
+  - With O(throttle) the throttle is set before the first move and removed after the last. Settings of operators are kept. Moves that outlive the task keep
+    their throttle. When they have ended, the next task removes it, or M(streamops.kafka_recovery.kafka_replication_throttle) does.
   - While it waits, a line per cluster shows every few seconds how many partitions are in sync, the bytes that remain, the rate, and the estimated end.
-  - If the task is interrupted, or O(duration) has passed, Kafka continues the moves in progress. With O(throttle) the task cancels them and
-    restores the order of their replicas, because the throttle ends with the task. Run it again to continue.
+  - If the task is interrupted, or O(duration) has passed, Kafka continues the moves in progress, or the task cancels them (O(on_interrupt)). Run it
+    again to continue.
   - Needs ALTER and DESCRIBE on the cluster, DESCRIBE on the topics, and for O(throttle) DESCRIBE_CONFIGS and ALTER_CONFIGS on both.
 options:
   state:
@@ -46,10 +46,20 @@ options:
     type: int
   wait:
     description:
-      - Whether to wait until the moves have ended. V(false) submits all of them at once, ignores O(concurrent_moves), verifies that they are in progress, and
-        is refused with O(throttle).
+      - Whether to wait until the moves have ended. V(false) submits all of them at once, ignores O(concurrent_moves), and verifies that they are in progress.
+      - With O(throttle) it needs O(on_interrupt=leave).
     type: bool
     default: true
+  on_interrupt:
+    description:
+      - What becomes of the moves in progress if the task ends early, because it is interrupted, O(duration) has passed, nothing was copied for O(stalled_after)
+        seconds, or no broker answers.
+      - V(cancel) cancels them and restores the order of their replicas.
+      - V(leave) leaves them to Kafka. With O(throttle) they keep the throttle. The next task that moves replicas takes both over. When the moves have
+        ended, that task removes the throttle, or M(streamops.kafka_recovery.kafka_replication_throttle) with O(state) V(cleaned).
+      - Default is V(cancel) with O(throttle), because nobody watches the moves that it slows down, and V(leave) without.
+    type: str
+    choices: [cancel, leave]
   duration:
     description: Time limit in seconds for the whole task. Default is no limit while there is progress.
     type: float
@@ -153,6 +163,7 @@ results:
 progress:
   description:
     - The last measurement while the task waited, see M(streamops.kafka_recovery.kafka_partition_reassignment_info), or V(null) if it did not wait.
+    - C(progress.brokers) has the brokers that still had something to copy.
   returned: when partitions were checked
   type: dict
   sample:
@@ -163,9 +174,10 @@ progress:
     messages_behind: 0
     bytes_per_second: 19876543
     estimated_seconds: 0.0
+    brokers: []
 left_over_throttle:
   description:
-    - What was removed first (in check mode, would be) of a throttle that a killed run had left, or that has expired. The numbers of changed brokers,
+    - What was removed (in check mode, would be) of a throttle that an earlier run had left, or that has expired. The numbers of changed brokers,
       of changed topics, and of entries removed from their lists.
     - If any is not zero, the task is changed.
   returned: when partitions were checked
@@ -225,6 +237,7 @@ def main() -> None:
             "concurrent_moves": {"type": "int", "default": 1000},
             "throttle": {"type": "int"},
             "wait": {"type": "bool", "default": True},
+            "on_interrupt": {"type": "str", "choices": ["cancel", "leave"]},
             "duration": {"type": "float"},
             "stalled_after": {"type": "float", "default": 300.0},
             "preview": {"type": "int", "default": 20},

@@ -31,9 +31,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rates, Shortfall
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     MOVING,
@@ -45,6 +45,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 
 SUFFIX = ".before.json"
+# Values of the option on_interrupt.
+LEAVE, CANCEL_MOVES = "leave", "cancel"
 
 
 def check_options(params: Mapping[str, Any]) -> None:
@@ -58,8 +60,14 @@ def check_options(params: Mapping[str, Any]) -> None:
     rate = params["throttle"]
     if rate is not None and (problem := model.rate_problem("throttle", rate)):
         raise RecoveryError(problem)
-    if rate is not None and params["state"] == "present" and not params["wait"]:
-        raise RecoveryError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle instead")
+    if params["state"] == "present" and not params["wait"]:
+        if rate is not None and params["on_interrupt"] != LEAVE:
+            raise RecoveryError(
+                "throttle with wait: false needs on_interrupt: leave, because the moves and their throttle outlive the task: a later task removes "
+                "the throttle when the moves have ended"
+            )
+        if params["on_interrupt"] == CANCEL_MOVES:
+            raise RecoveryError("on_interrupt: cancel needs wait: nothing is cancelled after the task")
 
 
 class ReassignmentTask:
@@ -137,10 +145,16 @@ class ReassignmentTask:
         rate = params["throttle"] if params["state"] == "present" else None
         journal = ThrottleJournal(self._workdir, params["cluster"], self._cluster.cluster_id, read_only=True)
         moves = {verdict.key: verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move}
-        with Throttle(ConfigPreview(self._cluster), journal, rate, params["run_id"]) as throttle:
-            for keys in chunks(moves, min(params["concurrent_moves"], BATCH)):
-                throttle.cover({key: moves[key] for key in keys})
-                throttle.release(keys)
+        preview = ConfigPreview(self._cluster)
+        preview.ended = {verdict.key for verdict in self._verdicts if verdict.action == CANCEL}
+        with Throttle(preview, journal, rate, params["run_id"]) as throttle:
+            for keys in chunks(moves, min(params["concurrent_moves"], BATCH) if params["wait"] else BATCH):
+                batch = {key: moves[key] for key in keys}
+                throttle.cover(batch)
+                preview.begin(batch)
+                if params["wait"]:
+                    preview.ended = {*preview.ended, *keys}
+                    throttle.release(keys)
         return throttle
 
     def _shortfalls(self, rates: Rates) -> list[Shortfall]:
@@ -165,7 +179,8 @@ class ReassignmentTask:
         if rate is not None:
             # A throttle that Kafka refuses for the last moves must fail before the first ones are submitted.
             self._preview_throttle()
-        limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
+        cancels = params["on_interrupt"] == CANCEL_MOVES or (params["on_interrupt"] is None and rate is not None)
+        limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], rate is not None, cancels)
         self._write_orders()
         progress_file = MoveProgressFile(self._workdir, params["cluster"], params["run_id"])
         throttle = Throttle(self._cluster, self._journal(), rate, params["run_id"])

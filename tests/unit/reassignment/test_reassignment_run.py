@@ -42,6 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "concurrent_moves": 1000,
     "throttle": None,
     "wait": True,
+    "on_interrupt": None,
     "duration": None,
     "stalled_after": 300.0,
     "preview": 20,
@@ -195,6 +196,57 @@ def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
     assert {row.replicas for row in cluster.states.values()} == {TARGET if state == "present" else (1, 2, 3)}
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_moves_that_are_left_keep_their_throttle_until_they_have_ended(cluster: Any, tmp_path: Path, wait: bool) -> None:
+    stops = iter([None, None, "SIGTERM"])
+    params: dict[str, Any] = {"throttle": 5000, "on_interrupt": "leave", "wait": wait}
+    predicted = task(cluster, tmp_path, check=True, **params)
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops) if wait else None, **params)
+    assert found["summary"]["moving"] == 2 and ("failed" in found) is wait
+    assert wait or all(predicted[key] == found[key] for key in ("changed", "summary", "diff"))
+    assert len(cluster.ongoing) == 2 and cluster.throttles["t"]["follower.replication.throttled.replicas"] == "0:4,1:4"
+    throttled = cluster.throttles
+
+    # What does not know of these moves leaves their throttle alone.
+    other = task(cluster, tmp_path, {("t", 0): TARGET}, run_id="2", duration=0.1)
+    assert other["summary"]["moving"] == 1 and other["left_over_throttle"] == {"brokers": 0, "topics": 0, "replicas": 0}
+    assert cluster.throttles == throttled and len(cluster.ongoing) == 2
+    # The next run takes both over, at its own rate, and there is no moment without a throttle.
+    seen: list[dict[str, Any]] = []
+    predicted = task(cluster, tmp_path, check=True, throttle=7000)
+    found = task(cluster, tmp_path, stop_signal=lambda: seen.append(cluster.throttles), throttle=7000)
+    for key in ("changed", "left_over_throttle", "diff", "summary"):
+        assert predicted[key] == found[key], key
+    assert found["changed"] and found["summary"]["reassigned"] == 2 and found["left_over_throttle"]["brokers"] == 4
+    assert seen[0]["4"] == dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"), "7000")
+    assert not cluster.throttles
+
+
+def test_a_run_without_a_throttle_waits_for_throttled_moves_and_removes_their_throttle(cluster: Any, tmp_path: Path) -> None:
+    task(cluster, tmp_path, throttle=5000, on_interrupt="leave", wait=False)
+    seen: list[dict[str, Any]] = []
+    found = task(cluster, tmp_path, stop_signal=lambda: seen.append(cluster.throttles))
+    assert seen[0] == seen[-1] != {} and found["summary"]["reassigned"] == 2
+    assert found["left_over_throttle"] == {"brokers": 4, "topics": 1, "replicas": 8} and not cluster.throttles
+
+
+def test_moves_without_a_throttle_are_cancelled_on_request(cluster: Any, tmp_path: Path) -> None:
+    stops = iter([None, None, "SIGTERM"])
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops), on_interrupt="cancel")
+    assert found["summary"]["held"] == 2 and "2 moves under way were cancelled" in found["msg"]
+    assert not cluster.ongoing and {state.replicas for state in cluster.states.values()} == {(1, 2, 3)}
+
+
+def test_a_move_that_cannot_be_cancelled_keeps_its_throttle(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancel = cluster.cancel
+    monkeypatch.setattr(cluster, "cancel", lambda keys: {**cancel([("t", 0)]), ("t", 1): ("REQUEST_TIMED_OUT", None)})
+    stops = iter([None, None, "SIGTERM"])
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops), throttle=5000)
+    assert list(cluster.ongoing) == [("t", 1)]
+    assert cluster.throttles["t"]["follower.replication.throttled.replicas"] == "1:4"
+    assert any("continues at the throttle" in (row["message"] or "") for row in found["results"])
+
+
 def test_nothing_is_submitted_where_one_is_refused(cluster: IntRange, tmp_path: Path) -> None:
     wanted: Wanted = {("t", 0): TARGET, ("t", 9): TARGET, ("u", 0): TARGET, ("t", 1): (9,)}
     for check in (True, False):
@@ -263,7 +315,8 @@ def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(clust
     ("params", "says"),
     [
         ({"throttle": 1023}, "throttle is 1023: it is bytes per second, at least 1024 (INVALID_THROTTLE)"),
-        ({"throttle": 5000, "wait": False}, "throttle needs wait"),
+        ({"throttle": 5000, "wait": False}, "throttle with wait: false needs on_interrupt: leave"),
+        ({"on_interrupt": "cancel", "wait": False}, "on_interrupt: cancel needs wait"),
         ({"partitions": [{"topic": "t", "partition": 0}]}, "no replicas are named for t-0"),
         ({"partitions": None, "reassignment_file": "/nowhere.json"}, "/nowhere.json cannot be read"),
     ],
