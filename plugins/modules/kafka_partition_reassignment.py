@@ -27,7 +27,7 @@ options:
     description:
       - V(present) gives each partition the replicas that are named for it. It waits for a partition that is already moving to them.
       - V(cancelled) ends moves in progress, of the named partitions or of all. Replicas that are named with them are ignored. The order of replicas is
-        restored if RV(previous_assignment) of this O(run_id) has it. Else it stays as the cancelled move has set it.
+        restored if RV(previous_assignment) of this O(run_id), or of the last run, has it. Else it stays as the cancelled move has set it.
     type: str
     choices: [present, cancelled]
     default: present
@@ -57,9 +57,17 @@ options:
       - V(cancel) cancels them and restores the order of their replicas.
       - V(leave) leaves them to Kafka. With O(throttle) they keep the throttle. The next task that moves replicas takes both over. When the moves have
         ended, that task removes the throttle, or M(streamops.kafka_recovery.kafka_replication_throttle) with O(state) V(cleaned).
-      - Default is V(cancel) with O(throttle), because nobody watches the moves that it slows down, and V(leave) without.
+      - V(auto) is V(cancel) with O(throttle), because a throttle that no task removes slows replicas down for ever, and V(leave) without.
     type: str
-    choices: [cancel, leave]
+    choices: [auto, cancel, leave]
+    default: auto
+  max_disk_percent:
+    description:
+      - No broker is filled by the moves to more than this percentage of its log dirs, taken together. Replicas that it gives up are not counted as room,
+        because Kafka deletes them only when a move has ended. Moves to a broker without room are refused (V(KAFKA_STORAGE_ERROR)).
+      - Brokers report the space on their disks since Kafka 3.3. A broker that does not report it has no limit.
+    type: int
+    default: 100
   duration:
     description: Time limit in seconds for the whole task. Default is no limit while there is progress.
     type: float
@@ -140,7 +148,8 @@ errors:
   description:
     - Number of partitions per error, with Kafka's error names. V(UNKNOWN_TOPIC_OR_PARTITION) also stands for a topic that this client may not describe,
       V(INVALID_REPLICA_ASSIGNMENT) for an empty list, a broker that is named twice or one that is not registered, V(BROKER_NOT_AVAILABLE) for a broker that
-      is not alive, V(LEADER_NOT_AVAILABLE) for a partition without a leader to copy from, V(INVALID_REPLICATION_FACTOR),
+      is not alive, V(KAFKA_STORAGE_ERROR) for a broker without room on its disks,
+      V(LEADER_NOT_AVAILABLE) for a partition without a leader to copy from, V(INVALID_REPLICATION_FACTOR),
       V(REASSIGNMENT_IN_PROGRESS) for one that is moving elsewhere, V(CLUSTER_AUTHORIZATION_FAILED), V(REQUEST_TIMED_OUT) for a move without progress.
   returned: when partitions were checked
   type: dict
@@ -237,7 +246,8 @@ def main() -> None:
             "concurrent_moves": {"type": "int", "default": 1000},
             "throttle": {"type": "int"},
             "wait": {"type": "bool", "default": True},
-            "on_interrupt": {"type": "str", "choices": ["cancel", "leave"]},
+            "on_interrupt": {"type": "str", "choices": ["auto", "cancel", "leave"], "default": "auto"},
+            "max_disk_percent": {"type": "int", "default": 100},
             "duration": {"type": "float"},
             "stalled_after": {"type": "float", "default": 300.0},
             "preview": {"type": "int", "default": 20},

@@ -16,10 +16,11 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import results, validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import disk_space, results, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import (
@@ -28,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ReassignmentExecutor,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile, last_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
@@ -46,7 +47,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 SUFFIX = ".before.json"
 # Values of the option on_interrupt.
-LEAVE, CANCEL_MOVES = "leave", "cancel"
+AUTO, LEAVE, CANCEL_MOVES = "auto", "leave", "cancel"
 
 
 def check_options(params: Mapping[str, Any]) -> None:
@@ -54,6 +55,8 @@ def check_options(params: Mapping[str, Any]) -> None:
 
     `params`: the options of kafka_partition_reassignment.
     """
+    if not 1 <= params["max_disk_percent"] <= 100:
+        raise RecoveryError(f"max_disk_percent {params['max_disk_percent']} is not between 1 and 100")
     named = validate.wanted(params["partitions"], params["reassignment_file"])
     if params["state"] == "present":
         validate.with_replicas(named)
@@ -104,11 +107,19 @@ class ReassignmentTask:
             self._states = cluster.partitions(set(targets))
             brokers = Brokers.of(cluster.registered())
             self._verdicts = validate.judge(targets, self._states, ongoing, brokers, params["allow_replication_factor_change"])
+            self._refuse_full_brokers()
         else:
             self._states = cluster.partitions(ongoing.keys() if self._wanted is None else set(self._wanted))
             self._verdicts = validate.judge_cancellations(self._wanted, self._states, ongoing)
         self._verdicts = validate.restore_orders(self._verdicts, self._original_orders())
         self._results = results.predict_results(self._verdicts, params["wait"])
+
+    def _refuse_full_brokers(self) -> None:
+        """Refuse moves to brokers without room for all that they would copy."""
+        moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
+        disks = disk_space.read_disks(self._cluster, moves, self._states)
+        full = disk_space.full_brokers(moves, self._states, disks, self._params["max_disk_percent"])
+        self._verdicts = [validate.refuse_brokers(verdict, kafka_errors.KAFKA_STORAGE_ERROR, full) for verdict in self._verdicts]
 
     def predict(self) -> None:
         """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Changes nothing.
@@ -179,7 +190,7 @@ class ReassignmentTask:
         if rate is not None:
             # A throttle that Kafka refuses for the last moves must fail before the first ones are submitted.
             self._preview_throttle()
-        cancels = params["on_interrupt"] == CANCEL_MOVES or (params["on_interrupt"] is None and rate is not None)
+        cancels = params["on_interrupt"] == CANCEL_MOVES or (params["on_interrupt"] == AUTO and rate is not None)
         limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], rate is not None, cancels)
         self._write_orders()
         progress_file = MoveProgressFile(self._workdir, params["cluster"], params["run_id"])
@@ -217,11 +228,18 @@ class ReassignmentTask:
         return work_file(self._workdir, FOLDER, self._params["cluster"], self._params["run_id"], SUFFIX)
 
     def _original_orders(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Return the original replicas that an earlier run of this run id has written. Kafka does not keep their order."""
+        """Return the original replicas that an earlier run of this run id has written. Kafka does not keep their order.
+
+        To cancel moves, the last run of any run id counts, too.
+        """
         # Not through work_file, which creates folders: check mode only reads.
         run_id, cluster = safe_name("run_id", self._params["run_id"]), safe_name("cluster", self._params["cluster"])
-        path = self._workdir / FOLDER / run_id / f"{cluster}{SUFFIX}"
-        return validate.with_replicas(validate.wanted(None, str(path))) if path.is_file() else {}
+        last = last_run(self._workdir, cluster)[0] if self._params["state"] == "cancelled" else ""
+        paths = [self._workdir / FOLDER / run / f"{cluster}{SUFFIX}" for run in (last, run_id) if run]
+        found: dict[TopicPartition, tuple[int, ...]] = {}
+        for path in paths:
+            found |= validate.with_replicas(validate.wanted(None, str(path))) if path.is_file() else {}
+        return found
 
     def _write_orders(self) -> None:
         moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
