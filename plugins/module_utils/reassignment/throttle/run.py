@@ -229,7 +229,7 @@ def left_over_warning(rows: Collection[Mapping[str, Any]], cluster: str, elects:
     if elects and [row["state"] for row in rows] == [EXPIRED]:
         return f"a replication throttle that has expired is still set on {cluster}: it slows replicas down until the recovery removes it"
     if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
-        origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
+        origin = {LEFT_OVER: "of a run that has ended", EXPIRED: "that has expired"}
         which = " and one ".join(origin[state] for state in sorted(states))
         return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
     return None
