@@ -88,9 +88,11 @@ def test_moves_of_a_fleet_are_shown_and_cancelled_on_request(operator: Operator)
     throttled, log = throttles(cluster), RequestLog(cluster)
 
     with closed_port() as address:
-        others = {"down": {"kafka_bootstrap_servers": address, "kafka_request_timeout": "2"}}
+        # One more name for the cluster, and a cluster that does not answer.
+        others = {"again": host_vars(cluster), "down": {"kafka_bootstrap_servers": address, "kafka_request_timeout": "2"}}
         shown = operator.play("moves", "2", inventory_file=operator.inventory(**others))
         assert failed(shown) == {"down"} and "0 of 2 partitions in sync, " in shown.said, shown
+        assert "2 of 2 clusters with moves in progress: 0 of 4 partitions in sync, " in shown.said, shown
         assert "broker 3: 2 partitions to copy, " in shown.said and "The throttle of a run that has ended is still set" in shown.said, shown
     for check in ((), ("--check",)):
         dry = operator.play("cancel_moves", "3", *check, cancel_moves=bool(check))
