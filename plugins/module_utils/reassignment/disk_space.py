@@ -54,6 +54,6 @@ def full_brokers(
         if needs > room:
             found[broker] = (
                 f"the moves copy {in_bytes(needs)} to broker {broker}, which has room for {in_bytes(room)} (max_disk_percent {max_disk_percent}); "
-                "free disk space, name other brokers, or move fewer partitions at a time"
+                "free disk space, name other brokers, move fewer partitions at a time, or raise max_disk_percent"
             )
     return found
