@@ -16,18 +16,18 @@ description:
     down as well.
   - Everything is checked before anything is submitted. One partition that is refused stops all of them. Errors have Kafka's names, as KIP-179
     proposed.
-  - With O(throttle) the throttle is set before the first move and removed after the last. Settings of operators are kept. If the task is killed, the next
-    task removes the throttle, or M(streamops.kafka_recovery.kafka_replication_throttle) does.
+  - With O(throttle) the throttle is set before the first move and removed after the last. Settings of operators are kept. Moves that outlive the task keep
+    their throttle. When they have ended, the next task removes it, or M(streamops.kafka_recovery.kafka_replication_throttle) does.
   - While it waits, a line per cluster shows every few seconds how many partitions are in sync, the bytes that remain, the rate, and the estimated end.
-  - If the task is interrupted, or O(duration) has passed, Kafka continues the moves in progress. With O(throttle) the task cancels them and
-    restores the order of their replicas, because the throttle ends with the task. Run it again to continue.
+  - If the task is interrupted, or O(duration) has passed, Kafka continues the moves in progress, or the task cancels them (O(on_interrupt)). Run it
+    again to continue.
   - Needs ALTER and DESCRIBE on the cluster, DESCRIBE on the topics, and for O(throttle) DESCRIBE_CONFIGS and ALTER_CONFIGS on both.
 options:
   state:
     description:
       - V(present) gives each partition the replicas that are named for it. It waits for a partition that is already moving to them.
       - V(cancelled) ends moves in progress, of the named partitions or of all. Replicas that are named with them are ignored. The order of replicas is
-        restored if RV(previous_assignment) of this O(run_id) has it. Else it stays as the cancelled move has set it.
+        restored if RV(previous_assignment) of this O(run_id), or of the last run, has it. Else it stays as the cancelled move has set it.
     type: str
     choices: [present, cancelled]
     default: present
@@ -46,10 +46,28 @@ options:
     type: int
   wait:
     description:
-      - Whether to wait until the moves have ended. V(false) submits all of them at once, ignores O(concurrent_moves), verifies that they are in progress, and
-        is refused with O(throttle).
+      - Whether to wait until the moves have ended. V(false) submits all of them at once, ignores O(concurrent_moves), and verifies that they are in progress.
+      - With O(throttle) it needs O(on_interrupt=leave).
     type: bool
     default: true
+  on_interrupt:
+    description:
+      - What becomes of the moves in progress if the task ends early, because it is interrupted, O(duration) has passed, nothing was copied for O(stalled_after)
+        seconds, or no broker answers.
+      - V(cancel) cancels them and restores the order of their replicas.
+      - V(leave) leaves them to Kafka. With O(throttle) they keep the throttle. The next task that moves replicas takes both over. When the moves have
+        ended, that task removes the throttle, or M(streamops.kafka_recovery.kafka_replication_throttle) with O(state) V(cleaned).
+      - V(auto) is V(cancel) with O(throttle), because a throttle that no task removes slows replicas down for ever, and V(leave) without.
+    type: str
+    choices: [auto, cancel, leave]
+    default: auto
+  max_disk_percent:
+    description:
+      - No broker is filled by the moves to more than this percentage of its log dirs, taken together. Replicas that it gives up are not counted as room,
+        because Kafka deletes them only when a move has ended. Moves to a broker without room are refused (V(KAFKA_STORAGE_ERROR)).
+      - Brokers report the space on their disks since Kafka 3.3. A broker that does not report it has no limit.
+    type: int
+    default: 100
   duration:
     description: Time limit in seconds for the whole task. Default is no limit while there is progress.
     type: float
@@ -130,7 +148,8 @@ errors:
   description:
     - Number of partitions per error, with Kafka's error names. V(UNKNOWN_TOPIC_OR_PARTITION) also stands for a topic that this client may not describe,
       V(INVALID_REPLICA_ASSIGNMENT) for an empty list, a broker that is named twice or one that is not registered, V(BROKER_NOT_AVAILABLE) for a broker that
-      is not alive, V(LEADER_NOT_AVAILABLE) for a partition without a leader to copy from, V(INVALID_REPLICATION_FACTOR),
+      is not alive, V(KAFKA_STORAGE_ERROR) for a broker without room on its disks,
+      V(LEADER_NOT_AVAILABLE) for a partition without a leader to copy from, V(INVALID_REPLICATION_FACTOR),
       V(REASSIGNMENT_IN_PROGRESS) for one that is moving elsewhere, V(CLUSTER_AUTHORIZATION_FAILED), V(REQUEST_TIMED_OUT) for a move without progress.
   returned: when partitions were checked
   type: dict
@@ -153,6 +172,7 @@ results:
 progress:
   description:
     - The last measurement while the task waited, see M(streamops.kafka_recovery.kafka_partition_reassignment_info), or V(null) if it did not wait.
+    - C(progress.brokers) has the brokers that still had something to copy.
   returned: when partitions were checked
   type: dict
   sample:
@@ -163,9 +183,10 @@ progress:
     messages_behind: 0
     bytes_per_second: 19876543
     estimated_seconds: 0.0
+    brokers: []
 left_over_throttle:
   description:
-    - What was removed first (in check mode, would be) of a throttle that a killed run had left, or that has expired. The numbers of changed brokers,
+    - What was removed (in check mode, would be) of a throttle that an earlier run had left, or that has expired. The numbers of changed brokers,
       of changed topics, and of entries removed from their lists.
     - If any is not zero, the task is changed.
   returned: when partitions were checked
@@ -225,6 +246,8 @@ def main() -> None:
             "concurrent_moves": {"type": "int", "default": 1000},
             "throttle": {"type": "int"},
             "wait": {"type": "bool", "default": True},
+            "on_interrupt": {"type": "str", "choices": ["auto", "cancel", "leave"], "default": "auto"},
+            "max_disk_percent": {"type": "int", "default": 100},
             "duration": {"type": "float"},
             "stalled_after": {"type": "float", "default": 300.0},
             "preview": {"type": "int", "default": 20},

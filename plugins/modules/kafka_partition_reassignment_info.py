@@ -89,6 +89,7 @@ progress:
       C(progress.replicas) counts the replicas by status.
     - C(progress.bytes_behind) and C(progress.messages_behind) are what remains to be copied. C(progress.bytes_per_second) and
       C(progress.estimated_seconds) need O(window). Values that no broker reported are V(null).
+    - C(progress.brokers) has the same for each broker that still has something to copy. The one that is expected to be the last comes first.
   returned: success
   type: dict
   sample:
@@ -99,6 +100,13 @@ progress:
     messages_behind: 1203455
     bytes_per_second: 19876543
     estimated_seconds: 64.2
+    brokers:
+      - broker_id: 4
+        partitions: 117
+        bytes_behind: 1276543210
+        messages_behind: 1203455
+        bytes_per_second: 19876543
+        estimated_seconds: 64.2
 partitions:
   description: Some partitions, one of each state first.
   returned: success
@@ -130,8 +138,8 @@ layout_path:
 throttles:
   description:
     - Throttles that this collection has set from this O(workdir) and not removed, at most one of a run and one standing throttle.
-    - C(throttles[].state) is V(running) for the throttle of a running task, V(left_over) for that of a killed one, V(stands), or V(expired).
-      The next task that changes throttles of this cluster removes those that are left over or expired.
+    - C(throttles[].state) is V(running) for the throttle of a running task, V(left_over) for that of a task that was killed or has left its moves, V(stands),
+      or V(expired). The next task that changes throttles of this cluster removes those that are left over or expired. Moves in progress keep theirs.
     - C(throttles[].expires_at) is in UTC, V(null) for a throttle that does not expire. All of it is V(null) without O(cluster) and O(workdir).
   returned: success
   type: list

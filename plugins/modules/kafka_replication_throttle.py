@@ -21,16 +21,17 @@ description:
   - Throttles every partition that has a leader and a live replica that is out of sync, unless partitions are named. Named partitions are throttled even if
     all replicas are in sync, for a reassignment that is about to start.
   - The throttle stays until O(state=absent), or until it expires (O(expires_after)). Reassignments do not change it.
-  - M(streamops.kafka_recovery.kafka_partition_reassignment) has its own throttle. While it runs, this module changes the rate of that throttle, and
-    removes nothing.
+  - M(streamops.kafka_recovery.kafka_partition_reassignment) has its own throttle. While it runs, and while moves that it has left are in progress, this
+    module changes the rate of that throttle, and removes it only with O(state=absent).
 options:
   state:
     description:
       - V(present) throttles at O(rate). A second task with another rate changes the rate. While a reassignment runs with a throttle, the rate of that
         throttle is changed instead.
       - V(absent) removes everything that this collection has set from the same O(workdir). It fails while a reassignment runs with a throttle, which
-        the reassignment removes when it ends.
-      - V(cleaned) removes only the throttle of a killed run and a throttle that has expired.
+        the reassignment removes when it ends. Moves that a reassignment has left in progress continue without a throttle.
+      - V(cleaned) removes only the throttle of a run that has ended, and a throttle that has expired. Moves that the run has left in progress keep their
+        throttle.
     type: str
     choices: [present, absent, cleaned]
     default: present

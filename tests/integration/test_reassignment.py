@@ -17,6 +17,7 @@ import pytest
 from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, READ, Fortress
+from integration.stepping import Job, run_all, run_chains, sampled
 from integration.support import GIVE_UP_SECONDS, Answer, Operator, play, run_module, running
 from integration.throttle_leaks import BROKER, TOPIC, clear, set_by_operator, throttles, wait_for_throttles
 
@@ -139,6 +140,9 @@ def test_every_error_is_named_before_anything_is_submitted(operator: Operator, t
             assert says in answer.msg and "nothing was submitted" in answer.msg
     fixed = reassign(operator, {("orders", 1): [2]}, allow_replication_factor_change=False)
     assert fixed.result["errors"] == {"INVALID_REPLICATION_FACTOR": 1}
+    for check in (True, False):
+        full = reassign(operator, {("orders", 1): [2, 3]}, check=check, max_disk_percent=1)
+        assert full.result["errors"] == {"KAFKA_STORAGE_ERROR": 1} and "to broker 3, which has room for 0 B" in full.msg, full
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"version": 2, "partitions": named({("orders", 1): [2, 1]})}))
     refused = run_module(MODULE, {**operator.connection, **operator.files("1"), "reassignment_file": str(other)})
@@ -212,6 +216,73 @@ def test_an_interrupted_run_with_a_throttle_leaves_what_stood_before_and_the_nex
     assert replicas(operator, "orders") == {("orders", 0): [1, 2], ("orders", 1): [2, 1]}
     wait_for_throttles(operator.cluster)
     assert reassign(operator, targets, throttle=100_000_000).result["summary"]["reassigned"] == 2
+    wait_for_throttles(operator.cluster)
+
+
+def listed(operator: Operator) -> str:
+    """What Kafka's tool says of moves in progress."""
+    return stock.reassign_partitions(operator.cluster, "--list").stdout
+
+
+def test_moves_outlive_their_run_at_their_throttle_and_the_next_run_takes_both_over(operator: Operator) -> None:
+    topic_of(operator, "orders", [1, 2], [2, 1], megabytes=MINUTES)
+    targets = {("orders", 0): [3, 2], ("orders", 1): [3, 1]}
+    with in_the_background(operator, targets, throttle=int(CRAWL), concurrent_moves=1, on_interrupt="leave") as process:
+        throttled = throttles(operator.cluster)
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=GIVE_UP_SECONDS)
+    result = json.loads(stdout)
+    assert "1 moves under way were left to Kafka at the throttle, 1 were not submitted" in result["msg"], stderr
+    assert result["summary"]["moving"] == 1 and "orders-0" in listed(operator)
+    assert throttles(operator.cluster) == throttled != set()
+    # What cleans up, and a run with other moves, leave a throttle alone that slows something down.
+    options: dict[str, Any] = {"cluster": operator.name, "workdir": str(operator.workdir)}
+    assert not operator.ask("kafka_replication_throttle", **options, state="cleaned")["changed"]
+    topic_of(operator, "other", [1, 2])
+    assert reassign(operator, {("other", 0): [2, 1]}, run_id="2").result["summary"]["reassigned"] == 1
+    assert throttles(operator.cluster) == throttled
+
+    # Both are begun without waiting, at the rate of this run.
+    begun = reassign(operator, targets, run_id="3", throttle=2 * int(CRAWL), wait=False, on_interrupt="leave").result
+    assert begun["summary"]["moving"] == 2, begun
+    assert {row.value for row in throttles(operator.cluster) if row.resource.startswith("broker")} == {str(2 * int(CRAWL))}
+    found = reassign(operator, targets, throttle=100_000_000).result
+    assert found["summary"]["reassigned"] == 2 and found["changed"] and not listed(operator).count("orders")
+    assert replicas(operator, "orders") == targets
+    wait_for_throttles(operator.cluster)
+
+
+@pytest.mark.long
+@sampled
+def test_killed_at_every_step_of_moves_that_outlive_it_the_next_run_finishes_them(operator: Operator, tmp_path: Path, every: int) -> None:
+    topic_of(operator, "orders", [1, 2], megabytes=5)
+    there, back = {("orders", 0): [1, 3]}, {("orders", 0): [1, 2]}
+    leave: dict[str, Any] = {"throttle": int(CRAWL), "wait": False, "on_interrupt": "leave"}
+    workdir = tmp_path / "work"
+
+    def job(module: str, folder: str, stop_at: int | None = None, **params: Any) -> Job:
+        files = {"cluster": operator.name, "workdir": str(workdir)}
+        return Job(module, {**operator.connection, **files, **params}, str(tmp_path / folder), str(workdir), stop_at, signal.SIGKILL)
+
+    def moving(folder: str, targets: Replicas, stop_at: int | None = None, **params: Any) -> Job:
+        return job(MODULE, folder, stop_at, run_id=folder, partitions=named(targets), **{"throttle": 100_000_000, **params})
+
+    def without_a_trace(name: str) -> list[Job]:
+        return [job("kafka_replication_throttle", f"cleaned-{name}", state="cleaned"), job(INFO, f"seen-{name}")]
+
+    (counted,) = run_all([moving("counted", there, **leave)])
+    assert counted.returncode == 0 and len(counted.steps) > 10, counted
+    chain = [moving("taken-over", there), *without_a_trace("first"), moving("back", back)]
+    for step in range(1, len(counted.steps) + 1, every):
+        chain += [moving(f"killed-{step}", there, step, **leave), moving(f"next-{step}", there)]
+        chain += [*without_a_trace(str(step)), moving(f"back-{step}", back)]
+    (runs,) = run_chains([chain])
+    for work, run in zip(chain, runs, strict=True):
+        assert run.returncode == 0 or (work.stop_at and run.returncode == -signal.SIGKILL), (work, run)
+        if work.arguments.get("state") == "cleaned":
+            assert not run.result["changed"] and not run.result["others"], (work, run)
+        elif work.module == INFO:
+            assert not run.result["summary"]["moving"] and run.result["throttles"] == [], (work, run)
     wait_for_throttles(operator.cluster)
 
 

@@ -322,6 +322,13 @@ def test_what_a_killed_run_left_is_removed_by_absent_and_by_the_next_run(operato
     with moving(operator, 1_000_000) as process:
         process.kill()
         process.communicate()
+    if again == "cleaned":
+        # The move goes on, and keeps its throttle until it has ended.
+        left = throttles(operator.cluster)
+        for check in (True, False):
+            assert throttle(operator, check=check, state="cleaned")["changed"] is False
+        assert throttles(operator.cluster) == left and throttle(operator, rate=RATE)["changed"] is True
+        wait_until(lambda: not operator.ask(f"{MOVES}_info")["summary"]["moving"], "the end of the move")
     if again != "run":
         assert throttle(operator, check=True, state=again)["changed"] is True
         assert throttle(operator, state=again)["changed"] is True

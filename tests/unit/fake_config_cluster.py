@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     by_resource,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 CONFIGS = dict[str, dict[str, str]]
 
@@ -66,6 +67,7 @@ class Configurable:
         self.changes: list[ConfigOperation] = []
         self.sizes: dict[TopicPartition, int] = {}
         self.growth = 0
+        self.ongoing: dict[TopicPartition, OngoingReassignment] = {}
 
     def _request(self) -> bool:
         self.requests += 1
@@ -81,6 +83,9 @@ class Configurable:
             "brokers": {broker: dict(configs) for broker, configs in self.brokers.items()},
             "topics": {topic: dict(configs) for topic, configs in self.topics.items()},
         }
+
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
+        return dict(self.ongoing)
 
     def registered(self) -> list[Node]:
         return [Node(broker, "h", 9092, None, broker not in self.live) for broker in sorted(self.brokers)]

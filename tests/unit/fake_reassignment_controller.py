@@ -46,6 +46,7 @@ class Moved:
         self.silent = 0  # so many requests are not answered any more
         self.refuses: dict[TopicPartition, Answer] = {}
         self.requests: list[dict[TopicPartition, tuple[int, ...]]] = []
+        self.disks: dict[int, tuple[int | None, int | None]] = {}  # usable and total bytes
         self.most = 0
 
     def _pass(self) -> None:
@@ -80,8 +81,7 @@ class Moved:
             broker: LogDirs(
                 None,
                 {key: self._held(key, broker) for key in self.states if broker in self.states[key].replicas and key in (keys or ())},
-                usable_bytes=None,
-                total_bytes=None,
+                *self.disks.get(broker, (None, None)),
                 offline=(),
             )
             for broker in brokers

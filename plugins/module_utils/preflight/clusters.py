@@ -45,7 +45,7 @@ def invalid_serial(serial: Any) -> str | None:
     if sizes and all(map(BATCH_SIZE.fullmatch, sizes)):
         return None
     return (
-        f"kafka_recovery_serial is {serial}: it is how many clusters are recovered at the same time, or how many percent of them, one number or "
+        f"kafka_recovery_serial is {serial}: it is how many clusters are processed at the same time, or how many percent of them, one number or "
         "several, for example 1,5,50%"
     )
 
@@ -65,6 +65,6 @@ def too_many_failed(failed: Sequence[str], batch: Collection[str], limit: Any, s
         return None
     return (
         f"{', '.join(batch)} and all later batches do not start, because {', '.join(failed)} failed before, and kafka_recovery_max_failed_clusters is "
-        f"{limit}. Fix the cause and run again (partitions that are online stay as they are), exclude the failed clusters with "
+        f"{limit}. Fix the cause and run again (what is done is not repeated), exclude the failed clusters with "
         f"--limit '{':!'.join(['kafka_clusters', *failed])}', or continue anyway with -e kafka_recovery_max_failed_clusters={len(failed)}"
     )

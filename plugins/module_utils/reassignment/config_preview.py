@@ -8,7 +8,7 @@ In check mode the same code runs on a preview as on the cluster, and gets the sa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
@@ -30,6 +30,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Settings,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 
 class Configurable(LogDirSource, Protocol):
@@ -41,11 +43,15 @@ class Configurable(LogDirSource, Protocol):
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
     def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]: ...
     def unreachable_rows(self) -> list[dict[str, Any]]: ...
 
 
 class ConfigPreview:
-    """The cluster's configs, read once, with the changes since. For one kind of resource, always read the same config names."""
+    """The cluster's configs, read once, with the changes since. For one kind of resource, always read the same config names.
+
+    `ended`: partitions whose moves are predicted to have ended.
+    """
 
     def __init__(self, cluster: Configurable) -> None:
         self._cluster = cluster
@@ -54,6 +60,8 @@ class ConfigPreview:
         self._budget = ConfigBudget()  # a run of many moves reads topic after topic
         self._accepted: set[Resource] = set()
         self._unfenced: set[int] | None = None
+        self.ended: Collection[TopicPartition] = ()
+        self._begun: dict[TopicPartition, OngoingReassignment] = {}
         self.registered = cluster.registered
         self.partitions = cluster.partitions
         self.log_dirs = cluster.log_dirs
@@ -64,6 +72,17 @@ class ConfigPreview:
         if self._unfenced is None:
             self._unfenced = self._cluster.unfenced()
         return set(self._unfenced)
+
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
+        """Return the moves that are in progress, with those that are predicted to have begun, and without those to have ended."""
+        return {key: move for key, move in (self._cluster.reassignments() | self._begun).items() if key not in self.ended}
+
+    def begin(self, moves: Mapping[TopicPartition, Move]) -> None:
+        """Predict that these moves are submitted."""
+        copied = {key: move for key, move in moves.items() if move.adding}
+        self._begun |= {
+            key: OngoingReassignment((*move.target, *move.removing), move.adding, move.removing) for key, move in copied.items()
+        }
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
         """Return dynamic configs by broker id, with the changes that were accepted. A broker that does not answer is absent."""

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Executes reassignments: submits a limited number at a time, throttles each from before it begins until it ends, and polls until all have ended.
 
-If a run ends early, it leaves the cluster in order. Without a throttle, Kafka continues the moves under way, and the next run waits for them.
-With a throttle they are cancelled and their replica orders restored: the throttle ends with the run, and nothing may be copied faster than allowed.
+If a run ends early, it leaves the cluster in order: the moves under way are cancelled and their replica orders restored, or Kafka continues them
+at their throttle, and the next run waits for them. Nothing is copied faster than allowed.
 """
 
 from __future__ import annotations
@@ -65,13 +65,15 @@ class ExecutionLimits:
     concurrent_moves  maximum of partitions that copy at the same time; moves that copy nothing do not count
     stalled_after     seconds without copied data after which the moves under way are abandoned
     duration          seconds for the whole run, None for no limit
-    throttled         whether moves must be cancelled when the run ends
+    throttled         whether moves are throttled, on brokers that come back meanwhile, too
+    cancels           whether the moves under way are cancelled if the run ends early, or abandons them
     """
 
     concurrent_moves: int = 1000
     stalled_after: float = 300.0
     duration: float | None = None
     throttled: bool = False
+    cancels: bool = False
 
 
 class ReassignmentExecutor:
@@ -120,7 +122,7 @@ class ReassignmentExecutor:
         """
         began, pause = time.monotonic(), POLL_MIN_SECONDS
         try:
-            # Before anything else: these moves are of a killed run, whose throttle has just been removed.
+            # Before anything else: these moves were begun before this run, maybe without a throttle.
             self._live = self._cluster.unfenced() if self._limits.throttled else set()
             self._cover(self._under_way)
             self._prepare()
@@ -130,9 +132,9 @@ class ReassignmentExecutor:
         try:
             while self._queue or self._under_way:
                 if signal := stop_signal():
-                    return self._stop(f"interrupted by {signal}", self._limits.throttled)
+                    return self._stop(f"interrupted by {signal}", self._limits.cancels)
                 if self._limits.duration is not None and time.monotonic() - began > self._limits.duration:
-                    return self._stop(f"the duration of {self._limits.duration:g} s is over", self._limits.throttled)
+                    return self._stop(f"the duration of {self._limits.duration:g} s is over", self._limits.cancels)
                 submitted, ended = self._submit(self._room()), self._poll()
                 self._measure()
                 self._abandon_stalled_moves()
@@ -140,12 +142,13 @@ class ReassignmentExecutor:
                 time.sleep(pause if self._under_way else 0)
             self._measure(at_once=True)
         except RecoveryError as error:
-            return self._stop(str(error), self._limits.throttled)
+            return self._stop(str(error), self._limits.cancels)
         return None
 
     def submit_only(self, stop_signal: Callable[[], str | None] = lambda: None) -> str | None:
         """Submit all moves in batches, then wait until each is under way or has ended. Result and parameter are those of `run`."""
         try:
+            self._cover(self._under_way)
             while self._queue:
                 if signal := stop_signal():
                     return self._stop(f"interrupted by {signal}", cancel=False)
@@ -332,7 +335,7 @@ class ReassignmentExecutor:
         if not self._under_way or seconds is None or seconds <= self._limits.stalled_after:
             return
         unfenced = self._cluster.unfenced()
-        for move, how in self._abandon(self._limits.throttled):
+        for move, how in self._abandon(self._limits.cancels):
             dead = [broker for broker in move.adding if broker not in unfenced]
             why = f", broker {dead[0]} is fenced: start it, or name another one" if dead else ""
             self.results[move.key] = MoveResult.of(
@@ -356,7 +359,7 @@ class ReassignmentExecutor:
         done = sum(1 for result in self.results.values() if result.outcome == REASSIGNED)
         return (
             f"{why}: {done} of {self._total} partitions have their new replicas, {len(abandoned)} moves under way were "
-            f"{'cancelled, because they would continue without their throttle' if cancel else 'left to Kafka'}, "
+            f"{'cancelled' if cancel else 'left to Kafka' + self._at_their_throttle}, "
             f"{waiting} were not submitted; run again to continue"
         )
 
@@ -364,16 +367,20 @@ class ReassignmentExecutor:
         """Stop waiting for the moves under way, and cancel them if `cancel`. Returns each with a message for its result."""
         moves, self._under_way = self._under_way, {}
         if not cancel:
-            return [(move, "Kafka continues the move, and the next run waits for it") for move in moves.values()]
+            return [(move, f"Kafka continues the move{self._at_their_throttle}, and the next run waits for it") for move in moves.values()]
         problems = self._cancelled(moves)
-        self._release(moves)
+        # A move that could not be cancelled keeps its throttle.
+        self._release([key for key in moves if problems.get(key) is None])
         return [(moves[key], self._abandoned_message(problem)) for key, problem in problems.items()]
 
-    @staticmethod
-    def _abandoned_message(problem: Answer | None) -> str:
+    @property
+    def _at_their_throttle(self) -> str:
+        return " at the throttle" if self._limits.throttled else ""
+
+    def _abandoned_message(self, problem: Answer | None) -> str:
         if problem is None:
-            return "its move was cancelled, because it would continue without its throttle"
-        return "it could not be cancelled, and continues without its throttle: " + ": ".join(part for part in problem if part)
+            return "its move was cancelled"
+        return f"it could not be cancelled, and continues{self._at_their_throttle}: {': '.join(part for part in problem if part)}"
 
     def _cancelled(self, moves: Mapping[TopicPartition, Move]) -> dict[TopicPartition, Answer | None]:
         """Cancel moves. Returns the error of each, None if it was cancelled. Moves that have ended meanwhile are absent, and get their result."""

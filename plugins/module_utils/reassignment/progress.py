@@ -104,8 +104,13 @@ class Meter:
     def __init__(self, window: float = WINDOW) -> None:
         self._window = window
         self._sizes: dict[Replica, int] = {}
-        self._seen: deque[tuple[float, int]] = deque()
-        self.copied = 0
+        self._copied: Counter[int] = Counter()  # bytes by the broker that has copied them
+        self._seen: deque[tuple[float, Counter[int]]] = deque()
+
+    @property
+    def copied(self) -> int:
+        """Return the bytes that were copied."""
+        return self._copied.total()
 
     def note(self, now: float, sizes: Mapping[Replica, int]) -> bool:
         """Record the sizes (bytes) of replicas that are copied, or have just arrived. Returns whether any has grown.
@@ -115,9 +120,9 @@ class Meter:
         before = self.copied
         for replica, size in sizes.items():
             # A log that shrinks was truncated or deleted by retention.
-            self.copied += max(0, size - self._sizes.get(replica, size))
+            self._copied[replica[2]] += max(0, size - self._sizes.get(replica, size))
             self._sizes[replica] = size
-        self._seen.append((now, self.copied))
+        self._seen.append((now, self._copied.copy()))
         while len(self._seen) > 2 and self._seen[1][0] <= now - self._window:
             self._seen.popleft()
         return self.copied > before
@@ -130,9 +135,15 @@ class Meter:
     @property
     def rate(self) -> float | None:
         """Return the copied bytes per second over the window, None until `note` was called at two points in time."""
+        return None if (rates := self.rates) is None else sum(rates.values())
+
+    @property
+    def rates(self) -> dict[int, float] | None:
+        """Return the bytes per second that each broker has copied over the window, None as for `rate`. Brokers that copied nothing have 0."""
         if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
             return None
-        return (self._seen[-1][1] - self._seen[0][1]) / (self._seen[-1][0] - self._seen[0][0])
+        (began, before), (ended, after) = self._seen[0], self._seen[-1]
+        return {broker: (copied - before[broker]) / (ended - began) for broker, copied in after.items()}
 
 
 def seconds_left(bytes_left: int | None, rate: float | None) -> float | None:
@@ -142,23 +153,74 @@ def seconds_left(bytes_left: int | None, rate: float | None) -> float | None:
     return None if bytes_left is None or not rate else bytes_left / rate
 
 
+class WaitingReplica(NamedTuple):
+    """A replica that `broker_id` copies later, because its move is not submitted yet: its `bytes`, None if unknown."""
+
+    broker_id: int
+    bytes: int | None
+
+
+def by_broker(
+    rows: Iterable[ReplicaProgress], rates: Mapping[int, float] | None, waiting: Iterable[WaitingReplica] = ()
+) -> list[dict[str, Any]]:
+    """Return one row for each broker that has something to copy: the one that is expected to be the last comes first.
+
+    `rates`: bytes per second by broker, None if unknown. Keys: broker_id, partitions (that it still copies, with `waiting`), bytes_behind,
+    messages_behind, bytes_per_second, estimated_seconds. Unknown values are None.
+    """
+    found: dict[int, list[tuple[int | None, int | None]]] = {}
+    for row in rows:
+        if row.status == BEHIND:
+            found.setdefault(row.broker_id, []).append((row.bytes_behind, row.messages_behind))
+    for later in waiting:
+        found.setdefault(later.broker_id, []).append((later.bytes, None))
+    brokers = []
+    for broker, left in found.items():
+        rate = None if rates is None else rates.get(broker, 0.0)
+        total = known_sum(size for size, _messages in left)
+        brokers.append(
+            {
+                "broker_id": broker,
+                "partitions": len(left),
+                "bytes_behind": total,
+                "messages_behind": known_sum(messages for _size, messages in left),
+                "bytes_per_second": None if rate is None else round(rate),
+                "estimated_seconds": None if (seconds := seconds_left(total, rate)) is None else round(seconds, 1),
+            }
+        )
+    return sorted(
+        brokers,
+        key=lambda row: (
+            row["estimated_seconds"] is not None,
+            -(row["estimated_seconds"] or 0),
+            -(row["bytes_behind"] or 0),
+            row["broker_id"],
+        ),
+    )
+
+
 def summary(
-    rows: Sequence[ReplicaProgress], partitions: int, in_sync: int, rate: float | None, waiting_bytes: int | None = 0
+    rows: Sequence[ReplicaProgress],
+    partitions: int,
+    in_sync: int,
+    rates: Mapping[int, float] | None,
+    waiting: Sequence[WaitingReplica] = (),
 ) -> dict[str, Any]:
     """Return the progress of many partitions as one dict.
 
-    partitions     number of all partitions, of which `in_sync` have all of their replicas in sync
-    rate           bytes per second, None if unknown
-    waiting_bytes  bytes of moves that are not submitted yet
+    partitions  number of all partitions, of which `in_sync` have all of their replicas in sync
+    rates       bytes per second by broker, None if unknown
+    waiting     replicas of moves that are not submitted yet
 
-    Keys: partitions, in_sync, replicas (count by status), bytes_behind (with `waiting_bytes`), messages_behind, bytes_per_second,
-    estimated_seconds. Unknown values are None.
+    Keys: partitions, in_sync, replicas (count by status), bytes_behind (with `waiting`), messages_behind, bytes_per_second,
+    estimated_seconds, brokers (as `by_broker`). Unknown values are None.
     """
     counted = Counter(row.status for row in rows)
     behind = [row for row in rows if row.status == BEHIND]
     # Without replicas behind nothing is left to copy; if no broker answers, the sum is unknown.
     bytes_behind = known_sum(row.bytes_behind for row in behind) if behind else 0
-    total = bytes_behind if waiting_bytes is None or bytes_behind is None else bytes_behind + waiting_bytes
+    total = None if bytes_behind is None else bytes_behind + (known_sum(later.bytes for later in waiting) or 0)
+    rate = None if rates is None else sum(rates.values())
     return {
         "partitions": partitions,
         "in_sync": in_sync,
@@ -167,6 +229,7 @@ def summary(
         "messages_behind": known_sum(row.messages_behind for row in behind) if behind else 0,
         "bytes_per_second": None if rate is None else round(rate),
         "estimated_seconds": None if (left := seconds_left(total, rate)) is None else round(left, 1),
+        "brokers": by_broker(behind, rates, waiting),
     }
 
 

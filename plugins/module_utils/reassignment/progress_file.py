@@ -36,11 +36,16 @@ def path_of(workdir: str, cluster: str) -> Path:
 
 def interrupted_run(workdir: Path, cluster: str, run_id: str) -> str:
     """Return the id of the last run that moved replicas if its moves did not end; empty if it is this run, or its moves are not known."""
+    earlier, ended = last_run(workdir, cluster)
+    moves = workdir / "reassignments" / earlier / f"{cluster}.json"
+    return earlier if earlier and not ended and earlier != run_id and moves.is_file() else ""
+
+
+def last_run(workdir: Path, cluster: str) -> tuple[str, bool]:
+    """Return the id of the last run that moved replicas of a cluster, empty if it is not known, and whether it has ended by itself."""
     try:
         content = strict_json.parse(read_regular(path_of(str(workdir), cluster), follow=False))
         strict_json.check(content, {"run_id": strict_json.Name(), "ended": bool})
-        earlier = safe_name("run_id", content["run_id"])
+        return safe_name("run_id", content["run_id"]), content["ended"]
     except (OSError, ValueError, RecoveryError):
-        return ""
-    moves = workdir / "reassignments" / earlier / f"{cluster}.json"
-    return earlier if not content["ended"] and earlier != run_id and moves.is_file() else ""
+        return "", True

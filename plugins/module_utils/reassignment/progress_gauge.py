@@ -105,8 +105,8 @@ class ProgressTracker:
         """
         with contextlib.suppress(RecoveryError):  # the last measurements are returned again
             self._seen = self._rows({key: move.adding for key, move in under_way.items()}, states)
-        waiting_bytes = progress.known_sum(self._sizes[move.key] * len(move.adding) for move in waiting if move.key in self._sizes)
-        return progress.summary(self._seen, partitions, in_sync, self._meter.rate, waiting_bytes or 0)
+        later = [progress.WaitingReplica(broker, self._sizes.get(move.key)) for move in waiting for broker in move.adding]
+        return progress.summary(self._seen, partitions, in_sync, self._meter.rates, later)
 
     def _rows(self, replicas: Mapping[TopicPartition, Collection[int]], states: States) -> list[progress.ReplicaProgress]:
         found = measure(self._cluster, replicas, states, self._cluster.unfenced())

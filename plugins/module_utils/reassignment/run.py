@@ -16,10 +16,11 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import results, validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import disk_space, results, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import (
@@ -28,12 +29,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ReassignmentExecutor,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import MoveProgressFile, last_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rates, Shortfall
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     MOVING,
@@ -45,6 +46,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 
 SUFFIX = ".before.json"
+# Values of the option on_interrupt.
+AUTO, LEAVE, CANCEL_MOVES = "auto", "leave", "cancel"
 
 
 def check_options(params: Mapping[str, Any]) -> None:
@@ -52,14 +55,22 @@ def check_options(params: Mapping[str, Any]) -> None:
 
     `params`: the options of kafka_partition_reassignment.
     """
+    if not 1 <= params["max_disk_percent"] <= 100:
+        raise RecoveryError(f"max_disk_percent {params['max_disk_percent']} is not between 1 and 100")
     named = validate.wanted(params["partitions"], params["reassignment_file"])
     if params["state"] == "present":
         validate.with_replicas(named)
     rate = params["throttle"]
     if rate is not None and (problem := model.rate_problem("throttle", rate)):
         raise RecoveryError(problem)
-    if rate is not None and params["state"] == "present" and not params["wait"]:
-        raise RecoveryError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle instead")
+    if params["state"] == "present" and not params["wait"]:
+        if rate is not None and params["on_interrupt"] != LEAVE:
+            raise RecoveryError(
+                "throttle with wait: false needs on_interrupt: leave, because the moves and their throttle outlive the task: a later task removes "
+                "the throttle when the moves have ended"
+            )
+        if params["on_interrupt"] == CANCEL_MOVES:
+            raise RecoveryError("on_interrupt: cancel needs wait: nothing is cancelled after the task")
 
 
 class ReassignmentTask:
@@ -96,11 +107,19 @@ class ReassignmentTask:
             self._states = cluster.partitions(set(targets))
             brokers = Brokers.of(cluster.registered())
             self._verdicts = validate.judge(targets, self._states, ongoing, brokers, params["allow_replication_factor_change"])
+            self._refuse_full_brokers()
         else:
             self._states = cluster.partitions(ongoing.keys() if self._wanted is None else set(self._wanted))
             self._verdicts = validate.judge_cancellations(self._wanted, self._states, ongoing)
         self._verdicts = validate.restore_orders(self._verdicts, self._original_orders())
         self._results = results.predict_results(self._verdicts, params["wait"])
+
+    def _refuse_full_brokers(self) -> None:
+        """Refuse moves to brokers without room for all that they would copy."""
+        moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
+        disks = disk_space.read_disks(self._cluster, moves, self._states)
+        full = disk_space.full_brokers(moves, self._states, disks, self._params["max_disk_percent"])
+        self._verdicts = [validate.refuse_brokers(verdict, kafka_errors.KAFKA_STORAGE_ERROR, full) for verdict in self._verdicts]
 
     def predict(self) -> None:
         """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Changes nothing.
@@ -137,10 +156,16 @@ class ReassignmentTask:
         rate = params["throttle"] if params["state"] == "present" else None
         journal = ThrottleJournal(self._workdir, params["cluster"], self._cluster.cluster_id, read_only=True)
         moves = {verdict.key: verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move}
-        with Throttle(ConfigPreview(self._cluster), journal, rate, params["run_id"]) as throttle:
-            for keys in chunks(moves, min(params["concurrent_moves"], BATCH)):
-                throttle.cover({key: moves[key] for key in keys})
-                throttle.release(keys)
+        preview = ConfigPreview(self._cluster)
+        preview.ended = {verdict.key for verdict in self._verdicts if verdict.action == CANCEL}
+        with Throttle(preview, journal, rate, params["run_id"]) as throttle:
+            for keys in chunks(moves, min(params["concurrent_moves"], BATCH) if params["wait"] else BATCH):
+                batch = {key: moves[key] for key in keys}
+                throttle.cover(batch)
+                preview.begin(batch)
+                if params["wait"]:
+                    preview.ended = {*preview.ended, *keys}
+                    throttle.release(keys)
         return throttle
 
     def _shortfalls(self, rates: Rates) -> list[Shortfall]:
@@ -165,7 +190,8 @@ class ReassignmentTask:
         if rate is not None:
             # A throttle that Kafka refuses for the last moves must fail before the first ones are submitted.
             self._preview_throttle()
-        limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
+        cancels = params["on_interrupt"] == CANCEL_MOVES or (params["on_interrupt"] == AUTO and rate is not None)
+        limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], rate is not None, cancels)
         self._write_orders()
         progress_file = MoveProgressFile(self._workdir, params["cluster"], params["run_id"])
         throttle = Throttle(self._cluster, self._journal(), rate, params["run_id"])
@@ -202,11 +228,18 @@ class ReassignmentTask:
         return work_file(self._workdir, FOLDER, self._params["cluster"], self._params["run_id"], SUFFIX)
 
     def _original_orders(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Return the original replicas that an earlier run of this run id has written. Kafka does not keep their order."""
+        """Return the original replicas that an earlier run of this run id has written. Kafka does not keep their order.
+
+        To cancel moves, the last run of any run id counts, too.
+        """
         # Not through work_file, which creates folders: check mode only reads.
         run_id, cluster = safe_name("run_id", self._params["run_id"]), safe_name("cluster", self._params["cluster"])
-        path = self._workdir / FOLDER / run_id / f"{cluster}{SUFFIX}"
-        return validate.with_replicas(validate.wanted(None, str(path))) if path.is_file() else {}
+        last = last_run(self._workdir, cluster)[0] if self._params["state"] == "cancelled" else ""
+        paths = [self._workdir / FOLDER / run / f"{cluster}{SUFFIX}" for run in (last, run_id) if run]
+        found: dict[TopicPartition, tuple[int, ...]] = {}
+        for path in paths:
+            found |= validate.with_replicas(validate.wanted(None, str(path))) if path.is_file() else {}
+        return found
 
     def _write_orders(self) -> None:
         moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]

@@ -71,11 +71,11 @@ def partition_status(
 
 
 class Status(NamedTuple):
-    """Status of partitions and replicas of one cluster, in recovery order. `rate`: bytes per second that are copied, None if unknown."""
+    """Status of partitions and replicas of one cluster, in recovery order. `rates`: bytes per second that brokers copy, None if unknown."""
 
     partitions: list[PartitionStatus]
     replicas: list[progress.ReplicaProgress]
-    rate: float | None
+    rates: Mapping[int, float] | None
 
     def report(self, preview: int) -> dict[str, Any]:
         """Return `summary` (partitions by state), `progress` (as `progress.summary`), and the rows of `partitions` and `replicas`.
@@ -89,7 +89,7 @@ class Status(NamedTuple):
         slowest = sorted(self.replicas, key=lambda row: (row.status == progress.IN_SYNC, -(row.bytes_behind or row.messages_behind or 0)))
         return {
             "summary": {state: counts[state] for state in STATES},
-            "progress": progress.summary(self.replicas, len(self.partitions), in_sync, self.rate),
+            "progress": progress.summary(self.replicas, len(self.partitions), in_sync, self.rates),
             "partitions": [_plain(row) for row in one_of_each_kind_first(worst, lambda row: row.state)[:preview]],
             "replicas": [row._asdict() for row in one_of_each_kind_first(slowest, lambda row: row.status)[:preview]],
         }
@@ -123,7 +123,7 @@ def read_status(cluster: ReassignmentAdmin, wanted: Wanted | None, window: float
         states |= cluster.partitions(set(targets))
         found = measured()
     registered = brokers.registered if brokers.complete else brokers.registered.union(*(state.replicas for state in states.values()))
-    return Status(rows, progress.statuses(replicas, states, registered, found), meter.rate)
+    return Status(rows, progress.statuses(replicas, states, registered, found), meter.rates)
 
 
 def _followers(

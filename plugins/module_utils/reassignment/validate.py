@@ -275,6 +275,12 @@ def leader_problem(move: Move, state: PartitionState, unfenced: Collection[int])
     return None
 
 
+def refuse_brokers(verdict: Verdict, error: str, messages: Mapping[int, str]) -> Verdict:
+    """Return the verdict, REFUSED with `error` if its move would copy to a broker that `messages` has (by id)."""
+    refused = [broker for broker in verdict.move.adding if broker in messages] if verdict.move and verdict.action == SUBMIT else []
+    return replace(verdict, action=REFUSED, error=error, message=messages[refused[0]]) if refused else verdict
+
+
 def judge_cancellations(
     keys: Iterable[TopicPartition] | None,
     states: Mapping[TopicPartition, PartitionState],

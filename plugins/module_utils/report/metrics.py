@@ -241,7 +241,7 @@ def _throttle_metrics(throttles: Found) -> Iterator[Metric]:
     )
     yield _gauge(
         "left_over_throttles",
-        "Throttle configs of a run that was killed, or of a standing throttle that has expired.",
+        "Throttle configs of a run that has ended, or of a standing throttle that has expired.",
         ("cluster",),
         (((cluster,), found["left_over"]) for cluster, found in throttles),
     )

@@ -61,10 +61,10 @@ def test_each_line_is_said_once_and_the_first_says_how_to_go_on(display: Display
     with reading(tmp_path):
         time.sleep(0.05)
         assert not display.said, "what an earlier task has left is no news"
-        progress_file.write_summary(progress.summary([], 9, 2, None, 5000))
+        progress_file.write_summary(progress.summary([], 9, 2, None, [progress.WaitingReplica(4, 5000)]))
         display.wait_for(1)
         time.sleep(0.05)
-        progress_file.write_summary(progress.summary([], 9, 3, 1000.0, 5000))
+        progress_file.write_summary(progress.summary([], 9, 3, {4: 1000.0}, [progress.WaitingReplica(4, 5000)]))
         display.wait_for(2)
     assert display.said == [
         "east: 2 of 9 partitions in sync, 5.0 kB behind, remaining time unknown; should this be interrupted, run it again to go on",

@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import in_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import line_of
@@ -18,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Measurements,
     Meter,
     ReplicaProgress,
+    WaitingReplica,
     statuses,
 )
 
@@ -82,7 +85,7 @@ def test_the_remaining_time_is_known_only_with_a_rate(left: int | None, rate: fl
 
 def test_a_summary_and_its_line() -> None:
     rows = statuses({KEY: [0, 1]}, STATES, {0, 1}, MEASURED)
-    found = progress.summary(rows, 3, 1, 100.0, waiting_bytes=6200)
+    found = progress.summary(rows, 3, 1, {1: 60.0, 4: 40.0}, [WaitingReplica(2, 6200)])
     assert found == {
         "partitions": 3,
         "in_sync": 1,
@@ -91,6 +94,24 @@ def test_a_summary_and_its_line() -> None:
         "messages_behind": 10456,
         "bytes_per_second": 100,
         "estimated_seconds": 100.0,
+        "brokers": [
+            {
+                "broker_id": 2,
+                "partitions": 1,
+                "bytes_behind": 6200,
+                "messages_behind": None,
+                "bytes_per_second": 0,
+                "estimated_seconds": None,
+            },
+            {
+                "broker_id": 1,
+                "partitions": 1,
+                "bytes_behind": 3800,
+                "messages_behind": 10456,
+                "bytes_per_second": 60,
+                "estimated_seconds": 63.3,
+            },
+        ],
     }
     line = "east: 1 of 3 partitions in sync, 10.0 kB and 10,456 messages behind, 100 B/s, about 1 min 40 s left"
     assert f"east: {progress.line(found)}" == line
@@ -100,6 +121,27 @@ def test_a_summary_and_its_line() -> None:
     silent = progress.summary(statuses({KEY: [1]}, STATES, {0, 1}, Measurements()), 3, 1, None)
     assert (silent["bytes_behind"], silent["messages_behind"], silent["estimated_seconds"]) == (None, None, None)
     assert f"east: {progress.line(silent)}" == "east: 1 of 3 partitions in sync, remaining time unknown"
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=9),
+    st.lists(st.tuples(st.integers(1, 4), st.none() | st.integers(0, 9)), max_size=9),
+    st.none() | st.dictionaries(st.integers(1, 4), st.floats(0, 9)),
+)
+def test_brokers_add_up_to_the_whole(
+    behind: list[tuple[int, int | None, int | None]], later: list[tuple[int, int | None]], rates: dict[int, float] | None
+) -> None:
+    rows = [ReplicaProgress("t", number, broker, progress.BEHIND, *left) for number, (broker, *left) in enumerate(behind)]
+    found = progress.summary(rows, 20, 0, rates, [WaitingReplica(*row) for row in later])
+    brokers = found["brokers"]
+    assert {row["broker_id"] for row in brokers} == {broker for broker, *_left in [*behind, *later]} and len(brokers) <= 4
+    assert sum(row["partitions"] for row in brokers) == len(behind) + len(later)
+    if found["bytes_behind"] is not None:
+        assert sum(row["bytes_behind"] or 0 for row in brokers) == found["bytes_behind"]
+    for row in brokers:
+        assert (row["bytes_per_second"] is None) == (rates is None)
+    known = [row["estimated_seconds"] for row in brokers]
+    assert known == sorted(known, key=lambda seconds: (seconds is not None, -(seconds or 0))), "the last one to end first"
 
 
 def test_sizes_and_times_as_text() -> None:

@@ -68,7 +68,12 @@ def made(
     verdicts = judge(dict.fromkeys(cluster.states, target), cluster.states, cluster.ongoing, brokers)
     rows: list[dict[str, Any]] = []
     run = ReassignmentExecutor(
-        cluster, verdicts, cluster.states, ExecutionLimits(**{"throttled": throttle is not None, **pace}), throttle, rows.append
+        cluster,
+        verdicts,
+        cluster.states,
+        ExecutionLimits(**{"throttled": throttle is not None, "cancels": throttle is not None, **pace}),
+        throttle,
+        rows.append,
     )
     return run, rows
 
@@ -175,14 +180,14 @@ def test_brokers_that_come_back_are_throttled_too(clock: Clock) -> None:
     assert sorted(throttle.ever) == sorted([*cluster.states, *cluster.states])
 
 
-@pytest.mark.parametrize("throttled", [True, False])
+@pytest.mark.parametrize(("throttled", "cancels"), [(True, True), (True, False), (False, False), (False, True)])
 def test_at_every_moment_at_which_it_is_stopped_the_cluster_is_left_in_order_and_the_next_run_goes_on(
-    clock: Clock, throttled: bool
+    clock: Clock, throttled: bool, cancels: bool
 ) -> None:
     for moment in range(40):
         cluster = Moved(clock, 5)
         throttle = Throttle(cluster) if throttled else None
-        run, _ = made(cluster, throttle=throttle, concurrent_moves=2)
+        run, _ = made(cluster, throttle=throttle, concurrent_moves=2, cancels=cancels)
         calls = iter(range(1000))
         why = run.run(lambda moment=moment, calls=calls: "SIGTERM" if next(calls) >= moment else None)  # type: ignore[misc]
         assert set(outcomes(run)) <= {"reassigned", "held", "moving"} and len(run.results) == 5
@@ -194,8 +199,9 @@ def test_at_every_moment_at_which_it_is_stopped_the_cluster_is_left_in_order_and
                 assert key not in cluster.ongoing and cluster.states[key].replicas == (1, 2, 3), "in the order that they had"
             else:
                 assert (key in cluster.ongoing) == (result.outcome == "moving")
+        assert not cluster.ongoing or not cancels
         if throttle is not None:
-            assert not cluster.ongoing and not throttle.covered
+            assert throttle.covered == set(cluster.ongoing), "what goes on is throttled"
         again, _ = made(cluster, throttle=Throttle(cluster) if throttled else None)
         assert again.run() is None and set(outcomes(again)) <= {"reassigned"}
         assert {state.replicas for state in cluster.states.values()} == {(4, 2, 1)}
@@ -220,7 +226,7 @@ def test_a_broker_that_dies_fails_its_moves_and_no_others(clock: Clock, throttle
     targets = {("t", 0): (4, 2, 1), ("t", 1): (5, 2, 1), ("t", 2): (4, 2, 1), ("t", 3): (5, 2, 1)}
     throttle = Throttle(cluster) if throttled else None
     verdicts = judge(targets, cluster.states, {}, brokers)
-    run = ReassignmentExecutor(cluster, verdicts, cluster.states, ExecutionLimits(1, 60.0, None, throttled), throttle)
+    run = ReassignmentExecutor(cluster, verdicts, cluster.states, ExecutionLimits(1, 60.0, None, throttled, throttled), throttle)
 
     def dies() -> None:
         if clock.now > 2.0:

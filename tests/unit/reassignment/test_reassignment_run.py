@@ -42,6 +42,8 @@ DEFAULTS: dict[str, Any] = {
     "concurrent_moves": 1000,
     "throttle": None,
     "wait": True,
+    "on_interrupt": "auto",
+    "max_disk_percent": 100,
     "duration": None,
     "stalled_after": 300.0,
     "preview": 20,
@@ -195,6 +197,64 @@ def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
     assert {row.replicas for row in cluster.states.values()} == {TARGET if state == "present" else (1, 2, 3)}
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_moves_that_are_left_keep_their_throttle_until_they_have_ended(cluster: Any, tmp_path: Path, wait: bool) -> None:
+    stops = iter([None, None, "SIGTERM"])
+    params: dict[str, Any] = {"throttle": 5000, "on_interrupt": "leave", "wait": wait}
+    predicted = task(cluster, tmp_path, check=True, **params)
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops) if wait else None, **params)
+    assert found["summary"]["moving"] == 2 and ("failed" in found) is wait
+    assert wait or all(predicted[key] == found[key] for key in ("changed", "summary", "diff"))
+    assert len(cluster.ongoing) == 2 and cluster.throttles["t"]["follower.replication.throttled.replicas"] == "0:4,1:4"
+    throttled = cluster.throttles
+
+    # What does not know of these moves leaves their throttle alone.
+    other = task(cluster, tmp_path, {("t", 0): TARGET}, run_id="2", duration=0.1)
+    assert other["summary"]["moving"] == 1 and other["left_over_throttle"] == {"brokers": 0, "topics": 0, "replicas": 0}
+    assert cluster.throttles == throttled and len(cluster.ongoing) == 2
+    # The next run takes both over, at its own rate, and there is no moment without a throttle.
+    seen: list[dict[str, Any]] = []
+    predicted = task(cluster, tmp_path, check=True, throttle=7000)
+    found = task(cluster, tmp_path, stop_signal=lambda: seen.append(cluster.throttles), throttle=7000)
+    for key in ("changed", "left_over_throttle", "diff", "summary"):
+        assert predicted[key] == found[key], key
+    assert found["changed"] and found["summary"]["reassigned"] == 2 and found["left_over_throttle"]["brokers"] == 4
+    assert seen[0]["4"] == dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"), "7000")
+    assert not cluster.throttles
+
+
+def test_a_run_without_a_throttle_waits_for_throttled_moves_and_removes_their_throttle(cluster: Any, tmp_path: Path) -> None:
+    task(cluster, tmp_path, throttle=5000, on_interrupt="leave", wait=False)
+    seen: list[dict[str, Any]] = []
+    found = task(cluster, tmp_path, stop_signal=lambda: seen.append(cluster.throttles))
+    assert seen[0] == seen[-1] != {} and found["summary"]["reassigned"] == 2
+    assert found["left_over_throttle"] == {"brokers": 4, "topics": 1, "replicas": 8} and not cluster.throttles
+
+
+def test_a_cancellation_knows_the_order_that_the_last_run_has_recorded(cluster: Any, tmp_path: Path) -> None:
+    task(cluster, tmp_path, run_id="1", throttle=5000, on_interrupt="leave", wait=False)
+    found = task(cluster, tmp_path, None, run_id="2", state="cancelled")
+    assert found["summary"]["cancelled"] == 2 and not cluster.throttles
+    assert {row.replicas for row in cluster.states.values()} == {(1, 2, 3)}
+
+
+def test_moves_without_a_throttle_are_cancelled_on_request(cluster: Any, tmp_path: Path) -> None:
+    stops = iter([None, None, "SIGTERM"])
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops), on_interrupt="cancel")
+    assert found["summary"]["held"] == 2 and "2 moves under way were cancelled" in found["msg"]
+    assert not cluster.ongoing and {state.replicas for state in cluster.states.values()} == {(1, 2, 3)}
+
+
+def test_a_move_that_cannot_be_cancelled_keeps_its_throttle(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancel = cluster.cancel
+    monkeypatch.setattr(cluster, "cancel", lambda keys: {**cancel([("t", 0)]), ("t", 1): ("REQUEST_TIMED_OUT", None)})
+    stops = iter([None, None, "SIGTERM"])
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops), throttle=5000)
+    assert list(cluster.ongoing) == [("t", 1)]
+    assert cluster.throttles["t"]["follower.replication.throttled.replicas"] == "1:4"
+    assert any("continues at the throttle" in (row["message"] or "") for row in found["results"])
+
+
 def test_nothing_is_submitted_where_one_is_refused(cluster: IntRange, tmp_path: Path) -> None:
     wanted: Wanted = {("t", 0): TARGET, ("t", 9): TARGET, ("u", 0): TARGET, ("t", 1): (9,)}
     for check in (True, False):
@@ -202,6 +262,26 @@ def test_nothing_is_submitted_where_one_is_refused(cluster: IntRange, tmp_path: 
         assert found["failed"] and not found["changed"] and not cluster.requests
         assert found["errors"] == {"INVALID_REPLICA_ASSIGNMENT": 1, "UNKNOWN_TOPIC_OR_PARTITION": 2}
         assert found["summary"]["held"] == 1
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_broker_without_room_is_named_before_anything_is_submitted(cluster: IntRange, tmp_path: Path, check: bool) -> None:
+    cluster.disks = {4: (1999, 10_000), 5: (None, None)}
+    wanted: Wanted = {("t", 0): TARGET, ("t", 1): TARGET}
+    found = task(cluster, tmp_path, wanted, check=check)
+    assert found["errors"] == {"KAFKA_STORAGE_ERROR": 2} and "copy 2.0 kB to broker 4, which has room for 2.0 kB" in found["msg"]
+    assert not found["changed"] and not cluster.requests
+    cluster.disks[4] = (2000, 10_000)
+    assert task(cluster, tmp_path, wanted, check=check, max_disk_percent=99)["errors"] == {"KAFKA_STORAGE_ERROR": 2}
+    assert task(cluster, tmp_path, {("t", 0): (5, 3, 2)}, check=check, max_disk_percent=1)["summary"]["reassigned"] == 1
+    assert task(cluster, tmp_path, {("t", 1): TARGET}, check=check)["summary"]["reassigned"] == 1
+
+
+def test_what_is_copied_already_needs_no_room(cluster: Any, tmp_path: Path) -> None:
+    assert task(cluster, tmp_path, {("t", 0): TARGET}, wait=False)["summary"]["moving"] == 1
+    cluster.clock.sleep(2)
+    cluster.disks = {4: (1600, 10_000)}
+    assert task(cluster, tmp_path, ALL, check=True)["summary"]["reassigned"] == 2, "half of the first one is there"
 
 
 def test_check_mode_knows_that_this_client_may_not_move_anything(cluster: IntRange, tmp_path: Path) -> None:
@@ -263,7 +343,9 @@ def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(clust
     ("params", "says"),
     [
         ({"throttle": 1023}, "throttle is 1023: it is bytes per second, at least 1024 (INVALID_THROTTLE)"),
-        ({"throttle": 5000, "wait": False}, "throttle needs wait"),
+        ({"throttle": 5000, "wait": False}, "throttle with wait: false needs on_interrupt: leave"),
+        ({"on_interrupt": "cancel", "wait": False}, "on_interrupt: cancel needs wait"),
+        ({"max_disk_percent": 101}, "max_disk_percent 101 is not between 1 and 100"),
         ({"partitions": [{"topic": "t", "partition": 0}]}, "no replicas are named for t-0"),
         ({"partitions": None, "reassignment_file": "/nowhere.json"}, "/nowhere.json cannot be read"),
     ],

@@ -29,7 +29,7 @@ REPLICAS = AddedReplicas("orders", "id", min(LISTS), ("0:1",), True)
 
 def test_moves_are_under_way_until_their_run_has_ended(tmp_path: Path) -> None:
     file = MoveProgressFile(tmp_path, "east", "run-1")
-    file.write_summary(progress.summary([], 40, 31, 1000.0, 7_000_000))
+    file.write_summary(progress.summary([], 40, 31, {4: 1000.0}, [progress.WaitingReplica(4, 7_000_000)]))
     (row,) = operations.of_workdir(tmp_path, None)
     assert row["moves"] | {"updated_at": ""} == {
         "run_id": "run-1", "updated_at": "", "ended": False, "partitions": 40, "in_sync": 31, "bytes_behind": 7_000_000,

@@ -167,6 +167,8 @@ GIVEN: dict[str, Any] = {
     "kafka_recovery_reassigned": {"summary": {"reassigned": 3}, "previous_assignment": None},
     "kafka_recovery_automatic": {"elect": 1, "held": 0, "reasons": ["strategy: other"], "next_steps": []},
     "kafka_recovery_preferred": {"summary": {"elected": 0}, "results": []},
+    "kafka_recovery_moves_seen": {"progress": {"partitions": 0, "brokers": []}, "throttles": [], "unreachable_brokers": []},
+    "kafka_recovery_moves_ended": {"summary": {"cancelled": 2}, "left_over_throttle": {}},
     "kafka_recovery_reported": {
         "headline": {"text": "calm", "next": ""},
         "next_steps": [],
@@ -195,8 +197,10 @@ FIRST_LINES = {
         "Dry run, nothing was written. It would be: every partition is led",
     ],
     "kafka_recovery_report_lines": ["calm"] * 2,
+    "kafka_recovery_move_progress_lines": ["no partition is moving"] * 2,
+    "kafka_recovery_cancellation_lines": ["Dry run, nothing was cancelled. It would be: 2 cancelled"] * 2,
 }
-ROLES = ["common", "preflight", "snapshot", "plan", "propose", "verify", "restore_redundancy", "respond", "preferred", "report"]
+ROLES = ["common", "preflight", "snapshot", "plan", "propose", "verify", "restore_redundancy", "respond", "preferred", "report", "moves"]
 
 
 ON = {"kafka_recovery_allow_data_loss": "y", "kafka_recovery_restore_redundancy": "t"}

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Settings,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS, RUN
@@ -47,6 +48,7 @@ class ThrottleCluster(PartitionSource, Protocol):
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
     def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]: ...
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,18 @@ class ThrottleChanges:
             *(f"topic {row['topic']}: {row['config']}={','.join(row['entries'])}" for row in self.replicas if row["change"] == change),
         )
         return "".join(f"{printable(line)}\n" for line in lines)
+
+    def without_those_in(self, journal: ThrottleJournal, owners: Collection[str]) -> ThrottleChanges:
+        """Return the removals that were made: rates and entries that the journal still has for these owners could not be removed."""
+        rates = journal.rates(owners)
+        stay = {(row.topic, row.config, entry) for rows in journal.replicas(owners).values() for row in rows for entry in row.entries}
+        lists = [
+            {**row, "entries": [entry for entry in row["entries"] if (row["topic"], row["config"], entry) not in stay]}
+            for row in self.replicas
+        ]
+        return ThrottleChanges(
+            [row for row in self.rates if (row["broker_id"], row["config"]) not in rates], [row for row in lists if row["entries"]]
+        )
 
     def add_set(self, what: ThrottleToSet) -> None:
         """Add the changes that set these throttles."""

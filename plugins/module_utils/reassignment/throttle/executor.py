@@ -3,19 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sets replication throttles on a cluster, changes their rates, and removes exactly what was set.
 
-Every change is recorded in the journal before it is made, and read back afterwards. Functions with a journal need it open. `Throttle` opens
-it itself.
+Every change is recorded in the journal before it is made, and read back afterwards. The journal must be open.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
@@ -36,19 +32,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ThrottleToSet,
     place,
     plan_removal,
-    plan_throttle,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
+    ALL_REPLICAS,
     LISTS,
     RATES,
     AddedReplicas,
-    Moved,
-    Rates,
     SetRate,
     own_value,
     parse_list,
+    partition_of,
 )
 
 VISIBLE_SECONDS, POLL_SECONDS = 10.0, 0.05  # seconds: a broker shows a change a moment after the controller has made it
@@ -173,21 +168,59 @@ def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], 
 
 
 def remove_all(cluster: ThrottleCluster, journal: ThrottleJournal, owners: Collection[str]) -> tuple[ThrottleChanges, list[str]]:
-    """Remove all throttles of these owners. RUN must be one of them only if no run is active. The journal must be open.
+    """Remove all throttles of these owners. RUN must be one of them only if no run is active.
 
     Returns the changes that were made, and a sentence for each throttle that could not be removed.
     """
-    what, changed = plan_removal(cluster, journal, owners), ThrottleChanges()
-    changed.add_removed(what)
-    problems = remove(cluster, journal, what)
+    changed, problems = _removed(cluster, journal, plan_removal(cluster, journal, owners))
     if RUN in owners:
         journal.set_run_rates(None)
-    # Entries that are still in the journal could not be removed.
-    rates = journal.rates(owners)
-    lists = {(row.topic, row.config) for rows in journal.replicas(owners).values() for row in rows}
-    changed.rates = [row for row in changed.rates if (row["broker_id"], row["config"]) not in rates]
-    changed.replicas = [row for row in changed.replicas if (row["topic"], row["config"]) not in lists]
     return changed, problems
+
+
+def remove_left_over(cluster: ThrottleCluster, journal: ThrottleJournal) -> tuple[ThrottleChanges, list[str], set[TopicPartition]]:
+    """Remove the throttle of a run that has ended, and a standing throttle that has expired. No run may be active.
+
+    Moves that the run has left in progress keep their throttle, so nothing is copied faster than allowed. Until they have ended, rates and an
+    expired throttle below them stay, too. Returns the result of `remove_all`, and the partitions of these moves. Raises RecoveryError if it
+    cannot be read which moves are in progress.
+    """
+    moving = throttled_moves(cluster, journal)
+    if not moving:
+        return *remove_all(cluster, journal, journal.left_over()), moving
+    ended = _covered(journal) - moving
+    return *_removed(cluster, journal, plan_removal(cluster, journal, [RUN], ended)), moving
+
+
+def throttled_moves(cluster: ThrottleCluster, journal: ThrottleJournal) -> set[TopicPartition]:
+    """Return the partitions that are moving, and that the throttle of a run limits: by its own entries, or by those of others at its rates."""
+    brokers, covered = {broker for broker, _config in journal.rates([RUN])}, _covered(journal)
+    if not brokers and not covered:
+        return set()
+    ongoing = cluster.reassignments()
+    listed = {key for key, move in ongoing.items() if key not in covered and brokers.intersection(move.replicas)}
+    settings = cluster.topic_configs_of({topic for topic, _partition in listed}, LISTS) if listed else {}
+    entries = {topic: [entry for config in LISTS for entry in _entries(found, config)] for topic, found in settings.items()}
+    by_others = {
+        (topic, partition)
+        for topic, partition in listed
+        if any(entry == ALL_REPLICAS or partition_of(entry) == partition for entry in entries.get(topic, ()))
+    }
+    return (covered & ongoing.keys()) | by_others
+
+
+def _covered(journal: ThrottleJournal) -> set[TopicPartition]:
+    """Return the partitions that a run has listed as throttled."""
+    named = {(row.topic, partition_of(entry)) for row in journal.replicas([RUN])[RUN] for entry in row.entries}
+    return {(topic, partition) for topic, partition in named if partition is not None}
+
+
+def _removed(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToRemove) -> tuple[ThrottleChanges, list[str]]:
+    """Remove throttles. Returns the result of `remove_all`."""
+    changed = ThrottleChanges()
+    changed.add_removed(what)
+    problems = remove(cluster, journal, what)
+    return changed.without_those_in(journal, what.owners), problems
 
 
 def _error(answers: Mapping[Resource, Refusal | None], row: AddedReplicas) -> str | None:
@@ -200,88 +233,3 @@ def _is_done(answers: Mapping[Resource, Refusal | None], change: ConfigOperation
         return True
     refusal = answers.get(change.resource, Refusal("", None))
     return refusal is None or refusal.error == kafka_errors.UNKNOWN_TOPIC_OR_PARTITION
-
-
-# --- around a run --------------------------------------------------------------------------------------------------
-
-
-class Throttle:
-    """The throttle of one run, as a context manager: partitions that it covers are throttled until they are released, at the latest on exit.
-
-    rate     bytes per second of each broker, or Rates; None for no throttle
-    journal  not open
-
-    On entry the throttles of a killed run and an expired standing throttle are removed (`removed` has the changes). Exit raises nothing:
-    `warnings` names what could not be removed, and the next run removes it.
-    """
-
-    def __init__(self, cluster: ThrottleCluster, journal: ThrottleJournal, rate: int | Rates | None, run_id: str | None = None) -> None:
-        self._cluster = cluster
-        self._journal = journal
-        self._rates = Rates.same(rate) if isinstance(rate, int) else rate
-        self._run_id = run_id
-        self._ended: Callable[[], None] = lambda: None
-        self.warnings: list[str] = []
-        self.removed = ThrottleChanges()
-
-    def __enter__(self) -> Self:
-        if self._rates is not None:
-            self._ended = self._journal.register_run(self._run_id)
-        elif self._journal.run_is_active():
-            return self
-        try:
-            with signals.critical_section(), self._journal as journal:
-                # A run may have begun after the first check. One that begins later sets nothing before the journal is closed.
-                if self._rates is None and journal.run_is_active():
-                    return self
-                self.removed, problems = remove_all(self._cluster, journal, journal.left_over())
-                self._warn(problems)
-                journal.set_run_rates(self._rates)
-        except BaseException:
-            self._ended()
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._rates is None:
-            return
-        with signals.critical_section():
-            try:
-                with self._journal as journal:
-                    self._warn(remove_all(self._cluster, journal, journal.left_over())[1])
-                    self._ended()  # before the journal is closed: the next process must not see an active run that has no throttle
-            except RecoveryError as problem:
-                self._warn([f"the throttle may still be set: {problem}; the next run removes it, or state cleaned"])
-            finally:
-                self._ended()
-
-    def cover(self, moves: Mapping[TopicPartition, Moved], inbound: Mapping[TopicPartition, float] | None = None) -> None:
-        """Throttle these partitions before they are moved, or again for brokers that have come back. Returns when brokers show it.
-
-        `inbound`: bytes per second that producers write to each partition, for a warning if the rate is too low. Raises RecoveryError if
-        Kafka refuses a change.
-        """
-        if self._rates is None or not moves:
-            return
-        with signals.critical_section(), self._journal as journal:
-            states = self._cluster.partitions(set(moves))
-            live = self._cluster.unfenced()
-            copying = {
-                key: copies
-                for key, move in moves.items()
-                if key in states and (copies := model.copying_during_move(move, states[key].isr, states[key].leader, live)).followers
-            }
-            rates = journal.run_rates or self._rates  # they may have been changed since the run began
-            topic_ids = {state.topic: state.topic_id for state in states.values()}
-            self._warn(set_throttle(self._cluster, journal, plan_throttle(self._cluster, journal, RUN, copying, rates, topic_ids)))
-        self._warn(map(str, model.shortfalls(copying, rates, inbound or {})))
-
-    def release(self, keys: Collection[TopicPartition]) -> None:
-        """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit."""
-        if self._rates is None or not keys:
-            return
-        with signals.critical_section(), suppress(RecoveryError), self._journal as journal:
-            remove(self._cluster, journal, plan_removal(self._cluster, journal, [RUN], keys))
-
-    def _warn(self, warnings: Iterable[str]) -> None:
-        self.warnings += [warning for warning in warnings if warning not in self.warnings]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, only_known
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
@@ -32,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ThrottledReplicas,
     check_brokers,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import left_warning
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers
 
 RUNNING, LEFT_OVER, STANDS, EXPIRED = "running", "left_over", "stands", "expired"
@@ -59,16 +61,23 @@ class ReplicationThrottle:
     ) -> None:
         """Throttle the replicas that copy the partitions `keys` (None: all with a live replica that is out of sync), or these `replicas`.
 
-        While a run is active only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed. Raises
-        RecoveryError if Kafka refuses a change or a broker, topic or partition does not exist.
+        While a run is active, or moves that it has left are in progress, only its rate is changed. `expires_after`: seconds from now, None: it
+        stays until it is removed. Raises RecoveryError if Kafka refuses a change or a broker, topic or partition does not exist.
         """
         states = self._states(keys if replicas is None else None)
         check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
         with self._journal as journal:
-            if replicas is not None or expires_after is not None:
-                option = "expires_after" if replicas is None else "throttled_replicas"
+            options = {"throttled_replicas": replicas, "expires_after": expires_after}
+            option = next((name for name, value in options.items() if value is not None), None)
+            if option:
                 journal.fail_if_run_active(f"wait until it has ended, or change its rate alone, without {option}")
-            if self._check_for_run(journal):
+            moving = set() if self._check_for_run(journal) else executor.throttled_moves(self._cluster, journal)
+            if moving and option:
+                raise RecoveryError(
+                    f"an earlier run has left {count(len(moving), 'move')} in progress with a throttle; wait until they have ended, or change their "
+                    f"rate alone, without {option}"
+                )
+            if moving or self._run_is_active:
                 self._set(journal, diff.plan_rate_change(self._cluster, journal, RUN, rates))
                 self._terms_changed = journal.run_rates != rates
                 journal.set_run_rates(rates)
@@ -98,13 +107,23 @@ class ReplicationThrottle:
         """Remove all throttles of the journal. Raises RecoveryError while a run is active: it removes its throttle when it ends."""
         with self._journal as journal:
             journal.fail_if_run_active("wait until it has ended: it removes its throttle itself")
+            if moving := executor.throttled_moves(self._cluster, journal):
+                self.warnings.append(f"{count(len(moving), 'partition')} in motion: copied without a throttle from now on")
             self._remove(journal, LAYERS)
 
     def clean(self) -> None:
-        """Remove the throttle of a killed run and an expired standing throttle. Does nothing while a run is active: it removes them at its end."""
+        """Remove the throttle of an earlier run and an expired standing throttle, but not from moves that are in progress.
+
+        Does nothing while a run is active: it removes them at its end.
+        """
         with self._journal as journal:
-            if not self._check_for_run(journal):
-                self._remove(journal, journal.left_over())
+            if self._check_for_run(journal):
+                return
+            changed, problems, moving = executor.remove_left_over(self._cluster, journal)
+            self._changed += changed
+            self._problems += problems
+            if moving:
+                self.warnings.append(left_warning(len(moving)))
 
     def _check_for_run(self, journal: ThrottleJournal) -> bool:
         """Return whether a run is active. A run that begins later sets nothing before the journal is closed."""
@@ -210,7 +229,7 @@ def left_over_warning(rows: Collection[Mapping[str, Any]], cluster: str, elects:
     if elects and [row["state"] for row in rows] == [EXPIRED]:
         return f"a replication throttle that has expired is still set on {cluster}: it slows replicas down until the recovery removes it"
     if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
-        origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
+        origin = {LEFT_OVER: "of a run that has ended", EXPIRED: "that has expired"}
         which = " and one ".join(origin[state] for state in sorted(states))
         return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
     return None

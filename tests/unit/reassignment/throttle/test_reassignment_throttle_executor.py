@@ -12,9 +12,9 @@ from fake_config_cluster import Configurable, Killed, Move
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet, plan_rate_change
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Rates,
     SetRate,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import Throttle
 
 ZERO, ONE = ("t", 0), ("t", 1)
 MOVES = {ZERO: Move((1, 2, 3), (1, 2, 4)), ONE: Move((1, 2, 3), (4, 2, 3))}
@@ -152,10 +153,11 @@ def steps() -> int:
     return 25
 
 
+@pytest.mark.parametrize("moving", [False, True])
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("end_at", range(1, steps() + 1))
 def test_killed_before_or_after_any_request_the_next_run_takes_it_all_out(
-    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch, end_at: int, after: bool
+    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch, end_at: int, after: bool, moving: bool
 ) -> None:
     cluster = by_others()
     cluster.end_at, cluster.after = end_at, after
@@ -170,6 +172,14 @@ def test_killed_before_or_after_any_request_the_next_run_takes_it_all_out(
         else:
             assert end_at > cluster.requests, "more steps than are tried: raise steps()"
     cluster.end_at = None
+    if moving:
+        listed, rates = "1:4" in cluster.topics["t"][FOLLOWER_REPLICAS], dict(cluster.brokers[4])
+        cluster.ongoing = {ONE: OngoingReassignment((4, 2, 3, 1), (4,), (1,))}
+        with Throttle(cluster, journal, None):
+            pass
+        assert cluster.topics["t"][FOLLOWER_REPLICAS] == ("1:4" if listed else "")
+        assert not listed or cluster.brokers[4] == rates
+        cluster.ongoing.clear()
     with Throttle(cluster, journal, None):
         pass
     assert cluster.configs() == by_others().configs()

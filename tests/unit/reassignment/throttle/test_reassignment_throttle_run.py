@@ -16,10 +16,10 @@ from fake_config_cluster import Configurable, Move
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
@@ -34,6 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import ThrottledReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import Throttle
 
 NOTHING = {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}
 
@@ -330,6 +331,57 @@ def test_cleaning_takes_out_what_a_killed_run_left_and_not_what_stands(task: Tas
     report = task.clean(cluster)
     assert report == predicted and report["summary"] == {"brokers": 1, "topics": 1, "replicas": 1, "others": 0}
     assert cluster.configs() == standing
+
+
+def test_moves_in_progress_keep_the_throttle_that_a_run_has_left_on_them(task: Task, journal: ThrottleJournal) -> None:
+    cluster = recovering()
+    task.present(cluster, 5000)
+    standing = cluster.configs()
+    moves = {("t", 1): Move((1, 2, 3), (1, 4, 3)), ("quiet", 0): Move((1, 2, 3), (1, 4, 3))}
+    cluster.topics["quiet"] = {LEADER_REPLICAS: "0:7"}
+    with Throttle(cluster, journal, 6000) as throttle:
+        throttle.cover(moves)
+        cluster.ongoing = {key: OngoingReassignment((1, 4, 3, 2), (4,), (2,)) for key in moves}
+    assert cluster.topics["quiet"][LEADER_REPLICAS] == "0:7,0:1,0:3"
+    del cluster.ongoing["quiet", 0]
+
+    # One has arrived: it alone is cleaned. The other one keeps its rates, which may be changed.
+    predicted = task.clean(cluster, check=True)
+    assert task.clean(cluster) == predicted and predicted["summary"] == {"brokers": 0, "topics": 1, "replicas": 5, "others": 1}
+    assert cluster.topics["quiet"] == {LEADER_REPLICAS: "0:7"} and "1:4" in cluster.topics["t"][FOLLOWER_REPLICAS]
+    assert cluster.brokers[4] == {LEADER_RATE: "6000", FOLLOWER_RATE: "6000"} and task.clean(cluster)["changed"] is False
+    assert task.present(cluster, 7000, check=True) == task.present(cluster, 7000)
+    assert cluster.brokers[4] == {LEADER_RATE: "7000", FOLLOWER_RATE: "7000"}
+    for option in ({"expires_after": 60.0}, {"replicas": [ThrottledReplicas("t", None, None)]}):
+        with pytest.raises(RecoveryError, match="an earlier run has left 1 move in progress with a throttle"):
+            task.present(cluster, 5000, **option)
+
+    cluster.ongoing.clear()
+    assert task.clean(cluster)["changed"] is True
+    del cluster.topics["quiet"][LEADER_REPLICAS]
+    assert cluster.configs() == standing
+
+
+def test_moves_that_a_list_of_others_throttles_keep_the_rates_of_the_run(task: Task, journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    cluster.topics["t"] = {LEADER_REPLICAS: "*", FOLLOWER_REPLICAS: "*"}
+    with Throttle(cluster, journal, 6000) as throttle:
+        throttle.cover({("t", 1): Move((1, 2, 3), (1, 4, 3))})
+        cluster.ongoing = {("t", 1): OngoingReassignment((1, 4, 3, 2), (4,), (2,)), ("quiet", 0): OngoingReassignment((1, 4), (4,), ())}
+    assert task.clean(cluster)["changed"] is False and cluster.brokers[4]
+    del cluster.ongoing["t", 1]
+    assert task.clean(cluster)["changed"] is True and not any(cluster.brokers.values())
+
+
+def test_an_operator_may_remove_the_throttle_of_moves_in_progress(task: Task, journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 6000) as throttle:
+        throttle.cover({("t", 1): Move((1, 2, 3), (1, 4, 3))})
+        cluster.ongoing = {("t", 1): OngoingReassignment((1, 4, 3, 2), (4,), (2,))}
+    removal = ReplicationThrottle(cluster, journal, 0.0)
+    removal.absent()
+    assert removal.report(10)["changed"] and len(removal.warnings) == 1
+    assert cluster.configs() == Configurable().configs()
 
 
 def test_check_mode_predicts_what_is_set_in_the_place_of_what_was_left_over(task: Task, journal: ThrottleJournal) -> None:

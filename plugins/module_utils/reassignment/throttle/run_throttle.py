@@ -1,0 +1,139 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The throttle of one run that moves replicas, from its start to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import (
+    ThrottleChanges,
+    ThrottleCluster,
+    plan_rate_change,
+    plan_removal,
+    plan_throttle,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import (
+    remove,
+    remove_left_over,
+    set_throttle,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Moved, Rates
+
+
+class Throttle:
+    """The throttle of one run, as a context manager: partitions that it covers are throttled until they are released, at the latest on exit.
+
+    rate     bytes per second of each broker, or Rates; None for no throttle
+    journal  not open
+
+    On entry the throttle of an earlier run and an expired standing throttle are removed. Moves that the earlier run has left in progress keep
+    their throttle, at the rate of this run if it has one. Moves that are in progress on exit keep theirs, too. Afterwards `removed` has what was
+    removed of earlier throttles. Exit raises nothing: `warnings` names what stays, and the next run removes it.
+    """
+
+    def __init__(self, cluster: ThrottleCluster, journal: ThrottleJournal, rate: int | Rates | None, run_id: str | None = None) -> None:
+        self._cluster = cluster
+        self._journal = journal
+        self._rates = Rates.same(rate) if isinstance(rate, int) else rate
+        self._run_id = run_id
+        self._ended: Callable[[], None] = lambda: None
+        self._inherited: ThrottleChanges | None = None  # the removal of a throttle that was kept on entry
+        self.warnings: list[str] = []
+        self.removed = ThrottleChanges()
+
+    def __enter__(self) -> Self:
+        if self._rates is not None:
+            self._ended = self._journal.register_run(self._run_id)
+        elif self._journal.run_is_active():
+            return self
+        try:
+            with signals.critical_section(), self._journal as journal:
+                # A run may have begun after the first check. One that begins later sets nothing before the journal is closed.
+                if self._rates is None and journal.run_is_active():
+                    return self
+                self.removed, problems, moving = remove_left_over(self._cluster, journal)
+                self._warn(problems)
+                if moving:
+                    self._inherited = ThrottleChanges()
+                    self._inherited.add_removed(plan_removal(self._cluster, journal, [RUN]))
+                if moving and self._rates is not None:
+                    self._warn(set_throttle(self._cluster, journal, plan_rate_change(self._cluster, journal, RUN, self._rates)))
+                if not moving or self._rates is not None:
+                    journal.set_run_rates(self._rates)
+        except BaseException:
+            self._ended()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._rates is None and self._inherited is None:
+            return
+        with signals.critical_section():
+            try:
+                with self._journal as journal:
+                    if self._rates is not None or not journal.run_is_active():
+                        self._remove_what_has_ended(journal)
+                    self._ended()  # before the journal is closed: the next process must not see an active run that has no throttle
+            except RecoveryError as problem:
+                self._warn([f"the throttle may still be set: {problem}; the next run removes it, or state cleaned"])
+            finally:
+                self._ended()
+
+    def _remove_what_has_ended(self, journal: ThrottleJournal) -> None:
+        _changes, problems, moving = remove_left_over(self._cluster, journal)
+        self._warn(problems)
+        if self._inherited is not None:
+            self.removed += self._inherited.without_those_in(journal, [RUN])
+        if moving:
+            self._warn([left_warning(len(moving))])
+
+    def cover(self, moves: Mapping[TopicPartition, Moved], inbound: Mapping[TopicPartition, float] | None = None) -> None:
+        """Throttle these partitions before they are moved, or again for brokers that have come back. Returns when brokers show it.
+
+        `inbound`: bytes per second that producers write to each partition, for a warning if the rate is too low. Raises RecoveryError if
+        Kafka refuses a change.
+        """
+        if self._rates is None or not moves:
+            return
+        with signals.critical_section(), self._journal as journal:
+            states = self._cluster.partitions(set(moves))
+            live = self._cluster.unfenced()
+            copying = {
+                key: copies
+                for key, move in moves.items()
+                if key in states and (copies := model.copying_during_move(move, states[key].isr, states[key].leader, live)).followers
+            }
+            rates = journal.run_rates or self._rates  # they may have been changed since the run began
+            topic_ids = {state.topic: state.topic_id for state in states.values()}
+            self._warn(set_throttle(self._cluster, journal, plan_throttle(self._cluster, journal, RUN, copying, rates, topic_ids)))
+        self._warn(map(str, model.shortfalls(copying, rates, inbound or {})))
+
+    def release(self, keys: Collection[TopicPartition]) -> None:
+        """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit."""
+        if self._rates is None or not keys:
+            return
+        with signals.critical_section(), suppress(RecoveryError), self._journal as journal:
+            remove(self._cluster, journal, plan_removal(self._cluster, journal, [RUN], keys))
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        self.warnings += [warning for warning in warnings if warning not in self.warnings]
+
+
+def left_warning(partitions: int) -> str:
+    """Return the sentence for a throttle that stays because so many `partitions` are moving."""
+    return (
+        f"the throttle stays for {count(partitions, 'partition')} in motion; when the moves have ended, the next run removes it, or "
+        "kafka_replication_throttle with state: cleaned"
+    )
