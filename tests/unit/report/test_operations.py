@@ -103,12 +103,13 @@ QUORUM = '{"observed_at": "%s", "verdict": "stable", "leader_epoch": 1, "voters"
 
 @pytest.mark.parametrize("content", ["", "[]", "{", QUORUM % "yesterday", QUORUM % "0001-01-01T00:00:00", QUORUM % "2026-11-23"])
 def test_what_no_run_has_written_is_left_out(tmp_path: Path, content: str) -> None:
-    for folder in ("progress", "quorum", "throttles"):
+    for folder in ("progress", "quorum", "throttles", "leftovers"):
         (tmp_path / folder).mkdir(mode=0o700)
         (tmp_path / folder / "east.json").write_text(content)
         (tmp_path / folder / "-x.json").write_text(content)
     (tmp_path / "throttles" / "east.jsonl").write_text("{}\n")
-    assert operations.of_workdir(tmp_path, None) == [{"cluster": "east", "moves": None, "throttles": None, "quorum": None}]
+    nothing = dict.fromkeys(("moves", "throttles", "leftovers", "quorum"))
+    assert operations.of_workdir(tmp_path, None) == [{"cluster": "east", **nothing}]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -22,9 +22,14 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile, locked, opened
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import (
+    JournalBusy,
+    JournalFile,
+    locked,
+    opened,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -86,7 +91,7 @@ class ThrottleJournal(JournalFile):
         return self
 
     def _is_busy(self) -> RecoveryError:
-        return RecoveryError(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
+        return JournalBusy(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
 
     def _refuse_other_clusters(self) -> None:
         for owner, cluster_id in self._clusters.items():
@@ -273,6 +278,15 @@ class ThrottleJournal(JournalFile):
                 if not locked(self._run_lock, stream, PROBE_SECONDS):
                     raise _run_is_active(stream, remedy)
 
+    def last_run(self) -> tuple[str, str] | None:
+        """Return the id of the run that has throttled this cluster last, and when it began; None if that is not known."""
+        try:
+            entry = strict_json.parse(read_regular(self._run_lock, follow=False))
+            strict_json.check(entry, {"run_id": strict_json.Name(), "begun": strict_json.Name()})
+        except (OSError, ValueError):
+            return None
+        return entry["run_id"], entry["begun"]
+
     def run_is_active(self) -> bool:
         """Return whether a run throttles this cluster now."""
         if not self._run_lock.exists():
@@ -282,7 +296,7 @@ class ThrottleJournal(JournalFile):
 
 
 def _run_is_active(stream: IO[bytes], remedy: str) -> RecoveryError:
-    return RecoveryError(f"another run throttles this cluster{_holder(stream)}; {remedy}")
+    return JournalBusy(f"another run throttles this cluster{_holder(stream)}; {remedy}")
 
 
 def _holder(stream: IO[bytes]) -> str:
