@@ -123,7 +123,7 @@ def test_a_killed_move_and_its_throttle_are_removed_once_the_operator_cancels_th
     assert clean(operator)["changed"] is False
     assert throttles(cluster) == set_before, "moves that are under way must not get faster"
 
-    cancel = {"cancel_moves": [{"topic": MOVED}]}
+    cancel: dict[str, Any] = {"cancel_moves": [{"topic": MOVED}]}
     log = RequestLog(cluster)
     predicted = clean(operator, check=True, **cancel)
     assert log.written() == {}
