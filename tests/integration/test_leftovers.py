@@ -271,30 +271,81 @@ def test_a_damaged_journal_is_a_problem_and_hides_nothing_else(operator: Operato
     assert f"{journal}, line 1" in failure(CLEANUP, {**operator.connection, **operator.files("cleanup"), "window": 0.1})
 
 
+@pytest.mark.long
+def test_the_playbook_shows_what_is_left_and_removes_it_on_request(operator: Operator) -> None:
+    leave_a_throttle(operator)
+    before = throttles(operator.cluster)
+    shown = operator.play("cleanup", "1", leftovers_window=0)
+    assert shown.returncode == 0 and shown.recap[operator.name]["changed"] == 0, shown
+    assert "Dry run, nothing was removed" in shown.said and "kafka_recovery_remove_leftovers=true" in shown.said, shown
+    assert throttles(operator.cluster) == before
+    observed = operator.workdir / "leftovers" / f"{operator.name}.json"
+    assert [row["owner"] for row in json.loads(observed.read_text())["remaining"]] == ["killed_run"]
+    predicted = operator.play("cleanup", "2", "--check", leftovers_window=0, remove_leftovers=True)
+    assert predicted.returncode == 0 and predicted.recap[operator.name]["changed"] == 1, predicted
+    assert throttles(operator.cluster) == before
+    done = operator.play("cleanup", "3", leftovers_window=0, remove_leftovers=True)
+    assert done.returncode == 0 and done.recap[operator.name]["changed"] == 1, done
+    wait_for_throttles(operator.cluster)
+    assert json.loads(observed.read_text())["remaining"] == []
+    again = operator.play("cleanup", "4", leftovers_window=0, remove_leftovers=True)
+    assert again.returncode == 0 and again.recap[operator.name]["changed"] == 0 and "nothing is left over" in again.said, again
+
+
+def leave_a_throttle(operator: Operator) -> None:
+    """Set what a killed run has left."""
+    journal = operator.workdir / "throttles" / f"{operator.name}.jsonl"
+    named = [{"topic": NAME, "partition": number} for number in range(2)]
+    operator.ask(THROTTLE, cluster=operator.name, workdir=str(operator.workdir), measure_seconds=0, rate=RATE, partitions=named)
+    journal.write_text(journal.read_text().replace('"owner":"standing"', '"owner":"run"'))
+
+
+@sampled
+def test_a_move_that_is_killed_at_any_step_is_cleaned_up_from_another_process(operator: Operator, tmp_path: Path, every: int) -> None:
+    cluster, key = operator.cluster, (NAME, 0)
+    cluster.produce(NAME, 0, ["x" * 1000 for _ in range(100)])
+
+    def move(folder: str, stop_at: int | None = None) -> Job:
+        """A run that gives the partition another replica than it has."""
+        present = list(operator.orders(NAME)[key])
+        replicas = [1, 2] if 3 in present else [1, 3]
+        options = {
+            **operator.connection,
+            **operator.files(folder),
+            "partitions": [{"topic": NAME, "partition": 0, "replicas": replicas}],
+            "throttle": RATE,
+        }
+        return Job(MOVES, options, str(tmp_path / folder), str(operator.workdir), stop_at, signal.SIGKILL)
+
+    (counted,) = run_all([move("counted")])
+    assert counted.returncode == 0 and len(counted.steps) > 20, counted
+    for step in range(1, len(counted.steps) + 1, every):
+        (killed,) = run_all([move(f"killed-{step}", step)])
+        assert killed.returncode in (0, -signal.SIGKILL), killed
+        clean(operator, window=0.1, cancel_moves=[{"topic": NAME}])
+        wait_for_throttles(cluster)
+        assert find(operator, window=0.1)["leftovers"] == []
+    assert throttles_by_kafkas_tool(cluster) == []
+    assert "No partition reassignments found" in moves_by_kafkas_tool(cluster)
+
+
 @sampled
 def test_killed_at_every_step_the_next_cleanup_ends_it(operator: Operator, tmp_path: Path, every: int) -> None:
     cluster, workdir = operator.cluster, operator.workdir
-    journal = workdir / "throttles" / f"{operator.name}.jsonl"
     set_by_operator(cluster, BROKER, "2", leader_rate="7000000")
     wait_until(lambda: len(throttles(cluster)) == 1, "what the operator sets")
     before = throttles(cluster)
-
-    def leave() -> None:
-        """Set what a killed run has left."""
-        named = [{"topic": NAME, "partition": number} for number in range(2)]
-        operator.ask(THROTTLE, cluster=operator.name, workdir=str(workdir), measure_seconds=0, rate=RATE, partitions=named)
-        journal.write_text(journal.read_text().replace('"owner":"standing"', '"owner":"run"'))
 
     def job(folder: str, stop_at: int | None = None) -> Job:
         options = {**operator.connection, **operator.files("cleanup"), "window": 0.1}
         return Job(CLEANUP, options, str(tmp_path / folder), str(workdir), stop_at, signal.SIGKILL)
 
-    leave()
+    leave_a_throttle(operator)
     (counted,) = run_all([job("counted")])
     assert counted.returncode == 0 and len(counted.steps) > 10, counted
     wait_for_throttles(cluster, before)
     for step in range(1, len(counted.steps) + 1, every):
-        leave()
+        leave_a_throttle(operator)
         (killed,) = run_all([job(f"killed-{step}", step)])
         assert killed.returncode in (0, -signal.SIGKILL), killed
         (done,) = run_all([job(f"after-{step}")])
