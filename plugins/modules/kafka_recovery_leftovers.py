@@ -184,7 +184,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers
 def leftovers(module: KafkaModule, cluster: LeftoverCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    found = Leftovers(cluster, module.workdir, params["cluster"], params["window"])
+    found = Leftovers(cluster, module.connection, module.workdir, params["cluster"], params["window"])
     found.find()
     # From here on signals are deferred: the work takes only seconds.
     signals.defer_signals()

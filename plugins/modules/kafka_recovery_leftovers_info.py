@@ -16,7 +16,8 @@ description:
     that nothing uses. M(streamops.kafka_recovery.kafka_recovery_leftovers) removes them.
   - Reads the cluster, and the journals of the workdir. Sends no request that changes a cluster.
   - A throttle is left over if no move of its topic, or with its broker, is under way. Throttles that this workdir has not set are found, too.
-  - Replica orders are known only from the journal of the workdir. If it is lost, RV(unknown) says so.
+  - Replica orders are known from the journal of the workdir. If there is none, RV(unknown) says so, and with O(controller_bootstrap_servers) the metadata log
+    shows which orders were changed without a change of replicas. Whether a run or an operator has done that, it does not show.
   - Writes what remains to C(<workdir>/leftovers/<cluster>.json), for the metrics of the report, but not in check mode.
   - Needs DESCRIBE and DESCRIBE_CONFIGS on the cluster and on the topics, and DESCRIBE on transactional ids.
 options:
@@ -132,7 +133,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers
 def leftovers_info(module: KafkaModule, cluster: LeftoverCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    found = Leftovers(cluster, module.workdir, params["cluster"], params["window"])
+    found = Leftovers(cluster, module.connection, module.workdir, params["cluster"], params["window"])
     found.find()
     for problem in found.problems:
         module.ansible.warn(problem)

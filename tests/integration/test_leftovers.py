@@ -241,9 +241,17 @@ def test_orders_of_a_killed_election_are_restored_from_its_workdir_and_unknown_f
     changed = {key for key in before if left[key] != before[key]}
     assert changed
 
-    stranger = find(elsewhere(operator, tmp_path / "new"))
-    assert not [row for row in stranger["leftovers"] if row["kind"] == "replica_order"]
-    assert "no journal of replica orders" in str(stranger["unknown"])
+    stranger = elsewhere(operator, tmp_path / "new")
+    blind = find(stranger)
+    assert not [row for row in blind["leftovers"] if row["kind"] == "replica_order"]
+    assert "no journal of replica orders" in str(blind["unknown"]) and "controller_bootstrap_servers" in str(blind["unknown"])
+    controllers = {"controller_bootstrap_servers": operator.cluster.controller_bootstrap_servers.split(",")}
+    seen = [row for row in find(stranger, **controllers)["leftovers"] if row["topic"] == topic]
+    assert {(row["topic"], row["partition"]): (row["owner"], row["outcome"], row["original"]) for row in seen} == {
+        key: ("unknown", "kept", ",".join(map(str, before[key]))) for key in changed
+    }
+    clean(stranger, **controllers)
+    assert operator.orders(topic) == left
 
     log = RequestLog(operator.cluster)
     for result in (find(operator), clean(operator, check=True)):

@@ -70,14 +70,18 @@ class Cleanup:
         chosen = [key for key in ongoing if any(one["topic"] == key[0] and one["partition"] in (None, key[1]) for one in named)]
         rows = {key: moves.row(key, ongoing[key], begun.get(key)) for key in chosen if key not in revived}
         living = self._living_run()
-        kept = {key for key in rows if living and key in begun and begun[key].run_id == living}
+        kept = {
+            key: f"run {living} is in progress: stop it first" for key in rows if living and key in begun and begun[key].run_id == living
+        }
+        if found.revival_is_active:
+            kept = dict.fromkeys(rows, "a revival is in progress, or its journal cannot be read, and this may be a move of it")
         to_cancel = {
             key: Move(*key, begun[key].replicas if key in begun else ongoing[key].original, ongoing[key].target)
             for key in rows
             if key not in kept
         }
         found.rows = [row for row in found.rows if row.kind != model.MOVE or row.key not in rows]
-        found.rows += [rows[key].became(KEPT, f"run {living} is in progress: stop it first") for key in kept]
+        found.rows += [rows[key].became(KEPT, why) for key, why in kept.items()]
         if self._check_mode:
             self._cancelled = {*to_cancel}
             found.rows += [rows[key].became(REMOVABLE) for key in to_cancel]

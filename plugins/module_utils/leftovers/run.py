@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.leftover_cluster import LeftoverCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
@@ -37,23 +38,25 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import journal as revival_journal
 
 NO_ORDERS = (
-    "there is no journal of replica orders at {path}: whether runs with another workdir, or one that is lost, have left replica orders changed is not known. "
-    "Such a partition has its replicas, but another preferred leader"
+    "there is no journal of replica orders at {path}, so it is not known whether runs with another workdir, or one that is lost, have left orders changed "
+    "(the partition has its replicas, but another preferred leader)"
 )
 
 
 class Leftovers:
     """What runs have left on one cluster.
 
-    name    the cluster's name in the inventory
-    window  seconds for which reassignments under way are watched
+    connection  the one of `cluster`, for the controllers
+    name        the cluster's name in the inventory
+    window      seconds for which reassignments under way are watched
 
     `find` sets `rows`, `moving` (number of reassignments that copy), `running` (sentences on runs in progress), `unknown` (what could not be looked at)
     and `problems` (journals that cannot be used).
     """
 
-    def __init__(self, cluster: LeftoverCluster, workdir: Path, name: str, window: float) -> None:
-        self.cluster, self.workdir, self.name, self._window = cluster, workdir, name, window
+    def __init__(self, cluster: LeftoverCluster, connection: Connection, workdir: Path, name: str, window: float) -> None:
+        self.cluster, self.workdir, self.name, self._connection, self._window = cluster, workdir, name, connection, window
+        self.revival_is_active = False
         self.rows: list[Leftover] = []
         self.running: list[str] = []
         self.unknown: list[str] = []
@@ -69,7 +72,7 @@ class Leftovers:
         revived = self._revivals(states)
         self._moves(ongoing, states, {row.key for row in revived})
         self.rows += revived
-        self._orders()
+        self._orders(states)
         self._throttles(cluster.reassignments(), states)
         transactions, blind = cluster.open_transactions()
         self.rows += replays.rows(transactions)
@@ -93,8 +96,9 @@ class Leftovers:
     def _revivals(self, states: Mapping[TopicPartition, PartitionState]) -> list[Leftover]:
         with self.noted():
             path = work_file(self.workdir, revival_journal.FOLDER, self.name, suffix=".jsonl", make=False)
+            self.revival_is_active = True  # until its journal is open
             with revival_journal.RevivalJournal(path, self.cluster.cluster_id, read_only=True) as journal:
-                pass
+                self.revival_is_active = False
             return revivals.rows(journal, states)
         return []
 
@@ -111,14 +115,29 @@ class Leftovers:
         self.moving = len(motion) - len(found)
         self.rows += found
 
-    def _orders(self) -> None:
+    def _orders(self, states: Mapping[TopicPartition, PartitionState]) -> None:
         with self.noted():
             path = work_file(self.workdir, "journal", self.name, suffix=".jsonl", make=False)
             if not path.exists():
-                self._note(self.unknown, NO_ORDERS.format(path=path))
+                self._orders_without_journal(path, states)
+                return
             with Journal(path, self.cluster.cluster_id, read_only=True) as journal:
                 pass  # a run that begins now must not find it locked
             self.rows += orders.rows(journal, replica_orders.plan_repair(self.cluster, journal))
+
+    def _orders_without_journal(self, path: Path, states: Mapping[TopicPartition, PartitionState]) -> None:
+        """Note what cannot be known, and what the metadata log shows in its place."""
+        seen = "name controller_bootstrap_servers (kafka_controller_bootstrap_servers), so that the metadata log shows which orders were changed"
+        if self._connection.controller_bootstrap_servers:
+            # Few runs need the controllers.
+            from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import order_history
+
+            try:
+                rows, seen = order_history.read(self._connection, states)
+                self.rows += rows
+            except ClusterError as error:
+                seen = str(error)
+        self._note(self.unknown, f"{NO_ORDERS.format(path=path)}; {seen}")
 
     def throttle_journal(self, change: bool = False) -> ThrottleJournal:
         """Return the journal of throttles. With `change` it can be written, unless there is none: then this workdir has no throttles."""
