@@ -96,7 +96,7 @@ class Cleanup:
     def _living_run(self) -> str | None:
         """Return the id of the run that throttles this cluster and is in progress, None if there is none."""
         journal = self._found.throttle_journal()
-        run = journal.last_run() if journal.run_is_active() else None
+        run = throttles.last_run(journal) if journal.run_is_active() else None
         return run[0] if run else None
 
     # --- replica orders ----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ap
     opened,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -277,15 +277,6 @@ class ThrottleJournal(JournalFile):
             with opened(self._run_lock) as stream:
                 if not locked(self._run_lock, stream, PROBE_SECONDS):
                     raise _run_is_active(stream, remedy)
-
-    def last_run(self) -> tuple[str, str] | None:
-        """Return the id of the run that has throttled this cluster last, and when it began; None if that is not known."""
-        try:
-            entry = strict_json.parse(read_regular(self._run_lock, follow=False))
-            strict_json.check(entry, {"run_id": strict_json.Name(), "begun": strict_json.Name()})
-        except (OSError, ValueError):
-            return None
-        return entry["run_id"], entry["begun"]
 
     def run_is_active(self) -> bool:
         """Return whether a run throttles this cluster now."""
