@@ -32,7 +32,7 @@ def of(group: str) -> list[str]:
 
 # Two survivors, one log a prefix of the other, 4 partitions each; named after what tests do with them.
 PREPARED = (
-    "quiet", "twice", "online", "recreated", "killed.reorder", "killed.elect", "killed.restore", "killed.snapshot",
+    "quiet", "twice", "online", "recreated", "killed.reorder", "killed.elect", "killed.restore", "killed.snapshot", "killed.cleanup",
     "two.lock", "two.machines", "two.lockstep", "two.crossed", "two.nested", "two.around",
     "interrupted.sigint", "interrupted.sigterm", "interrupted.between",
 )  # fmt: skip

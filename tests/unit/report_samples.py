@@ -285,6 +285,13 @@ def operation() -> dict[str, Any]:
             "bytes_behind": 7_000_000,
         },
         "throttles": {"run": 5, "standing": 2, "left_over": 5},
+        "leftovers": {
+            "observed_at": "2026-11-21T02:55:00Z",
+            "remaining": [
+                {"kind": "replica_order", "owner": "killed_run", "count": 3},
+                {"kind": "throttle", "owner": "unknown", "count": 2},
+            ],
+        },
         "quorum": {"observed_at": "2026-11-21T02:56:00Z", "verdict": "stable", "leader_epoch": 4, "voters": 3, "voters_behind": 1},
     }
 

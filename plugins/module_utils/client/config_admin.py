@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
+    ALL_BROKERS,
     BROKER,
     TOPIC,
     ConfigOperation,
@@ -61,6 +62,14 @@ class ConfigAdmin(Cluster):
                 by_broker[broker] = settings
         return by_broker
 
+    def default_broker_configs(self, names: Collection[str]) -> Settings:
+        """Return the dynamic configs among `names` that are set for all brokers at once. ClusterError if this client may not read them."""
+        every = Resource(BROKER, ALL_BROKERS)
+        settings = configs.read_described(self._ask(partial(configs.describe, [every], names)), [every], names).get(every, {})
+        if isinstance(settings, Refusal):
+            raise ClusterError(f"the configs of all brokers cannot be described: {settings}; grant DESCRIBE_CONFIGS on the cluster")
+        return settings
+
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
         """Return the dynamic configs among `names` of each of these topics. Topics that the cluster does not have are absent.
 
@@ -85,11 +94,11 @@ class ConfigAdmin(Cluster):
         """Change configs (KIP-339). Return Kafka's refusal (None: changed) by resource. `validate_only`: Kafka only checks the changes.
 
         Brokers whose change neither they nor a controller answered are absent; a broker that hangs may still execute its change.
-        ClusterError if no broker answers for the topics.
+        ClusterError if no broker answers for the topics, or for what is set for all brokers at once.
         """
         grouped = by_resource(changes)
         results: dict[Resource, Refusal | None] = {}
-        brokers = {int(resource.name): own for resource, own in grouped.items() if resource.kind == BROKER}
+        brokers = {int(resource.name): own for resource, own in grouped.items() if resource.kind == BROKER and resource.name != ALL_BROKERS}
         live = {broker: [configs.alter(own, validate_only)] for broker, own in brokers.items() if broker in self._unfenced()}
         for answers in self._ask_each(live).values():
             for answer in answers:
@@ -97,8 +106,8 @@ class ConfigAdmin(Cluster):
         silent = [change for broker, own in brokers.items() if _broker(broker) not in results for change in own]
         if silent and self._connection.controller_bootstrap_servers:
             results |= self._alter_on_controller(silent, validate_only)
-        topics = [resource for resource in grouped if resource.kind == TOPIC]
-        for chunk in chunks(topics, TOPICS_PER_CHANGE):
+        of_any_broker = [resource for resource in grouped if resource.kind == TOPIC or resource.name == ALL_BROKERS]
+        for chunk in chunks(of_any_broker, TOPICS_PER_CHANGE):
             answer = self._send_write(partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only))
             results |= configs.read_altered(answer)
         return results

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link, replacing
 
 RETRY_SECONDS = 0.05
@@ -38,6 +39,10 @@ class LeasedFile(io.BufferedRandom):
             lease, self.lease = self.lease, None
             if lease is not None:
                 lease.release()
+
+
+class JournalBusy(RecoveryError):
+    """Another process has the journal open: a run is in progress. The text names it."""
 
 
 def opened(path: Path) -> IO[bytes]:

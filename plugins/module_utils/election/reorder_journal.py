@@ -19,10 +19,10 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
@@ -31,6 +31,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
     can_be_partition,
 )
+
+
+class Origin(NamedTuple):
+    """A run that has changed orders: its id, and the time at which it began."""
+
+    run_id: str
+    begun: str
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,8 @@ class Journal(JournalFile):
         self._open: dict[str, list[ChangedOrder]] = {}
         self._in_doubt: dict[str, set[TopicPartition]] = {}
         self._known: list[ChangedOrder] = []
+        self._run: Origin | None = None
+        self._origins: dict[str, Origin | None] = {}
         self._clusters: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -110,7 +119,7 @@ class Journal(JournalFile):
         return self
 
     def _is_busy(self) -> RecoveryError:
-        return RecoveryError(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
+        return JournalBusy(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
 
     def _holder(self) -> str:
         """Return a part of a sentence with the run that was recorded last, empty if there is none."""
@@ -131,7 +140,10 @@ class Journal(JournalFile):
                 f"{self.path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
                 "then remove the file"
             ) from error
-        if entry["kind"] == "intent":
+        if entry["kind"] == "run":
+            self._run = Origin(entry["run_id"], entry["begun"])
+        elif entry["kind"] == "intent":
+            self._origins[entry["id"]] = self._run
             self._clusters[entry["id"]] = entry["cluster_id"]
             self._open[entry["id"]] = [
                 ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
@@ -158,6 +170,11 @@ class Journal(JournalFile):
         """Return the orders that killed runs or this one have changed and not restored, by partition."""
         with self._guard:
             return _by_partition(order for orders in self._open.values() for order in orders)
+
+    def origins(self) -> dict[TopicPartition, Origin | None]:
+        """Return the run that recorded each order of `left_behind` last, None if the journal does not name it."""
+        with self._guard:
+            return {order.key: self._origins.get(identifier) for identifier, orders in self._open.items() for order in orders}
 
     def known(self) -> Left:
         """Return the orders that killed runs had changed when the journal was opened, and those changed since, restored or not, by partition."""

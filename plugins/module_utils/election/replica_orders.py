@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
@@ -32,6 +32,12 @@ REQUEST_LIMIT = 1000
 NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
 # Seconds. A broker shows a change a moment after the controller has made it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
+
+# Why an order that a killed run has changed stays for now.
+MOVING = "a reassignment of it is under way, which an order would replace; wait for it or cancel it, then run again"
+UNANSWERED = (
+    "an election of it was never answered, and a broker that hangs may still carry it out with this order; recover the partition first"
+)
 
 Orders = Mapping[TopicPartition, Sequence[int]]
 States = Mapping[TopicPartition, PartitionState]
@@ -73,21 +79,46 @@ def not_visible(cluster: Reordering, orders: Orders) -> set[TopicPartition]:
         pause = min(2 * pause, LAST_LOOK)
 
 
+class Open(NamedTuple):
+    """Orders that the journal has open: `orders` to restore now; `kept`, why others must stay as they are; `other` orders, that another run has set.
+
+    `left`: all of them, `states`: of their partitions.
+    """
+
+    left: Left
+    states: States
+    orders: dict[TopicPartition, tuple[int, ...]]
+    kept: dict[TopicPartition, str]
+    other: Left
+
+
+def plan_repair(cluster: Reordering, journal: Journal) -> Open:
+    """Return what `repair` would do. Raises ClusterError if the cluster does not answer."""
+    left = left_behind(cluster, journal)
+    states = cluster.partitions(set(left))
+    kept = dict.fromkeys(awaiting_election(cluster, left, states), UNANSWERED) | dict.fromkeys(under_reassignment(cluster, left), MOVING)
+    found = doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept.keys()])
+    kept |= {key: why.sentence for key, why in found.items()}
+    orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
+    return Open(left, states, orders, kept, foreign(left, states))
+
+
 def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
-    """Restore the replica orders that killed runs left changed. Returns the partitions whose order was restored, sorted.
+    """Restore the replica orders that killed runs left changed. Returns the partitions whose order was restored, sorted. See `execute_repair`."""
+    what = plan_repair(cluster, journal)
+    return sorted(what.orders.keys() - execute_repair(cluster, journal, what))
+
+
+def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[TopicPartition, Refusal]:
+    """Restore orders as `plan_repair` returned them. Returns the refusals by partition.
 
     Orders that cannot or must not be restored now stay in the journal. Raises ClusterError if the cluster does not answer, FileError if the
     journal cannot be written.
     """
-    left = left_behind(cluster, journal)
-    states = cluster.partitions(set(left))
-    kept = under_reassignment(cluster, left) | awaiting_election(cluster, left, states)
-    kept |= doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept]).keys()
-    orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
-    refused = change(cluster, orders)
-    unsettled = {*refused, *kept, *foreign(left, states), *cluster.in_doubt}
-    journal.settle({key: changes for key, changes in left.items() if key in unsettled})
-    return sorted(orders.keys() - refused)
+    refused = change(cluster, what.orders)
+    unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}
+    journal.settle({key: changes for key, changes in what.left.items() if key in unsettled})
+    return refused
 
 
 def doubts(cluster: Reordering, states: Collection[PartitionState]) -> dict[TopicPartition, Reason]:

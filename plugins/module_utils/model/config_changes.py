@@ -9,19 +9,20 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 BROKER, TOPIC = "broker", "topic"
+ALL_BROKERS = ""  # the name of the resource of the kind BROKER whose configs apply to every broker
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 # Sources of a config, by Kafka's names (KIP-226). Only a config that was set while the cluster ran is dynamic.
 OF_TOPIC, OF_BROKER, OF_ALL_BROKERS = "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"
 
 
 class Resource(NamedTuple):
-    """The owner of a config: `kind` BROKER (its `name` is the broker's id) or TOPIC."""
+    """The owner of a config: `kind` BROKER (its `name` is the broker's id, or ALL_BROKERS) or TOPIC."""
 
     kind: str
     name: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+        return f"{self.kind} {self.name}" if self.name else "all brokers"
 
 
 class Setting(NamedTuple):

@@ -14,6 +14,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
 
 # States in which a coordinator must still end a transaction (KIP-98; PrepareEpochFence comes before the abort after a timeout).
 UNENDED = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+# How the transactional ids begin with which records are replayed.
+REPLAY_TRANSACTIONAL_IDS = "kafka-recovery-replay."
 
 
 class EpochEnd(NamedTuple):

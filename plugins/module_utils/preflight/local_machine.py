@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 
 SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy", "revive"})
 OFFLINE_ROLES = frozenset({"report"})
-WORKDIR_ROLES = SPARK_ROLES | {"elect", "propose", "rescue", "respond", "snapshot", "verify", "watch"}
+WORKDIR_ROLES = SPARK_ROLES | {"cleanup", "elect", "propose", "rescue", "respond", "snapshot", "verify", "watch"}
 # Which roles cannot do without a library of requirements.txt. One that is not here can be missing until it is used.
 NEEDED_BY = {
     "pyspark": SPARK_ROLES,

@@ -24,7 +24,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 
 SHOWN = 60
 # Variables whose option has another name in a module.
-OPTION_OF = {"quorum_window": "window", "git_timeout": "timeout", "spark_idle_timeout": "idle_timeout", "reassignment_duration": "duration"}
+OPTION_OF = {
+    "quorum_window": "window",
+    "leftovers_window": "window",
+    "git_timeout": "timeout",
+    "spark_idle_timeout": "idle_timeout",
+    "reassignment_duration": "duration",
+}
 ZERO_IS_NONE = ("kafka_recovery_retention_days",)
 # Ansible's filter `bool` and the options of modules agree on these values only: `y` and `t` are true for modules, and not for the filter.
 BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")

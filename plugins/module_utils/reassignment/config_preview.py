@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_client import LogDirSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
+    ALL_BROKERS,
     APPEND,
     BROKER,
     DELETE,
@@ -120,6 +121,8 @@ class ConfigPreview:
 
     def _remember(self, change: ConfigOperation) -> None:
         kind, name = change.resource
+        if name == ALL_BROKERS:
+            return  # not read here
         settings = self._topics.get(name) if kind == TOPIC else self._brokers.get(int(name))
         if settings is None:
             return  # never read

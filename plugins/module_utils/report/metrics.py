@@ -21,6 +21,7 @@ try:
 except ImportError:  # common.optional_imports names what is missing
     Collector = object  # type: ignore[misc, assignment]
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import KILLED_RUN, KINDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import STABLE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS
@@ -193,10 +194,11 @@ class Metrics(Collector):
 
 
 def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
-    """Yield metrics of reassignments, throttles and the metadata quorum, from rows of `operations.of_workdir`."""
+    """Yield metrics of reassignments, throttles, leftovers and the metadata quorum, from rows of `operations.of_workdir`."""
     rows = list(operations)
     yield from _move_metrics([(row["cluster"], row["moves"]) for row in rows if row["moves"]])
     yield from _throttle_metrics([(row["cluster"], row["throttles"]) for row in rows if row["throttles"]])
+    yield from _leftover_metrics([(row["cluster"], row["leftovers"]) for row in rows if row["leftovers"]])
     yield from _quorum_metrics([(row["cluster"], row["quorum"]) for row in rows if row["quorum"]])
 
 
@@ -244,6 +246,29 @@ def _throttle_metrics(throttles: Found) -> Iterator[Metric]:
         "Throttle configs of a run that has ended, or of a standing throttle that has expired.",
         ("cluster",),
         (((cluster,), found["left_over"]) for cluster, found in throttles),
+    )
+
+
+def _leftover_metrics(leftovers: Found) -> Iterator[Metric]:
+    """Yield the metrics of leftovers, with a zero for each kind of a killed run, so that an alert can end."""
+    yield _gauge(
+        "leftovers",
+        "What runs have left on the cluster when the playbook cleanup last looked, by kind and owner.",
+        ("cluster", "kind", "owner"),
+        (
+            ((cluster, *key), number)
+            for cluster, found in leftovers
+            for key, number in {
+                **{(kind, KILLED_RUN): 0 for kind in KINDS},
+                **{(row["kind"], row["owner"]): row["count"] for row in found["remaining"]},
+            }.items()
+        ),
+    )
+    yield _gauge(
+        "leftovers_timestamp_seconds",
+        "When the playbook cleanup last looked.",
+        ("cluster",),
+        (((cluster,), _seconds(found["observed_at"])) for cluster, found in leftovers),
     )
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reassignments, throttles and the metadata quorum of each cluster, from files of the workdir. Connects to no cluster."""
+"""Reassignments, throttles, leftovers and the metadata quorum of each cluster, from files of the workdir. Connects to no cluster."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import EPOCH, IntRange, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import observed_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import KINDS, OWNERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS, RUN
 
-MOVES, QUORUM, THROTTLES = progress_file.FOLDER, quorum_file.FOLDER, "throttles"
+MOVES, QUORUM, THROTTLES, LEFTOVERS = progress_file.FOLDER, quorum_file.FOLDER, "throttles", observed_file.FOLDER
 BUSY_SECONDS = 1.0  # a run that is changing throttles holds the lock of their journal
+SOURCES = (MOVES, QUORUM, THROTTLES, LEFTOVERS)
 COUNT = IntRange(0, 2**63 - 1)
 SHAPES = {
     MOVES: {"run_id": Name(), "updated_at": Name(), "ended": bool},
     QUORUM: {"observed_at": Name(), "verdict": Name(), "leader_epoch": Optional(EPOCH), "voters": COUNT, "voters_behind": COUNT},
+    LEFTOVERS: {"observed_at": Name(), "remaining": [{"kind": Name(), "owner": Name(), "count": COUNT}]},
 }
 # Absent until the first measurement of a run.
 MEASURED = {"partitions": COUNT, "in_sync": COUNT, "bytes_behind": Optional(COUNT)}
@@ -37,12 +41,16 @@ class _Throttles(ThrottleJournal):
 
 
 def of_workdir(workdir: Path, clusters: Collection[str] | None) -> list[dict[str, Any]]:
-    """Return one row per cluster of `clusters` (None: all) with such files: `moves`, `throttles` and `quorum`, each null without a usable file."""
-    names = {
-        path.stem for folder in (MOVES, QUORUM, THROTTLES) for path in (workdir / folder).glob("*.json*") if SAFE_NAME.fullmatch(path.stem)
-    }
+    """Return one row per cluster of `clusters` (None: all) with such files: `moves`, `throttles`, `leftovers` and `quorum`, each null without a usable file."""
+    names = {path.stem for folder in SOURCES for path in (workdir / folder).glob("*.json*") if SAFE_NAME.fullmatch(path.stem)}
     return [
-        {"cluster": name, "moves": _moves(workdir, name), "throttles": _throttles(workdir, name), "quorum": _content(workdir, QUORUM, name)}
+        {
+            "cluster": name,
+            "moves": _moves(workdir, name),
+            "throttles": _throttles(workdir, name),
+            "leftovers": _leftovers(workdir, name),
+            "quorum": _content(workdir, QUORUM, name),
+        }
         for name in sorted(names)
         if clusters is None or name in clusters
     ]
@@ -69,6 +77,14 @@ def _moves(workdir: Path, cluster: str) -> dict[str, Any] | None:
             strict_json.check(found, MEASURED)
         except ValueError:
             return found | dict.fromkeys(MEASURED)
+    return found
+
+
+def _leftovers(workdir: Path, cluster: str) -> dict[str, Any] | None:
+    """Return `observed_at` and the rows of `remaining` whose kind and owner are known."""
+    found = _content(workdir, LEFTOVERS, cluster)
+    if found is not None:
+        found["remaining"] = [row for row in found["remaining"] if row["kind"] in KINDS and row["owner"] in OWNERS]
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
@@ -74,7 +74,7 @@ class RevivalJournal(JournalFile):
             yield self._entry("reset", _offset_rows(self.offsets))
 
     def _is_busy(self) -> RecoveryError:
-        return RecoveryError(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
+        return JournalBusy(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
 
     def _take(self, number: int, line: bytes) -> None:
         try:

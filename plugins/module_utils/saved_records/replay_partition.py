@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transaction_end_admin import TransactionEndAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import REPLAY_TRANSACTIONAL_IDS, UNENDED, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -122,7 +122,7 @@ class PartitionReplay:
             outcome.markers += [found.row(False, found.doubt) for found in commits]
             outcome.note_runs(rules)
             return
-        transactional_id = f"kafka-recovery-replay.{source.topic_id}.{source.key[1]}.{key[0]}"
+        transactional_id = f"{REPLAY_TRANSACTIONAL_IDS}{source.topic_id}.{source.key[1]}.{key[0]}"
         producer = ReplayProducer(self._module.connection, transactional_id)
         producer.fence()
         # A replay that was killed may have committed more meanwhile: from here on no other one can.

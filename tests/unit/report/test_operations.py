@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import observed_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
@@ -101,14 +102,24 @@ def test_a_quorum_without_a_leader_is_kept_too(tmp_path: Path) -> None:
 QUORUM = '{"observed_at": "%s", "verdict": "stable", "leader_epoch": 1, "voters": 1, "voters_behind": 0}'
 
 
+def test_leftovers_are_those_of_the_last_look(tmp_path: Path) -> None:
+    row = {"kind": "throttle", "owner": "killed_run", "count": 2}
+    observed_file.write(tmp_path, "east", [row, {"kind": "new", "owner": "killed_run", "count": 1}])
+    found = operations.of_workdir(tmp_path, None)[0]["leftovers"]
+    assert found["remaining"] == [row] and found["observed_at"]
+    observed_file.write(tmp_path, "east", [])
+    assert operations.of_workdir(tmp_path, None)[0]["leftovers"]["remaining"] == []
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{", QUORUM % "yesterday", QUORUM % "0001-01-01T00:00:00", QUORUM % "2026-11-23"])
 def test_what_no_run_has_written_is_left_out(tmp_path: Path, content: str) -> None:
-    for folder in ("progress", "quorum", "throttles"):
+    for folder in ("progress", "quorum", "throttles", "leftovers"):
         (tmp_path / folder).mkdir(mode=0o700)
         (tmp_path / folder / "east.json").write_text(content)
         (tmp_path / folder / "-x.json").write_text(content)
     (tmp_path / "throttles" / "east.jsonl").write_text("{}\n")
-    assert operations.of_workdir(tmp_path, None) == [{"cluster": "east", "moves": None, "throttles": None, "quorum": None}]
+    nothing = dict.fromkeys(("moves", "throttles", "leftovers", "quorum"))
+    assert operations.of_workdir(tmp_path, None) == [{"cluster": "east", **nothing}]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import (
+    JournalBusy,
     JournalFile,
     locked,
     may_be_locked,
@@ -91,7 +92,7 @@ class ThrottleJournal(JournalFile):
         return self
 
     def _is_busy(self) -> RecoveryError:
-        return RecoveryError(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
+        return JournalBusy(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
 
     def _refuse_other_clusters(self) -> None:
         for owner, cluster_id in self._clusters.items():
@@ -287,7 +288,7 @@ class ThrottleJournal(JournalFile):
 
 
 def _run_is_active(stream: IO[bytes], remedy: str) -> RecoveryError:
-    return RecoveryError(f"another run throttles this cluster{_holder(stream)}; {remedy}")
+    return JournalBusy(f"another run throttles this cluster{_holder(stream)}; {remedy}")
 
 
 def _holder(stream: IO[bytes]) -> str:

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role cleanup shows: what killed runs have left, what became of it, and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import (
+    FAILED,
+    KEPT,
+    REMOVABLE,
+    REMOVED,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+
+OUTCOMES = {FAILED: "not removed", REMOVABLE: "to be removed", KEPT: "kept", REMOVED: "removed"}
+
+
+def leftover_lines(found: Mapping[str, Any], run: PresentRun, allowed: bool) -> list[str]:
+    """Return a line for each row that the module returned, for what it does not know, and for the next step.
+
+    found    a result of `kafka_recovery_leftovers` or `kafka_recovery_leftovers_info`
+    allowed  whether the operator has allowed to remove anything
+    """
+    counts = found["summary"]
+    total = sum(counts[outcome] for outcome in OUTCOMES)
+    parts = [f"{counts[outcome]} {words}" for outcome, words in OUTCOMES.items() if counts[outcome]]
+    dry_run = not allowed or run.check_mode
+    lines = [
+        ("Dry run, nothing was removed. " if dry_run and total else "")
+        + (f"{count(total, 'leftover')}: {', '.join(parts)}" if total else "nothing is left over"),
+        *([f"{count(counts['moving'], 'reassignment')} in progress, not left over"] if counts["moving"] else []),
+        *(_row(row) for row in found["leftovers"]),
+        *(["and more"] if total > len(found["leftovers"]) else []),
+        *(f"Run in progress, left alone: {sentence}" for sentence in found["running"]),
+        *(f"Not known: {sentence}" for sentence in found["unknown"]),
+        *(f"Problem: {sentence}" for sentence in found["problems"]),
+    ]
+    if not allowed and counts[REMOVABLE]:
+        lines += ["Next, to remove what is ours:", run.commands.line("cleanup", run.cluster, {"kafka_recovery_remove_leftovers": "true"})]
+    return lines
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    place = row["resource"] if row["partition"] is None else f"{row['topic']}-{row['partition']}"
+    what = f" {row['config']}={row['present']}" if row["config"] else f", {row['present']}"
+    back = "" if row["original"] is None else f", before: {row['original']}"
+    begun = "" if row["since"] is None else f" since {row['since']}"
+    run = f", of run {row['run_id']}{begun}" if row["run_id"] else f",{begun}" if begun else ""
+    why = f": {row['reason']}" if row["reason"] else ""
+    return f"{spaced(row['kind'])} of {place}{what}{back} ({spaced(row['owner'])}{run}): {OUTCOMES[row['outcome']]}{why}"

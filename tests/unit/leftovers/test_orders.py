@@ -1,0 +1,78 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which replica orders of killed elections are restored, and why others are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_controller import Controller
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import Leftover
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+
+KEY = ("t", 0)
+ORIGINAL, CHANGED = (1, 3, 2), (2, 3, 1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "east.jsonl"
+
+
+def leave(controller: Controller, path: Path, present: tuple[int, ...] = CHANGED, expected: bool = False) -> None:
+    """Leave what a run leaves that is killed while its order stands."""
+    with Journal(path, "abc", "run-1") as journal:
+        identifier = journal.intend([ChangedOrder(*KEY, "id", ORIGINAL, CHANGED)])
+        if expected:
+            journal.expect_elections(identifier, [KEY])
+    controller.states[KEY] = replace(controller.states[KEY], replicas=present)
+
+
+def found(controller: Controller, path: Path) -> list[Leftover]:
+    with Journal(path, "abc", read_only=True) as journal:
+        return orders.rows(journal, replica_orders.plan_repair(controller, journal))
+
+
+def test_an_order_that_a_killed_run_has_set_is_removable(path: Path) -> None:
+    controller = Controller()
+    leave(controller, path)
+    (row,) = found(controller, path)
+    assert (row.outcome, row.present, row.original, row.run_id) == ("removable", "2,3,1", "1,3,2", "run-1") and row.since
+    assert orders.outcome(row, {}).outcome == "removed"
+    assert "POLICY_VIOLATION" in str(orders.outcome(row, {KEY: Refusal("POLICY_VIOLATION", None)}).reason)
+
+
+@pytest.mark.parametrize(
+    ("present", "expected", "moved", "alone", "says"),
+    [
+        ((3, 2, 1), False, False, False, "neither the order from before"),
+        (CHANGED, False, True, False, "a reassignment of it is under way"),
+        (CHANGED, True, False, False, "never answered"),
+        (CHANGED, False, False, True, "no second broker"),
+    ],
+)
+def test_an_order_is_kept_for_the_reasons_of_a_run(
+    path: Path, present: tuple[int, ...], expected: bool, moved: bool, alone: bool, says: str
+) -> None:
+    controller = Controller()
+    leave(controller, path, present, expected)
+    controller.moves, controller.alone = {KEY} if moved else set(), alone
+    (row,) = found(controller, path)
+    assert row.outcome == "kept" and says in str(row.reason)
+    assert orders.outcome(row, {}) == row
+
+
+@pytest.mark.parametrize("state", [ORIGINAL, (4, 3, 2), None])
+def test_what_is_restored_or_gone_is_not_left_over(path: Path, state: tuple[int, ...] | None) -> None:
+    controller = Controller()
+    leave(controller, path, state or ORIGINAL)
+    if state is None:
+        del controller.states[KEY]
+    assert found(controller, path) == []
