@@ -191,6 +191,11 @@ results_path:
   returned: when partitions were checked
   type: str
   sample: /var/lib/kafka-recovery/move_results/2026-11-21T14-05-00Z/east.json
+arrived_path:
+  description: File with the partitions of O(approved_moves) that have their new replicas, in the form of O(reassignment_file). V(null) if there are none.
+  returned: when partitions were checked
+  type: str
+  sample: /var/lib/kafka-recovery/move_results/2026-11-21T14-05-00Z/east.arrived.json
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: when partitions were checked

@@ -5,6 +5,7 @@
 
 `<workdir>/move_results/<run_id>/<cluster>.json` has their results: `plan_id`, `cluster`, `run_id`, `ended_at`, `throttle` (bytes per second of the run),
 `complete` (whether nothing is left to do with these moves), `stopped` (why the run ended early), `summary` and all `partitions`.
+`<cluster>.arrived.json` beside it has the partitions with their new replicas, in the JSON of kafka-reassign-partitions.
 """
 
 from __future__ import annotations
@@ -22,10 +23,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import MoveResult
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import MOVING, STALE, Verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import REASSIGNED, MoveResult
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
+    MOVING,
+    STALE,
+    UNCHANGED,
+    Verdict,
+    as_file,
+)
 
-RESULTS_FOLDER = "move_results"
+RESULTS_FOLDER, SUFFIX = "move_results", ".arrived.json"
 
 
 class ApprovedMoves:
@@ -85,8 +92,11 @@ class ApprovedMoves:
 
     def write_results(
         self, workdir: Path, rate: int | None, results: Collection[MoveResult], summary: Mapping[str, int], stopped: str | None
-    ) -> Path:
-        """Write the results of all partitions. Returns their path. Raises FileError."""
+    ) -> tuple[Path, Path | None]:
+        """Write the results of all partitions, and the partitions that have their new replicas. Returns both paths, None if there are no such partitions.
+
+        The other partitions must not get another leader: that was not approved for the replicas that they have. Raises FileError.
+        """
         left = {Outcome.HELD, MOVING}
         outcomes = {result.outcome for result in results}
         # With a failure and no success the same moves may succeed later, for example when a permission is granted.
@@ -102,4 +112,9 @@ class ApprovedMoves:
         }
         path = work_file(workdir, RESULTS_FOLDER, self._document["cluster"], self._document["run_id"])
         write_private(path, (json.dumps(document, indent=1) + "\n").encode())
-        return path
+        arrived = {result.key: result.target_replicas or () for result in results if result.outcome in (REASSIGNED, UNCHANGED)}
+        if not arrived:
+            return path, None
+        settled = work_file(workdir, RESULTS_FOLDER, self._document["cluster"], self._document["run_id"], SUFFIX)
+        write_private(settled, as_file(arrived))
+        return path, settled

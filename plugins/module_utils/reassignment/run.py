@@ -89,7 +89,7 @@ class ReassignmentTask:
         self._progress: dict[str, Any] | None = None
         self._before: Path | None = None
         self._removed_throttles = ThrottleChanges()
-        self._written: Path | None = None
+        self._written: tuple[Path, Path | None] | None = None
         self.warnings: list[str] = []
         if self._approved is not None:
             self._approved.check_cluster(cluster.cluster_id)
@@ -243,7 +243,8 @@ class ReassignmentTask:
         """Return the result of kafka_partition_reassignment: the keys of `results.report` and some more.
 
         These are `left_over_throttle` (counts), `progress` (as `progress.summary`, None if not measured), `previous_assignment` (path of the
-        original replicas, or None), `results_path` (of the results of approved moves, or None), `unreachable_brokers` and `diff`.
+        original replicas, or None), `results_path` and `arrived_path` (of the results of approved moves, and of the partitions that have
+        arrived, or None), `unreachable_brokers` and `diff`.
         """
         found = results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
         moved, left_over = results.diff(self._verdicts, self._results), self._removed_throttles.diff()
@@ -252,7 +253,8 @@ class ReassignmentTask:
             "left_over_throttle": self._removed_throttles.summary,
             "progress": self._progress,
             "previous_assignment": None if self._before is None else str(self._before),
-            "results_path": None if self._written is None else str(self._written),
+            "results_path": None if self._written is None else str(self._written[0]),
+            "arrived_path": None if self._written is None or self._written[1] is None else str(self._written[1]),
             "unreachable_brokers": self._cluster.unreachable_rows(),
             "diff": {side: moved[side] + left_over[side] for side in moved},
         }
