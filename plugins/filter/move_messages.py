@@ -32,7 +32,11 @@ options:
     description: Whether replicas are moved.
     type: bool
     default: false
-positional: run, reassigned, restored, allowed
+  merged:
+    description: Whether the moves are merged ones.
+    type: bool
+    default: false
+positional: run, reassigned, restored, allowed, merged
 """
 
 EXAMPLES = r"""
@@ -66,6 +70,7 @@ def move_messages(
     reassigned: Mapping[str, Any] | None = None,
     restored: Mapping[str, Any] | None = None,
     allowed: bool = False,
+    merged: bool = False,
 ) -> dict[str, list[str]]:
     """Return `planned`, `held`, `moved` and `incomplete`, as RETURN documents them."""
     present = PresentRun.from_variables(run)
@@ -74,7 +79,7 @@ def move_messages(
     return {
         "planned": replica_moves.planned_lines(moves, present, earlier) if "bytes" in moves else [],
         "held": replica_moves.held_lines(moves, present, earlier),
-        "moved": replica_moves.moved_lines(reassigned, moves["path"], present, allowed) if reassigned else [],
+        "moved": replica_moves.moved_lines(reassigned, moves["path"], present, allowed, merged) if reassigned else [],
         "incomplete": replica_moves.incomplete_lines(moves["planned"], restored or {}),
     }
 

@@ -31,6 +31,14 @@ options:
     type: str
     choices: [present, cancelled]
     default: present
+  approved_moves:
+    description:
+      - File of moves that were merged, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it, in place of O(partitions) and
+        O(reassignment_file). It must be of this O(cluster), by name and by Kafka's cluster id, and of this O(run_id).
+      - A partition whose topic was created again, or that has other replicas than when the moves were planned, is V(stale) and not moved. The others are.
+      - The run is never faster than the throttle in the file. A lower O(throttle) counts, a higher one gives a warning.
+      - The results are written to RV(results_path), for M(streamops.kafka_recovery.kafka_recovery_commit).
+    type: path
   allow_replication_factor_change:
     description: Whether a partition may be given more replicas, or fewer, than it has (KIP-860).
     type: bool
@@ -199,6 +207,16 @@ previous_assignment:
   returned: when partitions were checked
   type: str
   sample: /var/lib/kafka-recovery/reassignments/2026-11-21T14-05-00Z/east.before.json
+results_path:
+  description: File with the results of O(approved_moves), for all partitions. V(null) without O(approved_moves), and if nothing was submitted.
+  returned: when partitions were checked
+  type: str
+  sample: /var/lib/kafka-recovery/move_results/2026-11-21T14-05-00Z/east.json
+arrived_path:
+  description: File with the partitions of O(approved_moves) that have their new replicas, in the form of O(reassignment_file). V(null) if there are none.
+  returned: when partitions were checked
+  type: str
+  sample: /var/lib/kafka-recovery/move_results/2026-11-21T14-05-00Z/east.arrived.json
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: when partitions were checked
@@ -242,6 +260,7 @@ def main() -> None:
             **workdir_arguments(),
             **validate.arguments(),
             "state": {"type": "str", "choices": ["present", "cancelled"], "default": "present"},
+            "approved_moves": {"type": "path"},
             "allow_replication_factor_change": {"type": "bool", "default": True},
             "concurrent_moves": {"type": "int", "default": 1000},
             "throttle": {"type": "int"},
@@ -252,8 +271,8 @@ def main() -> None:
             "stalled_after": {"type": "float", "default": 300.0},
             "preview": {"type": "int", "default": 20},
         },
-        mutually_exclusive=[("partitions", "reassignment_file")],
-        required_if=[("state", "present", ("partitions", "reassignment_file"), True)],
+        mutually_exclusive=[("partitions", "reassignment_file", "approved_moves")],
+        required_if=[("state", "present", ("partitions", "reassignment_file", "approved_moves"), True)],
     )
     module.run(partition_reassignment, opening=ReassignmentAdmin, before=lambda kafka: check_options(kafka.params))
 

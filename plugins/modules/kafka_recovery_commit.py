@@ -12,11 +12,11 @@ short_description: Commit plans or results of a recovery to a git repository
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Without O(results_dir), commits plans and a readable summary of them (C(README.md)) to C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>).
-    A merge of that branch into the protected one (O(branch)) approves the plans.
+  - Without O(results_dir) and O(move_results_dir), commits plans, moves of replicas (O(moves_dir)) and a readable summary of them (C(README.md)) to
+    C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>). A merge of that branch into the protected one (O(branch)) approves them.
   - With O(plan_signing_key), adds the signature C(<cluster>.json.sig) of each plan. It proves who made the plan, independent of who may push the branch.
-  - With O(results_dir), commits results to the protected branch itself, which records that the plans are applied. If another push came first,
-    the commit is repeated on top of it. Results of an interrupted run are excluded, because that run must be continued.
+  - With O(results_dir) or O(move_results_dir), commits results to the protected branch itself, which records that the plans are applied. If another push
+    came first, the commit is repeated on top of it. Results of an interrupted run are excluded, because that run must be continued.
   - Never pushes with force. A file that the repository already has is unchanged if it is identical, and an error if it differs.
   - Contacts no Kafka cluster.
 options:
@@ -32,9 +32,23 @@ options:
   plan_dir:
     description: Directory with the plans, C(<cluster>.json).
     type: path
-    required: true
   results_dir:
     description: Directory with the results of these plans, C(<cluster>.json).
+    type: path
+  moves_dir:
+    description:
+      - Directory with moves of replicas, C(<cluster>.json), to propose, as M(streamops.kafka_recovery.kafka_redundancy_plan) has written them. They are
+        sealed with the rate of O(throttles), so later changes of these files have no effect.
+      - With O(move_results_dir) the directory with the merged moves, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied them.
+    type: path
+  throttles:
+    description:
+      - Bytes per second at which each broker may send, and receive, the moved replicas, by cluster. A run may move them slower, never faster.
+      - Default, and V(null), is no limit.
+    type: dict
+    default: {}
+  move_results_dir:
+    description: Directory with the results of merged moves, C(<cluster>.json).
     type: path
   author_name:
     description: Author and committer. Default is git's C(user.name), then V(kafka_recovery).
@@ -69,11 +83,13 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Propose a recovery
+- name: Propose a recovery, and moves of replicas, at 20 MB/s in east
   streamops.kafka_recovery.kafka_recovery_commit:
     repository: "{{ kafka_recovery_git_repository }}"
     run_id: "{{ kafka_recovery_run_id }}"
     plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
+    moves_dir: "{{ kafka_recovery_workdir }}/reassignments/{{ kafka_recovery_run_id }}"
+    throttles: {east: 20000000}
     clusters: "{{ groups['kafka_clusters'] }}"
     plan_signing_key: /etc/kafka-recovery/signing_key
 
@@ -139,33 +155,51 @@ left_out:
       reason: there are no results, the plan can be applied again
 """
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import module_options, proposals, signatures
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file, plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import (
+    committed_results,
+    module_options,
+    proposals,
+    signatures,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import MOVES, PLANS, Layout, content_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
 
 WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 
 
-def recovery_commit(module: AnsibleModule, repository: Repository, layout: proposals.Layout) -> dict[str, Any]:
+def recovery_commit(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, push = module.params, not module.check_mode
-    plans = module_options.files(params["plan_dir"], params["clusters"])
-    if not plans:
-        raise GitError(f"plan_dir {params['plan_dir']} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
-    if params["results_dir"]:
-        results = module_options.files(params["results_dir"], list(plans))
-        published = proposals.commit_results(repository, layout, params["run_id"], plans, results, push)
-        published.left_out |= {cluster: WITHOUT_RESULTS for cluster in plans if cluster not in results}
+    plans, moves = (module_options.files(params[name], params["clusters"]) if params[name] else {} for name in ("plan_dir", "moves_dir"))
+    sealed = {}
+    if not params["move_results_dir"]:
+        sealed = {cluster: content for cluster, path in moves.items() if (content := _sealed(path, cluster, params["throttles"]))}
+        # A plan that elects and holds nothing needs no approval.
+        plans = {cluster: path for cluster, path in plans.items() if cluster not in sealed or _busy(path)}
+    if not plans and not (sealed or (params["move_results_dir"] and moves)):
+        folders = " and ".join(f"{name} {params[name]}" for name in ("plan_dir", "moves_dir") if params[name])
+        raise GitError(f"{folders} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
+    if params["results_dir"] or params["move_results_dir"]:
+        kind, of_kind, folder = (
+            (PLANS, plans, params["results_dir"]) if params["results_dir"] else (MOVES, moves, params["move_results_dir"])
+        )
+        results = module_options.files(folder, list(of_kind))
+        published = committed_results.commit_results(repository, layout, params["run_id"], of_kind, results, push, kind)
+        published.left_out |= {cluster: WITHOUT_RESULTS for cluster in of_kind if cluster not in results}
     else:
         key = params["plan_signing_key"]
         sign = partial(signatures.sign, key=Path(key), seconds=params["timeout"]) if key else None
-        published = proposals.propose(repository, layout, params["run_id"], plans, push, sign)
+        published = proposals.propose(repository, layout, params["run_id"], plans, push, sign, sealed)
     result: dict[str, Any] = {
         "changed": published.changed,
         "branch": published.branch,
@@ -179,10 +213,27 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: propo
         "left_out": [{"cluster": cluster, "reason": reason} for cluster, reason in sorted(published.left_out.items())],
     }
     # Plans are long. The summary has their content.
-    shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path}
+    shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path and "/moves/" not in path}
     added = [f"{path}\n" for path in published.files]
     result["diff"] = {"before": "", "after": "".join([*added, *shown.values()]), "after_header": published.branch}
     return result
+
+
+def _busy(path: Path) -> bool:
+    plan = plan_file.load(path)
+    return bool(plan["partitions"] or plan.get("held"))
+
+
+def _sealed(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes | None:
+    """Return the moves of a cluster as they are proposed, None if there is none."""
+    rate = throttles.get(cluster)
+    if rate is not None and rate != "":
+        try:
+            rate = int(rate)
+        except (TypeError, ValueError) as error:
+            raise RecoveryError(f"throttles: {rate!r:.40} of {cluster} is not a number of bytes per second") from error
+    content = moves_file.sealed(content_of(path), path, None if rate == "" else rate)
+    return content if moves_file.parse(content, path)["partitions"] else None
 
 
 def main() -> None:
@@ -192,13 +243,19 @@ def main() -> None:
             **module_options.GIT_ARGUMENTS,
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str", "required": True},
-            "plan_dir": {"type": "path", "required": True},
+            "plan_dir": {"type": "path"},
             "results_dir": {"type": "path"},
+            "moves_dir": {"type": "path"},
+            "throttles": {"type": "dict", "default": {}},
+            "move_results_dir": {"type": "path"},
             "author_name": {"type": "str", "default": ""},
             "author_email": {"type": "str", "default": ""},
             "signing_key": {"type": "path", "no_log": False},
             "plan_signing_key": {"type": "path", "no_log": False},
         },
+        required_one_of=[("plan_dir", "moves_dir")],
+        required_by={"results_dir": "plan_dir", "move_results_dir": "moves_dir"},
+        mutually_exclusive=[("results_dir", "move_results_dir")],
         supports_check_mode=True,
     )
     module_options.run(module, recovery_commit)

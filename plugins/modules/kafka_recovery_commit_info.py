@@ -2,24 +2,26 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Return which plans are merged into the protected branch of a git repository, by whom, and which may be applied."""
+"""Return which plans and moves are merged into the protected branch of a git repository, by whom, and which may be applied."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_recovery_commit_info
-short_description: Find merged plans that may be applied
+short_description: Find merged plans and moves that may be applied
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Fetches the protected branch of the repository, and checks its plans C(<directory>/<run_id>/plans/<cluster>.json).
+  - Fetches the protected branch of the repository, and checks its plans C(<directory>/<run_id>/plans/<cluster>.json), and its moves of replicas
+    C(<directory>/<run_id>/moves/<cluster>.json) in the same way.
   - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; is signed by one of
     O(plan_signers); was merged with the signature that O(require_signature) requires; is neither older than O(max_plan_age) nor from the future; and has no
     results there.
   - The directory of its recovery must have the plans, their signatures, their results and the summary C(README.md) of these plans, byte for byte, and
     nothing else.
   - Results count if they are of this plan, and a commit of the protected branch itself added them after the plan.
-  - Such a plan is copied unchanged to C(<workdir>/merged/<run_id>/<cluster>.json), so that the applied plan is the checked plan.
+  - Such a plan is copied unchanged to C(<workdir>/merged/<run_id>/<cluster>.json), so that the applied plan is the checked plan. Moves are copied to
+    C(<workdir>/merged_moves/<run_id>/<cluster>.json).
   - Contacts no Kafka cluster. M(streamops.kafka_recovery.kafka_designated_election) checks for each partition, when it applies the plan, whether
     the plan still matches the cluster.
 options:
@@ -35,7 +37,7 @@ options:
   plan_dir:
     description:
       - Directory with plans, C(<cluster>.json), to apply. Each must be identical, byte for byte, to the plan on the protected branch.
-      - Default is all plans of the protected branch that are not applied yet.
+      - Default is all plans of the protected branch that are not applied yet, and all moves.
     type: path
   run_ids:
     description: Select only these recoveries. Then plans that are already applied are returned, too.
@@ -70,6 +72,14 @@ options:
       - Must belong to root or to the user who runs Ansible, and others must not be able to write it. Keep it on the machine that applies, not in the
         repository.
     type: path
+  require_signatures:
+    description:
+      - How many different people must have signed each plan and all moves. Others than the machine that proposes add C(<cluster>.json.<name>.sig).
+      - Each signature beside a plan must be valid. Signatures by the same key, or of the same name in O(plan_signers), count once. A key whose name is a
+        pattern does not count.
+      - Needs O(plan_signers) if it is more than V(1).
+    type: int
+    default: 1
   allow_unsigned_plans:
     description:
       - Without O(plan_signers), nothing proves who made a plan. Then every user who may push a branch can propose to elect any replica on forged
@@ -123,6 +133,12 @@ applied:
   type: list
   elements: dict
   sample: []
+moves:
+  description: The moves of replicas, with the fields of C(plans). Empty with O(plan_dir).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 plans:
   description:
     - The plans, the oldest first.
@@ -136,6 +152,7 @@ plans:
   sample:
     - run_id: 2026-11-21T02-47-10Z
       cluster: east
+      kind: plan
       path: recoveries/2026-11-21T02-47-10Z/plans/east.json
       state: merged
       reason: ""
@@ -163,9 +180,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import module_options, provenance
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals, Rules
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import module_options, provenance, signatures
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import KINDS, Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NO_SIGNERS, AllowedSigners
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
@@ -179,13 +197,15 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
         path = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
         signers = provenance.merge_signers(repository, path, params["timeout"])
     plan_signers = AllowedSigners(Path(params["plan_signers"]).absolute(), params["timeout"]) if params["plan_signers"] else None
-    rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers)
+    rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers, params["require_signatures"])
     approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
     if params["plan_dir"]:
-        plans = approvals.of_files(module_options.files(params["plan_dir"], params["clusters"]))
+        rows = approvals.of_files(module_options.files(params["plan_dir"], params["clusters"]))
     else:
-        plans = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
-    return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans, "applied": approvals.applied}
+        rows = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
+    plans, moves = ([row for row in rows if row["kind"] == kind.name] for kind in KINDS)
+    found = {"branch": repository.branch, "commit": repository.tip, "plans": plans, "moves": moves, "applied": approvals.applied}
+    return {"changed": False, **found}
 
 
 def main() -> None:
@@ -202,6 +222,7 @@ def main() -> None:
             "merge_signers": {"type": "path"},
             "max_plan_age": {"type": "float", "default": 0.0},
             "plan_signers": {"type": "path"},
+            "require_signatures": {"type": "int", "default": 1},
             "allow_unsigned_plans": {"type": "bool", "default": False},
         },
         mutually_exclusive=[("plan_dir", "run_ids"), ("plan_dir", "since")],
@@ -209,6 +230,10 @@ def main() -> None:
     )
     if not (module.params["plan_signers"] or module.params["allow_unsigned_plans"]):
         module.fail_json(msg=NO_SIGNERS)
+    if problem := signatures.signers_problem(
+        "require_signatures", module.params["require_signatures"], bool(module.params["plan_signers"])
+    ):
+        module.fail_json(msg=problem)
     module_options.run(module, recovery_commit_info)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from git_proposals import FOLDER, LAYOUT
 from git_remotes import Forge
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import STATES, Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import STATES, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, scratch
 
 PATH = f"{FOLDER}/plans/east.json"

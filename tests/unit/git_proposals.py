@@ -15,12 +15,9 @@ from git_remotes import Forge
 from plan_samples import content
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import (
-    Layout,
-    Published,
-    commit_results,
-    propose,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.committed_results import commit_results
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import propose
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout, Published
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
     Remote,
     Repository,

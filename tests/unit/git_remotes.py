@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout, summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, sign
 
 PERSON = {

@@ -12,7 +12,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, Repository, check_folder, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import run_and_exit
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page that reviewers read before they merge a recovery: elected leaders, evidence, loss, held partitions. Pure.
+"""The page that reviewers read before they merge a recovery: elected leaders, evidence, loss, held partitions, and moves. Pure.
 
 The same plans give the same page, byte for byte. It stays readable with thousands of partitions: it counts topics, shows some partitions, and
 states how many more are in the plan file.
@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import moves_page
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 
 MAX_TOPICS = 50
@@ -34,24 +35,30 @@ Plan = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
-def page(plans: Sequence[Plan], run_id: str, apply: Sequence[str]) -> bytes:
-    """Return the summary of one recovery, Markdown in UTF-8. `plans`: checked plans, in the order of the page.
+def page(plans: Sequence[Plan], run_id: str, apply: Sequence[str], moves: Sequence[moves_page.Moves] = ()) -> bytes:
+    """Return the summary of one recovery, Markdown in UTF-8. `plans`, `moves`: checked files, in the order of the page.
 
     `apply`: Markdown lines with the command that applies them.
     """
+    lines = [f"# Recovery {code(run_id)}", "", *(_heading(plans) if plans or not moves else []), *moves_page.heading(moves)]
+    lines += ["After the merge:", "", *apply, ""]
+    for plan in plans:
+        lines += _cluster(plan, len(plans))
+    for cluster in moves:
+        lines += moves_page.cluster_lines(cluster, len(moves))
+    return ("\n".join(lines).rstrip("\n") + "\n").encode()
+
+
+def _heading(plans: Sequence[Plan]) -> list[str]:
     elect, held = (sum(len(plan[section]) for plan in plans) for section in ("partitions", "held"))
-    lines = [f"# Recovery {code(run_id)}", ""]
-    lines += [
+    return [
         f"**Merging this approves the election of {count(elect, 'partition')} in {count(len(plans), 'cluster')}.** "
         f"{count(held, 'partition')} {'is' if held == 1 else 'are'} held and stay{'s' if held == 1 else ''} without a leader.",
         "What the elected replicas do not hold is given up. The figures below are those of the plan files; nothing else is applied.",
         "",
+        *table(["cluster", "elect", "held", "online already", "loss by electing"], map(_overview, plans), numbers=(1, 2, 3)),
+        "",
     ]
-    lines += table(["cluster", "elect", "held", "online already", "loss by electing"], map(_overview, plans), numbers=(1, 2, 3))
-    lines += ["", "After the merge:", "", *apply, ""]
-    for plan in plans:
-        lines += _cluster(plan, len(plans))
-    return ("\n".join(lines).rstrip("\n") + "\n").encode()
 
 
 def _overview(plan: Plan) -> list[str]:

@@ -33,6 +33,8 @@ CALLER_VARIABLES = (
 REGULAR = ("100644", "100755")
 # How often a commit is made again because another commit was pushed meanwhile.
 ATTEMPTS = 8
+# The plan of a hundred thousand partitions has less. A small commit can hold a file that is far larger.
+MAX_FILE_BYTES = 1 << 28
 # Lines that git prints whenever a remote does not answer.
 _ADVICE = ("hint:", "Please make sure you have the correct access rights", "and the repository exists.")
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
@@ -147,7 +149,10 @@ class Repository:
         return found
 
     def content(self, identity: str) -> bytes:
-        """Return the content of a file. `identity`: an id that `list_files` returned."""
+        """Return the content of a file. `identity`: an id that `list_files` returned. Raises GitError if it is larger than any plan."""
+        size = int(self.run("cat-file", "-s", identity))
+        if size > MAX_FILE_BYTES:
+            raise GitError(f"a file of the repository ({identity[:12]}) has {size} bytes, and at most {MAX_FILE_BYTES} are read: remove it")
         return self.run("cat-file", "blob", identity)
 
     def commit(self, parent: str, files: Mapping[str, bytes], message: str) -> str:

@@ -20,7 +20,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
 
 PROPOSE, APPLY = "propose", "apply"
 # Variables of the role propose, without their prefix.
-VALUES = ("git_repository", "git_directory", "git_allow_plaintext_secrets", "require_signature", "allow_unsigned_plans")
+VALUES = (
+    "git_repository",
+    "git_directory",
+    "git_allow_plaintext_secrets",
+    "require_signature",
+    "require_signatures",
+    "allow_unsigned_plans",
+)
 KEYS = {PROPOSE: ("plan_signing_key", "git_signing_key"), APPLY: ("git_signing_key",)}
 SIGNERS = ("plan_signers", "merge_signers")
 PATHS = ("plan_signing_key", "git_signing_key", *SIGNERS)
@@ -28,6 +35,7 @@ NO_REPOSITORY = (
     "No git repository is named, so nothing can be proposed or approved: "
     "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY, or in the inventory"
 )
+PEOPLE = "kafka_recovery_require_signatures"
 PRIVATE, MAX_HEADER_BYTES = b"PRIVATE KEY-----", 100
 
 
@@ -92,6 +100,10 @@ def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None
             yield str(error)
     elif not _true(values.get("allow_unsigned_plans")):
         yield signatures.NO_SIGNERS
+    needed = str(values.get("require_signatures", 1)).strip()
+    # Another check names a value that is not a number.
+    if needed.lstrip("-").isdigit() and (problem := signatures.signers_problem(PEOPLE, int(needed), bool(signers))):
+        yield problem
     reviewers = paths.get("merge_signers")
     if reviewers and _true(values.get("require_signature")):
         try:

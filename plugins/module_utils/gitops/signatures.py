@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signatures of plans, made and verified by `ssh-keygen -Y`: `<cluster>.json.sig` signs `<cluster>.json` in the same folder.
+"""Signatures of plans and moves, made and verified by `ssh-keygen -Y`: `<cluster>.json.sig` signs `<cluster>.json` in the same folder.
 
 A signature covers every byte of the plan, including plan id, cluster and run id. It is valid for NAMESPACE only: signatures that the same key made
 for git, for files or for a later version of plans do not count.
@@ -9,18 +9,20 @@ for git, for files or for a later version of plans do not count.
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.different_signers import Signer
 
 PLAN_SIGNERS, MERGE_SIGNERS = "kafka_recovery_plan_signers", "kafka_recovery_merge_signers"
 NAMESPACE = "kafka-recovery-plan-v1"
@@ -29,11 +31,23 @@ SUFFIX = ".sig"
 MAX_SIGNATURE_BYTES = 65536
 _GOOD = re.compile(rf'Good "{NAMESPACE}" signature for .* with \S+ key (SHA256:\S+)')
 _QUOTED = 300
+_MAGIC = b"SSHSIG"
 NO_SSH_KEYGEN = "ssh-keygen is not installed on the host that runs Ansible: install OpenSSH 8.2 or newer"
 NO_SIGNERS = (
     "kafka_recovery_plan_signers is not set, so a branch could have a plan of any origin: name the file of keys that may sign plans. "
     "-e kafka_recovery_allow_unsigned_plans=true applies plans whose evidence anyone with push access can forge"
 )
+
+
+def signers_problem(option: str, needed: int, with_signers: bool) -> str:
+    """Return why plans cannot need signatures of so many people, empty if they can. `with_signers`: whether PLAN_SIGNERS is set."""
+    if needed < 1:
+        return f"{option} {needed} is not a number of people: set at least 1 (kafka_recovery_allow_unsigned_plans is for plans without a signature)"
+    if needed > 1 and not with_signers:
+        return (
+            f"{option} is {needed}, and {PLAN_SIGNERS} is not set, so no signature could count: name the file of keys that may sign plans"
+        )
+    return ""
 
 
 class SignatureError(RecoveryError):
@@ -80,8 +94,8 @@ class AllowedSigners:
                 "let it belong to root or to the user who runs Ansible, chmod go-w"
             )
 
-    def signer(self, content: bytes, signature: bytes) -> str:
-        """Return the signer of a plan, as `principal (fingerprint)`. `content`: the plan's bytes; `signature`: those of its signature file.
+    def signer(self, content: bytes, signature: bytes) -> Signer:
+        """Return the signer of a plan. `content`: the plan's bytes; `signature`: those of its signature file.
 
         Raises SignatureError if none of the keys that are valid now signed it for NAMESPACE.
         """
@@ -94,12 +108,21 @@ class AllowedSigners:
             done = _ssh_keygen(["-Y", "find-principals", *files], b"", folder, self._seconds)
             if done.returncode:
                 raise SignatureError(f"no key in {self._path} made it, or that key is not valid now ({_error_output(done)})")
+            names = frozenset(map(printable, [*self._names(signature), *_names_of_certificate(done.stdout)]))
             for principal in _principals(done.stdout):
                 done = _ssh_keygen(["-Y", "verify", "-n", NAMESPACE, "-I", principal, *files], content, folder, self._seconds)
                 good = _GOOD.match(done.stdout.decode(errors="replace"))
                 if done.returncode == 0 and good:
-                    return printable(f"{principal} ({good[1]})")
+                    return Signer(printable(principal), good[1], names)
         raise SignatureError(_error_output(done))
+
+    def _names(self, signature: bytes) -> Iterator[str]:
+        """Yield all names of the key of a signature, of each of its lines. ssh-keygen names the first line alone."""
+        key = _public_key(signature)
+        for line in self._lines.decode(errors="replace").splitlines():
+            if key and key in line.split():
+                names = line.strip()
+                yield from (names[1:].partition('"')[0] if names.startswith('"') else names.split()[0]).split(",")
 
     @contextmanager
     def private_copy(self) -> Iterator[Path]:
@@ -114,6 +137,23 @@ def _principals(listed: bytes) -> list[str]:
     """Return the principals of a key: the first name of each line of output, because a line can list several."""
     lines = [line.split(",") for line in listed.decode(errors="replace").splitlines() if line.strip()]
     return [next((name for name in names if not name.startswith("!")), names[0]) for names in lines]
+
+
+def _names_of_certificate(listed: bytes) -> list[str]:
+    """Return all names that ssh-keygen lists. Of a certificate these are its own; it does not stand in the file."""
+    return [name for name in listed.decode(errors="replace").replace("\n", ",").split(",") if name]
+
+
+def _public_key(signature: bytes) -> str:
+    """Return the public key that a signature names (PROTOCOL.sshsig), in base64 as lines of keys have it; empty if there is none."""
+    armored = b"".join(line for line in signature.splitlines() if not line.startswith(b"-----"))
+    with suppress(ValueError):
+        raw = base64.b64decode(armored, validate=True)
+        start = len(_MAGIC) + 8  # version of the format, length of the key
+        size = int.from_bytes(raw[start - 4 : start])
+        if raw.startswith(_MAGIC) and 0 < size <= len(raw) - start:
+            return base64.b64encode(raw[start : start + size]).decode()
+    return ""
 
 
 def _ssh_keygen(arguments: Sequence[str], given: bytes, folder: str, seconds: float) -> subprocess.CompletedProcess[bytes]:

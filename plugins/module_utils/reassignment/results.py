@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     CANCEL,
     MOVING,
     REFUSED,
+    STALE,
     SUBMIT,
     UNCHANGED,
     Move,
@@ -75,9 +76,10 @@ def predict_results(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = T
     refused = any(verdict.action == REFUSED for verdict in verdicts)
     for verdict in verdicts:
         move = verdict.move
-        if verdict.action == REFUSED or move is None:
+        if verdict.action in (REFUSED, STALE) or move is None:
             current, target = (move.current, move.target) if move else (None, None)
-            result = MoveResult(*verdict.key, Outcome.FAILED, current, target, verdict.error, verdict.message)
+            outcome = Outcome.STALE if verdict.action == STALE else Outcome.FAILED
+            result = MoveResult(*verdict.key, outcome, current, target, verdict.error, verdict.message)
         elif verdict.action in (SUBMIT, CANCEL) and not may_alter:
             result = MoveResult.of(move, Outcome.FAILED, kafka_errors.CLUSTER_AUTHORIZATION_FAILED, GRANT)
         elif verdict.action in (SUBMIT, CANCEL) and refused:

@@ -16,11 +16,13 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import FOLDER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import disk_space, results, validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.approved_moves import ApprovedMoves
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import (
@@ -57,9 +59,14 @@ def check_options(params: Mapping[str, Any]) -> None:
     """
     if not 1 <= params["max_disk_percent"] <= 100:
         raise RecoveryError(f"max_disk_percent {params['max_disk_percent']} is not between 1 and 100")
-    named = validate.wanted(params["partitions"], params["reassignment_file"])
-    if params["state"] == "present":
-        validate.with_replicas(named)
+    if params["approved_moves"] is not None:
+        if params["state"] != "present" or not params["wait"]:
+            raise RecoveryError("approved_moves needs state present and wait: it moves what was approved, and writes the results")
+        moves_file.load(params["approved_moves"])
+    elif params["state"] == "present":
+        validate.with_replicas(validate.wanted(params["partitions"], params["reassignment_file"]))
+    else:
+        validate.wanted(params["partitions"], params["reassignment_file"])
     rate = params["throttle"]
     if rate is not None and (problem := model.rate_problem("throttle", rate)):
         raise RecoveryError(problem)
@@ -76,11 +83,15 @@ def check_options(params: Mapping[str, Any]) -> None:
 class ReassignmentTask:
     """One task on one cluster: call `judge`, then `predict` (check mode), `move` or `cancel`, then `report`.
 
-    `params`: the options of kafka_partition_reassignment. `wanted`: as `validate.wanted` returned it.
+    `params`: the options of kafka_partition_reassignment. `wanted`: as `validate.wanted` returned it. Raises RecoveryError if approved moves cannot be
+    used for this cluster.
     """
 
     def __init__(self, cluster: ReassignmentAdmin, workdir: Path, params: Mapping[str, Any], wanted: Wanted | None) -> None:
         self._cluster, self._workdir, self._params, self._wanted = cluster, workdir, params, wanted
+        self._approved = (
+            ApprovedMoves(Path(params["approved_moves"]), params["cluster"], params["run_id"]) if params["approved_moves"] else None
+        )
         self._states: dict[TopicPartition, PartitionState] = {}
         self._verdicts: list[Verdict] = []
         self._results: dict[TopicPartition, results.MoveResult] = {}
@@ -89,7 +100,14 @@ class ReassignmentTask:
         self._progress: dict[str, Any] | None = None
         self._before: Path | None = None
         self._removed_throttles = ThrottleChanges()
+        self._written: tuple[Path, Path | None] | None = None
         self.warnings: list[str] = []
+        if self._approved is not None:
+            self._approved.check_cluster(cluster.cluster_id)
+            self._wanted = self._approved.targets
+            rate, warning = self._approved.rate(params["throttle"])
+            self._params = {**params, "throttle": rate}
+            self.warnings += [warning] if warning else []
 
     @property
     def refused(self) -> bool:
@@ -107,6 +125,8 @@ class ReassignmentTask:
             self._states = cluster.partitions(set(targets))
             brokers = Brokers.of(cluster.registered())
             self._verdicts = validate.judge(targets, self._states, ongoing, brokers, params["allow_replication_factor_change"])
+            if self._approved is not None:
+                self._verdicts = self._approved.judge(self._verdicts, self._states)
             self._refuse_full_brokers()
         else:
             self._states = cluster.partitions(ongoing.keys() if self._wanted is None else set(self._wanted))
@@ -200,6 +220,9 @@ class ReassignmentTask:
             self._stopped = executor.run(stop_signal) if params["wait"] else executor.submit_only(stop_signal)
         self._take(executor, throttle)
         self._progress = progress_file.last
+        if self._approved is not None:
+            found, summary = self._results.values(), results.report(self._results.values(), True, 0)["summary"]
+            self._written = self._approved.write_results(self._workdir, rate, found, summary, self._stopped)
         progress_file.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
 
     def cancel(self) -> None:
@@ -253,7 +276,8 @@ class ReassignmentTask:
         """Return the result of kafka_partition_reassignment: the keys of `results.report` and some more.
 
         These are `left_over_throttle` (counts), `progress` (as `progress.summary`, None if not measured), `previous_assignment` (path of the
-        original replicas, or None), `unreachable_brokers` and `diff`.
+        original replicas, or None), `results_path` and `arrived_path` (of the results of approved moves, and of the partitions that have
+        arrived, or None), `unreachable_brokers` and `diff`.
         """
         found = results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
         moved, left_over = results.diff(self._verdicts, self._results), self._removed_throttles.diff()
@@ -262,6 +286,8 @@ class ReassignmentTask:
             "left_over_throttle": self._removed_throttles.summary,
             "progress": self._progress,
             "previous_assignment": None if self._before is None else str(self._before),
+            "results_path": None if self._written is None else str(self._written[0]),
+            "arrived_path": None if self._written is None or self._written[1] is None else str(self._written[1]),
             "unreachable_brokers": self._cluster.unreachable_rows(),
             "diff": {side: moved[side] + left_over[side] for side in moved},
         }

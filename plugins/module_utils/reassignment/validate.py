@@ -31,7 +31,7 @@ FILE_VERSION = 1  # of the JSON of kafka-reassign-partitions
 ANY_LOG_DIR = "any"
 
 # Actions of a verdict.
-UNCHANGED, SUBMIT, MOVING, CANCEL, REFUSED = "unchanged", "submit", "moving", "cancel", "refused"
+UNCHANGED, SUBMIT, MOVING, CANCEL, REFUSED, STALE = "unchanged", "submit", "moving", "cancel", "refused", "stale"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The `action` for one partition. `move`: None if there is no such partition; `error` (Kafka's name) and `message`: if it is REFUSED."""
+    """The `action` for one partition. `move`: None if there is no such partition; `error` (Kafka's name), `message`: if it is REFUSED or STALE."""
 
     topic: str
     partition: int

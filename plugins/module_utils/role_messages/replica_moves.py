@@ -78,17 +78,20 @@ def _command(run: PresentRun, folder: str) -> str:
     return run.commands.line("reassign", run.cluster, variables)
 
 
-def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allowed: bool) -> list[str]:
+def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allowed: bool, merged: bool = False) -> list[str]:
     """Return what became of the moves, and how to undo or make them.
 
     reassigned  the result of `kafka_partition_reassignment`
     path        the file with the moves
     allowed     whether replicas were moved: not in check mode, and not without the operator's consent
+    merged      whether the moves are merged ones
     """
     prefix = "" if allowed else "Dry run, nothing was moved. It would be: "
     lines = [prefix + summary(reassigned["summary"])]
     if reassigned["previous_assignment"]:
         lines.append(f"To undo the moves: {reassigned['previous_assignment']}")
+    elif not allowed and merged:
+        lines.append("Next, to make the merged moves: run this playbook again with -e kafka_recovery_allow_data_loss=true")
     elif not allowed and not run.check_mode:
         lines += [
             "Next, to move replicas (a replica that is given up is deleted if its broker ever returns):",

@@ -16,7 +16,7 @@ from git_approvals import PATH, judged, refused, the_one
 from git_proposals import FOLDER, committed, plan, proposed, results
 from git_remotes import Forge, Person, git, signing, ssh_key, with_a_key
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.provenance import merge_signers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch

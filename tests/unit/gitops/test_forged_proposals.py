@@ -17,7 +17,8 @@ from git_remotes import Forge, Person, git, plan_key, ssh_key
 from plan_samples import ELECTED, SURVIVORS
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import AllowedSigners

@@ -16,11 +16,9 @@ from plan_samples import BROKER, ELECTED
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import proposals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import (
-    STILL_TO_APPLY,
-    propose,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import committed_results, proposals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.committed_results import STILL_TO_APPLY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import propose
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
     GitError,
     PushRejectedError,
@@ -198,4 +196,4 @@ def test_results_run_no_pipeline(forge: Forge, tmp_path: Path) -> None:
     forge.ada.pull()
     message = git(forge.ada.clone, "log", "-1", "--format=%B", done.commit)
     assert message.splitlines() == ["Results of recovery r1 [skip ci]", "", "east: 1 elected"]
-    assert proposals.SKIP in message
+    assert committed_results.SKIP in message
