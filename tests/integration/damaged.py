@@ -37,7 +37,7 @@ PREPARED = (
     "interrupted.sigint", "interrupted.sigterm", "interrupted.between",
 )  # fmt: skip
 LAGGING = (
-    *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline",
+    *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline", "container",
 )  # fmt: skip
 SAVED, GIVEN_UP = "saved", "saved.given_up"
 KILLED_SAVED = "killed.saved"
