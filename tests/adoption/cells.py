@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class Cell:
     @property
     def requirements(self) -> list[Path]:
         """What is installed for it."""
-        names = [self.core, "tools", "units", *(["newest"] if self.newest else [])]
+        names = [self.core, "tools", "units", *(["newest", "builder"] if self.newest else [])]
         return [HERE / f"{name}.txt" for name in names]
 
     @property
@@ -45,24 +45,28 @@ class Cell:
         return self.requirements[0].read_text().rpartition("==")[2].strip()
 
     def environment(self, folder: Path) -> Path:
-        """The folder bin of the virtual environment below `folder`: made, or as it was made before from the same requirements."""
-        root = folder / self.name
-        stamp, wanted = root / "requirements.sha256", hashlib.sha256(b"".join(path.read_bytes() for path in self.requirements)).hexdigest()
-        if stamp.is_file() and stamp.read_text() == wanted:
-            return root / "bin"
-        python = find(self.python)
-        shutil.rmtree(root, ignore_errors=True)
-        files = [option for path in self.requirements for option in ("-r", str(path))]
-        if uv := shutil.which("uv"):
-            commands = [[uv, "venv", "--quiet", "--seed", "--python", str(python), str(root)]]
-            commands += [[uv, "pip", "install", "--quiet", "--python", str(root / "bin/python"), *files]]
-        else:
-            commands = [[str(python), "-m", "venv", str(root)]]
-            commands += [[str(root / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", *files]]
-        for command in commands:
-            subprocess.run(command, check=True)
-        stamp.write_text(wanted)
+        """The folder bin of the virtual environment below `folder`."""
+        return virtual_environment(folder / self.name, self.python, self.requirements)
+
+
+def virtual_environment(root: Path, version: str, requirements: Sequence[Path]) -> Path:
+    """The folder bin of the virtual environment `root`: made, or as it was made before from the same requirements."""
+    stamp, wanted = root / "requirements.sha256", hashlib.sha256(b"".join(path.read_bytes() for path in requirements)).hexdigest()
+    if stamp.is_file() and stamp.read_text() == wanted:
         return root / "bin"
+    python = find(version)
+    shutil.rmtree(root, ignore_errors=True)
+    files = [option for path in requirements for option in ("-r", str(path))]
+    if uv := shutil.which("uv"):
+        commands = [[uv, "venv", "--quiet", "--seed", "--python", str(python), str(root)]]
+        commands += [[uv, "pip", "install", "--quiet", "--python", str(root / "bin/python"), *files]]
+    else:
+        commands = [[str(python), "-m", "venv", str(root)]]
+        commands += [[str(root / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", *files]]
+    for command in commands:
+        subprocess.run(command, check=True)
+    stamp.write_text(wanted)
+    return root / "bin"
 
 
 CELLS = (

@@ -79,7 +79,7 @@ CHECKS = {
         lambda stage: ["ansible-builder", "introspect", str(stage.shipped.parents[2])],
         lambda stage: stage.shipped,
         newest=True,
-        says=("pyspark", "kafka-python", "openjdk-17-jre-headless"),
+        says=("pyspark", "kafka-python", "java-21-openjdk-headless"),
     ),
 }
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_name import is_unnamed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures, unencrypted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import NO_GIT, Remote, check_folder, redacted_line
 
@@ -31,6 +33,10 @@ VALUES = (
 KEYS = {PROPOSE: ("plan_signing_key", "git_signing_key"), APPLY: ("git_signing_key",)}
 SIGNERS = ("plan_signers", "merge_signers")
 PATHS = ("plan_signing_key", "git_signing_key", *SIGNERS)
+NO_NAME = (
+    "ssh-keygen refuses to work for a user without a name, and /etc/passwd has none for uid {}: "
+    "run as a user that it has, or let the container add the user at its start"
+)
 NO_REPOSITORY = (
     "No git repository is named, so nothing can be proposed or approved: "
     "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY, or in the inventory"
@@ -59,8 +65,11 @@ def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str,
         yield NO_GIT
     keys = {name: key for name in KEYS[use] if (key := paths.get(name))}
     signers = paths.get("plan_signers") if use == APPLY else None
-    if (keys or signers) and shutil.which("ssh-keygen", path=path) is None:
-        yield signatures.NO_SSH_KEYGEN
+    if keys or signers:
+        if shutil.which("ssh-keygen", path=path) is None:
+            yield signatures.NO_SSH_KEYGEN
+        elif is_unnamed():
+            yield NO_NAME.format(os.getuid())
     for name, key in keys.items():
         yield from _key_problems(f"kafka_recovery_{name}", key)
     if use == APPLY:

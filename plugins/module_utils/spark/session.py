@@ -25,7 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_argument, java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_name import is_unnamed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds, unnamed_user
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import connect, need_tls, reach
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import PYTHON_OF_WORKERS, translate_spark_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.scratch import scratch_folder, socket_folder
@@ -128,7 +129,8 @@ def session(
 
 def _private_files(scratch: Path) -> dict[str, str]:
     """Return the settings with which Java and Spark write temporary files into this private folder."""
-    return {"spark.local.dir": str(scratch), DEFAULT_JAVA_OPTIONS: java_argument(f"-Djava.io.tmpdir={scratch}")}
+    options = [f"-Djava.io.tmpdir={scratch}", *([f"-Duser.home={unnamed_user.home(scratch)}"] if is_unnamed() else [])]
+    return {"spark.local.dir": str(scratch), DEFAULT_JAVA_OPTIONS: " ".join(map(java_argument, options))}
 
 
 def _private_sockets(folder: Path) -> dict[str, str]:
@@ -166,12 +168,15 @@ def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], lo
             reach(STANDALONE + address, "spark", 7077, "spark_master")
     # Set for Spark Connect clients; a driver refuses to start with it.
     os.environ.pop("SPARK_REMOTE", None)
-    builder = SparkSession.builder.master(master).appName("kafka_recovery_plan")
+    builder = SparkSession.builder
     embedded = {**EMBEDDED, **_private_sockets(private)} if master.startswith("local") else {}
-    for key, value in {**LEAN, **embedded, **settings, **conf}.items():
+    merged = {"spark.master": master, "spark.app.name": "kafka_recovery_plan", **LEAN, **embedded, **settings, **conf}
+    for key, value in merged.items():
         builder = builder.config(key, value)
     # An interrupted start would leave a Java process that no code ends.
     with _console_to(log), critical_section(), _ctrl_c_kept(), _python_of_workers(master, private):
+        if is_unnamed():
+            unnamed_user.start_context(merged)
         return builder.getOrCreate()
 
 

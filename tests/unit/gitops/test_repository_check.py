@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,16 @@ def test_programs_that_are_missing_are_named(keys: tuple[Path, Path], tmp_path: 
         texts = problems(use, str(tmp_path), **options)
         assert len(texts) == len(missing) and all(text.startswith(start) for text, start in zip(texts, missing, strict=True))
         assert problems(use, os.environ["PATH"], **options) == []
+
+
+def test_a_user_without_a_name_cannot_sign(keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user id is not in /etc/passwd."""
+
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    key, signers = keys
+    for (text,) in (problems(PROPOSE, plan_signing_key=key), problems(APPLY, plan_signers=signers)):
+        assert f"/etc/passwd has none for uid {os.getuid()}" in text
+    assert problems(PROPOSE) == []
