@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, DataFile, TableChange
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.catalog import Catalog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile, TableChange
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun, remove_runs
 
 DAY = date(2026, 11, 20)
@@ -31,7 +32,7 @@ def publish(catalog: Catalog, runs: Mapping[PublishedRun, tuple[date, Content]],
     """Put the rows of runs in the place of those named as replaced, as `Store.publishing` does."""
     with catalog.begin_change() as change:
         stage(change, runs)
-        remove_runs(catalog.root, change, replaced)
+        remove_runs(catalog, change, replaced)
 
 
 def stage(change: TableChange, runs: Mapping[PublishedRun, tuple[date, Content]]) -> None:

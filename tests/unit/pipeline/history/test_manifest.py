@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import manifest as catalogs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import folder_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.catalog import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import compact, expire
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY, VERSION
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 
@@ -136,8 +136,11 @@ def test_everything_is_private_whatever_the_umask_and_the_modes_of_staged_files(
             f'{{"version": {VERSION + 1}}}',
             f"version {VERSION + 1} of the history tables is not {VERSION}; move .*made again from the files of the workdir",
         ),
-        (f'{{"version": {VERSION}, "files": ["../../etc/passwd"], "replaced": []}}', "not the path of a data file"),
-        (f'{{"version": {VERSION}, "files": [], "replaced": [{{"path": "x"}}]}}', "at is missing"),
+        (
+            f'{{"version": {VERSION}, "commit": "1", "files": ["../../etc/passwd"], "replaced": [], "orphans": []}}',
+            "not the path of a data file",
+        ),
+        (f'{{"version": {VERSION}, "commit": "1", "files": [], "replaced": [{{"path": "x"}}], "orphans": []}}', "at is missing"),
     ],
 )
 def test_a_manifest_that_cannot_be_used_is_refused_and_nothing_is_written(content: str, message: str, tmp_path: Path) -> None:
@@ -170,7 +173,7 @@ def test_no_room_is_one_line_and_the_tables_stand(tmp_path: Path, monkeypatch: p
         raise OSError(28, os.strerror(28))
 
     with monkeypatch.context() as patched, pytest.raises(RecoveryError, match=r"cannot write .*No space left on device.*make room"):
-        patched.setattr(catalogs.os, "fsync", full)
+        patched.setattr(folder_files.os, "fsync", full)
         publish(catalog, AFTER, EVERYWHERE)
     assert found(catalog) == before
     assert not list((catalog.root / "_staging").iterdir())
