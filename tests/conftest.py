@@ -8,10 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from rig.object_store import ObjectStore
 
 HERE = Path(__file__).parent
 # `ansible-test units` runs each test in a process of its own, imports it under the collection's name, and reads no pyproject.toml.
@@ -35,8 +40,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs the embedded Spark or a browser, where every test has a process of its own: each of them would start them again."""
+    """Leave out what needs the embedded Spark, a browser or an S3 server, where every test has a process of its own: each of them would start them again."""
     if ANSIBLE_TEST:
-        costly = [item for item in items if {"spark", "browser"} & set(getattr(item, "fixturenames", ()))]
+        costly = [item for item in items if {"spark", "browser", "object_store"} & set(getattr(item, "fixturenames", ()))]
         config.hook.pytest_deselected(items=costly)
         items[:] = [item for item in items if item not in costly]
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """An S3 server that many tests share, each with a bucket of its own."""
+    from rig.object_store import object_store as running  # `ansible-test units` finds it only after its path was added
+
+    with running(tmp_path_factory.mktemp("object-store")) as server:
+        yield server

@@ -1,4 +1,4 @@
-"""Kafka's jars from Maven Central, by version, in a cache that every checkout of a user shares."""
+"""Jars of Kafka and s3proxy from Maven Central, by version, in a cache that every checkout of a user shares."""
 
 import fcntl
 import os
@@ -14,6 +14,7 @@ from rig.java import find_java
 
 DEFAULT_VERSION = "4.3.1"
 SLF4J_VERSION = "1.7.36"  # the slf4j-api that Kafka 3.9 to 4.3 bring along; without a binding broker logs stay empty
+S3PROXY_VERSION, S3PROXY_CLASSIFIER = "4.1.0", "jar-with-dependencies"
 DOWNLOAD_SECONDS = 900
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -55,22 +56,50 @@ def libs(version: str | None = None, with_tool: str | None = None, say: Callable
     """
     version = version or default_version()
     tool = chosen_tool(with_tool)
-    home = cache_root() / f"kafka-{version}"
+
+    def download(where: Path) -> None:
+        say(f"downloading Kafka {version} from Maven Central with {tool} (about 80 MB, once)")
+        {"maven": _with_maven, "ivy": _with_ivy}[tool](version, where)
+        _check(version, where / "libs", tool)
+        _keep_one_binding(where / "libs")
+
+    return _cached(f"kafka-{version}", download)
+
+
+def s3proxy(with_tool: str | None = None, say: Callable[[str], None] = lambda line: None) -> Path:
+    """Directory with the one jar of s3proxy, an S3 server, downloaded on first use. Parameters and errors are those of `libs`."""
+    tool = chosen_tool(with_tool)
+    of_maven = ("groupId", "org.gaul"), ("artifactId", "s3proxy"), ("version", S3PROXY_VERSION), ("classifier", S3PROXY_CLASSIFIER)
+    row = f"<dependency>{''.join(f'<{tag}>{value}</{tag}>' for tag, value in of_maven)}</dependency>"
+    artifact = f'xmlns:m="http://ant.apache.org/ivy/maven" name="s3proxy" type="jar" ext="jar" m:classifier="{S3PROXY_CLASSIFIER}"'
+    of_ivy = f'<dependency org="org.gaul" name="s3proxy" rev="{S3PROXY_VERSION}" transitive="false"><artifact {artifact}/></dependency>'
+
+    def download(where: Path) -> None:
+        say(f"downloading s3proxy {S3PROXY_VERSION} from Maven Central with {tool} (about 55 MB, once)")
+        if tool == "maven":
+            goal = ["dependency:copy-dependencies", "-DexcludeTransitive=true", f"-DoutputDirectory={where / 'libs'}"]
+            run_maven(where, [row], goal, S3PROXY_VERSION)
+        else:
+            run_ivy(where, [of_ivy], ["-retrieve", f"{where}/libs/[artifact]-[revision](-[classifier]).[ext]"], S3PROXY_VERSION)
+        if not [*(where / "libs").glob("s3proxy-*.jar")]:
+            raise RigError(f"{tool} reported success but did not bring s3proxy {S3PROXY_VERSION}")
+
+    return _cached(f"s3proxy-{S3PROXY_VERSION}", download)
+
+
+def _cached(name: str, download: Callable[[Path], None]) -> Path:
+    """Directory `libs` of that name in the cache. `download` makes it in the directory that it gets, if it is missing."""
+    home = cache_root() / name
     target = home / "libs"
     if target.is_dir():
         return target
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.is_dir():
-            return target
-        say(f"downloading Kafka {version} from Maven Central with {tool} (about 80 MB, once)")
-        with tempfile.TemporaryDirectory(prefix="download-", dir=home) as scratch:
-            download = Path(scratch)
-            {"maven": _with_maven, "ivy": _with_ivy}[tool](version, download)
-            _check(version, download / "libs", tool)
-            _keep_one_binding(download / "libs")
-            (download / "libs").rename(target)
+        if not target.is_dir():
+            with tempfile.TemporaryDirectory(prefix="download-", dir=home) as scratch:
+                download(Path(scratch))
+                Path(scratch, "libs").rename(target)
     return target
 
 
@@ -124,12 +153,10 @@ def _run(argv: list[str], where: Path, version: str) -> None:
     try:
         done = subprocess.run(argv, cwd=where, capture_output=True, text=True, check=False, timeout=DOWNLOAD_SECONDS)
     except subprocess.TimeoutExpired as late:
-        raise RigError(f"downloading Kafka {version} took more than {DOWNLOAD_SECONDS} s: {' '.join(argv)}") from late
+        raise RigError(f"downloading {version} took more than {DOWNLOAD_SECONDS} s: {' '.join(argv)}") from late
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
-        raise RigError(
-            f"downloading Kafka {version} failed (does that version exist? is Maven Central reachable?): {' '.join(argv)}\n{tail}"
-        )
+        raise RigError(f"downloading {version} failed (does that version exist? is Maven Central reachable?): {' '.join(argv)}\n{tail}")
 
 
 def _check(version: str, where: Path, tool: str) -> None:
