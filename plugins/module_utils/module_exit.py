@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import check_user_paths
@@ -25,8 +25,21 @@ _OF_MODULES = ("evidence",)
 class PrintableModule(AnsibleModule):
     """AnsibleModule that escapes control characters, for example those of a broker, in everything that a terminal shows.
 
-    Ansible shows warnings, messages, tables and diffs as they are, and does not escape all control characters in results.
+    Ansible shows warnings, messages, tables and diffs as they are, and does not escape all control characters in results. If the workdir is in an object
+    store, they have its URL instead of the folder that stands for it in this process.
     """
+
+    _given: Mapping[str, Any] = {}
+
+    def mount_stores(self) -> None:
+        """Make options that are URLs in an object store paths of this process. Raises RecoveryError if one is not valid or its store cannot be read."""
+        if not mounts.has_url(self.params):
+            return
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import local_options
+
+        changed = local_options(self.params)
+        self._given = {option: self.params[option] for option in changed}
+        self.params.update(changed)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
@@ -38,15 +51,17 @@ class PrintableModule(AnsibleModule):
 
     def warn(self, warning: str, *args: Any, **kwargs: Any) -> None:
         """Warn, on one line of limited length."""
-        super().warn(error_line(warning), *args, **kwargs)
+        super().warn(error_line(mounts.shown(warning)), *args, **kwargs)
 
     def exit_json(self, **kwargs: Any) -> None:
         """Exit with these results."""
-        super().exit_json(**_printable_results(kwargs))
+        self.params.update(self._given)  # Ansible returns them
+        super().exit_json(**_printable_results(mounts.shown_tree(kwargs)))
 
     def fail_json(self, msg: str, **kwargs: Any) -> None:
         """Exit as failed, with this message on one line of limited length."""
-        super().fail_json(error_line(msg), **_printable_results(kwargs))
+        self.params.update(self._given)
+        super().fail_json(error_line(mounts.shown(msg)), **_printable_results(mounts.shown_tree(kwargs)))
 
 
 def _printable_results(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,6 +83,8 @@ def run_and_exit(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfi
         signals.listen()
         check_workdir(module.params)
         check_user_paths(module.argument_spec, module.params)
+        if isinstance(module, PrintableModule):
+            module.mount_stores()
         result = work()
         signals.defer_signals()
     except RecoveryError as error:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A file of JSON lines that survives a kill: locked while it is open, each line on disk before what it announces is begun.
 
-The kernel releases the lock when the process ends, however it ends. A last line that was cut off while it was written is dropped: what it
-announces had not begun.
+The kernel releases the lock when the process ends, however it ends. In a workdir in a store the lock is a lease (see `mounts`). A last line that was cut
+off while it was written is dropped: what it announces had not begun.
 """
 
 from __future__ import annotations
@@ -19,9 +19,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link, replacing
 
 RETRY_SECONDS = 0.05
+
+
+class LeasedFile(io.BufferedRandom):
+    """A file of a workdir in a store, open on this machine. `lease`: its lock, which closing the file releases."""
+
+    lease: mounts.Lease | None = None
+
+    def close(self) -> None:
+        """Close the file, and release its lock."""
+        try:
+            super().close()
+        finally:
+            lease, self.lease = self.lease, None
+            if lease is not None:
+                lease.release()
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -31,7 +47,8 @@ def opened(path: Path) -> IO[bytes]:
     """
     refuse_link(path)
     try:
-        stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "r+b")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        stream = LeasedFile(io.FileIO(handle, "r+")) if is_stored(path) else os.fdopen(handle, "r+b")
         os.fchmod(stream.fileno(), 0o600)
     except (OSError, ValueError) as error:
         # ValueError: a pipe, which cannot be read and written at one place.
@@ -42,8 +59,11 @@ def opened(path: Path) -> IO[bytes]:
 def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
     """Wait at most `seconds` for an exclusive lock on an open file. Return whether it is locked now, until the stream is closed.
 
-    `path`: its name in errors. Raises FileError if the file system has no locks.
+    `path`: its name in errors. Raises FileError if the file system has no locks. If another run has the lease of a file in a store, the file has the
+    holder as JSON.
     """
+    if isinstance(stream, LeasedFile):
+        return _leased(path, stream, seconds)
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -55,6 +75,32 @@ def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
             time.sleep(RETRY_SECONDS)
         except OSError as error:
             raise FileError(f"cannot lock {path}: {error.strerror}; choose a workdir on a file system that has locks") from error
+
+
+def is_stored(path: Path) -> bool:
+    """Return whether a lock is a lease: the file, or a file for locks alone, is in a workdir in a store."""
+    return mounts.mount_of(path.parent / path.name.lstrip(mounts.LOCAL_PREFIX)) is not None
+
+
+def may_be_locked(path: Path) -> bool:
+    """Return False if no run can have a file locked, because it does not exist or was released."""
+    mount = mounts.mount_of(path)
+    return path.exists() if mount is None else not mount.lease(path).is_free()
+
+
+def _leased(path: Path, stream: LeasedFile, seconds: float) -> bool:
+    visible = path.parent / path.name.lstrip(mounts.LOCAL_PREFIX)
+    mount = mounts.mount_of(visible)
+    assert mount is not None  # `opened` has found it
+    lease = mount.lease(visible)
+    if lease.acquire(seconds):
+        stream.lease = lease
+        return True
+    stream.truncate(0)
+    stream.write(json.dumps(lease.holder()).encode())
+    stream.flush()
+    stream.seek(0)
+    return False
 
 
 @contextmanager
@@ -84,12 +130,23 @@ class JournalFile:
         self._busy = busy
         self._stream: IO[bytes]
         self._length = 0
+        mount = mounts.mount_of(path)
+        self._stored = None if mount is None else mount.journal(path)
+
+    @property
+    def was_taken_over(self) -> bool:
+        """Whether the run that had the journal before neither closed it nor lives, as far as this run can know: it may only be stalled."""
+        return isinstance(self._stream, LeasedFile) and self._stream.lease is not None and self._stream.lease.taken_over
 
     def __enter__(self) -> Self:
-        if self._read_only and not self.path.exists():
+        if self._read_only and self._stored is not None:
+            # A lease would be a write. What another run writes meanwhile does not matter to a prediction.
+            self._stream = io.BytesIO(self._stored.read())
+        elif self._read_only and not self.path.exists():
             self._stream = io.BytesIO()
             return self
-        self._open_locked()
+        else:
+            self._open_locked()
         try:
             self._read()
         except BaseException:
@@ -103,7 +160,12 @@ class JournalFile:
             self._stream = opened(self.path)
             try:
                 if not locked(self.path, self._stream, self._patience):
+                    if self._stored is not None:
+                        self._load(self._stored.read())  # it names the other run
                     raise self._busy()
+                if self._stored is not None:
+                    self._load(self._stored.take())
+                    return
                 # The process that had the lock may have replaced the file between the two calls.
                 with suppress(FileNotFoundError):
                     if os.path.samestat(os.lstat(self.path), os.fstat(self._stream.fileno())):
@@ -112,6 +174,13 @@ class JournalFile:
                 self._stream.close()
                 raise
             self._stream.close()
+
+    def _load(self, content: bytes) -> None:
+        """Make the content of the open file that of the store."""
+        self._stream.truncate(0)
+        self._stream.write(content)
+        self._stream.flush()
+        self._stream.seek(0)
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
@@ -127,6 +196,12 @@ class JournalFile:
 
     def _replace(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Replace the file by these entries, whole or not at all, and lock it. Raises FileError, or the error `busy`, if that fails."""
+        if self._stored is not None:
+            content = b"".join(_line(entry) for entry in entries)
+            self._stored.replace(content)
+            self._load(content)
+            self._length = len(content)
+            return
         old = self._stream
         with replacing(self.path) as new:
             new.writelines(_line(entry) for entry in entries)
@@ -139,6 +214,8 @@ class JournalFile:
     def _cut(self, length: int) -> None:
         """Truncate the file to `length` bytes, unless it is `read_only`."""
         if not self._read_only:
+            if self._stored is not None and length != os.fstat(self._stream.fileno()).st_size:
+                self._stored.replace(os.pread(self._stream.fileno(), length, 0))
             self._stream.truncate(length)
             self._length = length
 
@@ -155,6 +232,8 @@ class JournalFile:
             return
         line = _line(entry)
         file = self._stream.fileno()
+        if self._stored is not None:
+            self._stored.replace(os.pread(file, self._length, 0) + line)
         try:
             # Not through the buffer of the stream, which would try again later to write what did not fit.
             written = 0

@@ -9,7 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, quoted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
 
 MINIMUMS = {
     "election_attempts": 0,
@@ -52,9 +53,14 @@ def in_range(option: str, value: float) -> bool:
 
 
 def check_workdir(params: Mapping[str, Any]) -> None:
-    """Raise RecoveryError if `workdir` is empty: as a path it would be the current directory."""
-    if params.get("workdir") == "":
+    """Raise RecoveryError if `workdir` is empty, or a URL of a kind that is not known: as a path it would be in the current directory."""
+    workdir = params.get("workdir")
+    if workdir == "":
         raise RecoveryError("workdir is empty: name a directory")
+    if isinstance(workdir, str) and "://" in workdir and not has_url(workdir):
+        raise RecoveryError(
+            f"workdir is {quoted(workdir.rpartition('@')[2], 100)}: name a directory, or a folder of an object store (s3://, gs://, az://)"
+        )
 
 
 def check_numbers(params: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 
@@ -48,6 +49,8 @@ def private_directory(path: Path) -> Path:
     with _writing(path):
         _make(path)
         _try(path)
+    if (mount := mounts.mount_of(path)) is not None:
+        mount.prove()
     return path
 
 
@@ -204,6 +207,7 @@ def read_regular(path: Path, follow: bool = True) -> bytes:
 
 def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
     """Open a regular file to read it. The caller closes it. Parameters and errors are those of `read_regular`."""
+    fetch(path)
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     except ValueError as error:
@@ -231,6 +235,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
+        if (mount := mounts.mount_of(path)) is not None:
+            mount.publish(temporary, path)
         with critical_section():
             temporary.replace(path)
             temporary = path
@@ -277,3 +283,42 @@ def write_private(path: Path, content: bytes) -> None:
     """Replace the content of `path`, whole or not at all. Raises FileError as in `replacing`."""
     with replacing(path) as stream:
         stream.write(content)
+
+
+def create(path: Path, content: bytes) -> None:
+    """Write a file (mode 0600) that does not exist; it is on disk when this returns. Raises FileExistsError if it exists, FileError if it cannot be written."""
+    if (mount := mounts.mount_of(path)) is not None:
+        mount.create(path, content)
+        return
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror}") from error
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it exists."""
+    if (mount := mounts.mount_of(path)) is not None:
+        mount.remove(path)
+    path.unlink(missing_ok=True)
+
+
+def fetch(path: Path) -> None:
+    """Bring the content of a file from the store of its workdir, for what reads it other than by `opened_regular`. Other files are there already.
+
+    Raises FileNotFoundError if the store does not have it, FileError if the store cannot be read.
+    """
+    if (mount := mounts.mount_of(path)) is not None:
+        mount.fetch(path)
+
+
+def refresh(folder: Path) -> None:
+    """List a folder of a workdir in a store again, since other runs may have written there since this process began. Other folders are as they are."""
+    if (mount := mounts.mount_of(folder)) is not None:
+        mount.refresh(folder)

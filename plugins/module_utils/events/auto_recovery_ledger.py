@@ -22,9 +22,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
-    FileError,
+    create,
     private_directory,
     read_regular,
+    refresh,
     safe_name,
     write_private,
 )
@@ -222,6 +223,7 @@ class Ledger:
 
     def claims(self) -> list[Claim]:
         """Return the claims of all clusters. Raises RecoveryError for a file that cannot be read: it may be the claim of the outage in question."""
+        refresh(self.top)
         return [self._read(path) for path in sorted(self.top.glob("*/claim.*.json"))]
 
     def _read(self, path: Path) -> Claim:
@@ -245,15 +247,9 @@ class Ledger:
         paths = [self._path(claim) for claim in claims]
         for path, claim in zip(paths, claims, strict=True):
             try:
-                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+                create(path, _content(claim))
             except FileExistsError as error:
                 raise RecoveryError(f"{path} exists already: another run has claimed this outage") from error
-            except OSError as error:
-                raise FileError(f"cannot write {path}: {error.strerror}") from error
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(_content(claim))
-                stream.flush()
-                os.fsync(stream.fileno())
         for made in (folder, self.top, self.top.parent):
             _to_disk(made)
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import remove
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import disk_file
@@ -112,7 +113,7 @@ def _remove(module: DiskTask) -> dict[str, Any]:
     path = disk_file.disk_file(module.workdir, module.params["cluster"], broker, make=False)
     present = path.exists()
     if present and not module.check_mode:
-        path.unlink()
+        remove(path)
     return {**_result(path, broker, None, [], []), "changed": present, "diff": {"before": f"{path}\n" if present else "", "after": ""}}
 
 

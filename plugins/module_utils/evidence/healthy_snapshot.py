@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import remove, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
@@ -180,6 +180,6 @@ def prune(newest: Path, keep_hours: float, keep_days: float) -> int:
         fresh = age <= keep_hours * HOUR
         hourly = first and (not keep_days or age <= keep_days * 24 * HOUR)
         if path != newest and not fresh and not hourly:
-            path.unlink(missing_ok=True)
+            remove(path)
             removed += 1
     return removed

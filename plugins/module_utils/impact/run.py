@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import remove, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, encode_row_per_line
@@ -197,7 +197,7 @@ class ConsumerImpact:
         pattern = re.compile(rf"{re.escape(self._path.stem)}\.reset-\d+\.csv")
         for old in self._path.parent.iterdir():
             if pattern.fullmatch(old.name):
-                old.unlink()
+                remove(old)
         for number, group in enumerate(self._rows["groups"], start=1):
             resets = [row for row in self._rows["offsets"] if row["group"] == group["group"] and row["certain"]]
             group["command"] = None

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     check_inside,
     private_directory,
     read_regular,
+    remove,
     safe_name,
     write_private,
 )
@@ -151,7 +152,7 @@ def forget_unless_elected(workdir: Path, cluster: str, broker_id: int, states: M
     path = path_of(workdir, cluster, broker_id)
     verdict = read(workdir, path)
     if verdict is not None and is_of_no_disk(verdict) and not is_in_force(verdict, states):
-        path.unlink(missing_ok=True)
+        remove(path)
 
 
 def read(workdir: Path, path: Path) -> dict[str, Any] | None:

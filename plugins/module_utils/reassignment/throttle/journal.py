@@ -22,7 +22,12 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile, locked, opened
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import (
+    JournalFile,
+    locked,
+    may_be_locked,
+    opened,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -268,14 +273,14 @@ class ThrottleJournal(JournalFile):
 
     def fail_if_run_active(self, remedy: str) -> None:
         """Raise RecoveryError if a run throttles this cluster now. `remedy`: the end of the message."""
-        if self._run_lock.exists():
+        if may_be_locked(self._run_lock):
             with opened(self._run_lock) as stream:
                 if not locked(self._run_lock, stream, PROBE_SECONDS):
                     raise _run_is_active(stream, remedy)
 
     def run_is_active(self) -> bool:
         """Return whether a run throttles this cluster now."""
-        if not self._run_lock.exists():
+        if not may_be_locked(self._run_lock):
             return False
         with opened(self._run_lock) as stream:
             return not locked(self._run_lock, stream)

@@ -1,0 +1,226 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One folder of an object store, read and written through obstore: every request with the time that it may take, and with the meaning of its error."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+with suppress(ImportError):  # `mount.mounted` names what is missing
+    import obstore
+    from obstore import exceptions
+    from obstore.store import from_url
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+
+T = TypeVar("T")
+
+# How long a store that does not answer, or answers that it cannot now, is asked again.
+PATIENCE = 90.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+CONNECT_SECONDS, SMALL_SECONDS, BULK_SECONDS = 5, 20, 900
+SMALL_BYTES = 1 << 20  # more takes the time of a slow line
+STATUS, CODE = re.compile(r"status code: (\d{3})"), re.compile(r"<Code>(\w{1,60})</Code>")
+# 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
+TRANSIENT = {408, 409, 429}
+
+
+class Stored(NamedTuple):
+    """An object as the store lists it."""
+
+    etag: str | None
+    size: int
+
+
+class ConflictError(FileError):
+    """The condition of a write is not met: another run has written the object."""
+
+
+class Client:
+    """A folder of a store. `url`: for messages.
+
+    Requests are not tried again by obstore: it would do that without a look at signals, and only here it is known whether an own write has arrived.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url, self._patience = url, PATIENCE
+        self._small, self._bulk = self._opened(SMALL_SECONDS), self._opened(BULK_SECONDS)
+
+    def _opened(self, seconds: int) -> Any:
+        options: Any = {"timeout": f"{seconds}s", "connect_timeout": f"{CONNECT_SECONDS}s"}
+        if os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes"):
+            options["allow_http"] = True
+        retries: Any = {"max_retries": 0, "retry_timeout": timedelta(seconds=seconds)}
+        try:
+            return from_url(self.url, client_options=options, retry_config=retries)
+        except (exceptions.BaseError, ValueError) as error:
+            raise FileError(f"{self.url} cannot be used ({_text(error)}): check the URL, and the variables of the environment") from error
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def get(self, key: str, known: str | None = None) -> tuple[bytes, str] | None:
+        """Return content and ETag of a small object, None if it has the ETag `known`. Raises FileNotFoundError if it does not exist."""
+        try:
+            found = self._ask(key, lambda: self._read(key, known))
+        except exceptions.NotModifiedError:
+            return None
+        return found
+
+    def _read(self, key: str, known: str | None) -> tuple[bytes, str]:
+        found = obstore.get(self._small, key, options=_unless(known))
+        return bytes(found.bytes()), _etag(found.meta)
+
+    def download(self, key: str, target: Path, known: str | None = None) -> str | None:
+        """Write the content of an object to a file, and return its ETag, None if that is `known`. Raises FileNotFoundError as `get`."""
+
+        def write() -> str:
+            found = obstore.get(self._bulk, key, options=_unless(known))
+            with target.open("wb") as stream:
+                for chunk in found.stream():
+                    stream.write(chunk)
+            return _etag(found.meta)
+
+        try:
+            return self._ask(key, write)
+        except exceptions.NotModifiedError:
+            return None
+
+    def list(self, prefix: str) -> dict[str, Stored]:
+        """Return the objects below a folder, by key. `prefix`: the folder, empty for all."""
+
+        def found() -> Iterator[tuple[str, Stored]]:
+            for rows in obstore.list(self._small, prefix or None):
+                for row in rows:
+                    yield row["path"], Stored(row["e_tag"], row["size"])
+
+        return self._ask(prefix, lambda: dict(found()))
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, content: bytes | Path, patience: float | None = None) -> str:
+        """Write an object, whatever was there, and return its ETag. A large file goes in parts."""
+        return self._ask(key, lambda: _etag(obstore.put(self._for(content), key, content)), patience)
+
+    def create(self, key: str, content: bytes) -> str:
+        """Write an object that does not exist, and return its ETag. ConflictError if it exists with another content."""
+        return self._put_if(key, content, "create", None)
+
+    def replace(self, key: str, content: bytes, etag: str, patience: float | None = None) -> str:
+        """Replace an object that has this ETag, and return the new one. ConflictError if it has another one, or is gone.
+
+        Two writes with the same content have the same ETag: contents that decide who holds something must be different ones.
+        """
+        return self._put_if(key, content, {"e_tag": etag}, patience)
+
+    def _put_if(self, key: str, content: bytes, mode: Any, patience: float | None) -> str:
+        def write() -> str:
+            try:
+                return _etag(obstore.put(self._for(content), key, content, mode=mode, use_multipart=False))
+            except (exceptions.NotFoundError, FileNotFoundError) as error:
+                if "NoSuchBucket" in str(error):
+                    raise
+                raise ConflictError(f"{self.url}/{key} was removed meanwhile by another run") from error
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError, exceptions.GenericError) as error:
+                # The answer to a write that has arrived may be lost, and the same write be refused the next time.
+                if (arrived := self._has(key, content)) is not None:
+                    return arrived
+                if isinstance(error, exceptions.GenericError):
+                    raise
+                raise ConflictError(f"{self.url}/{key} was written meanwhile by another run") from error
+
+        return self._ask(key, write, patience)
+
+    def _has(self, key: str, content: bytes) -> str | None:
+        """Return the ETag of an object that has this content, None if it has another one or cannot be read now."""
+        with suppress(exceptions.BaseError, FileNotFoundError):
+            found = obstore.get(self._for(content), key)
+            if found.meta["size"] == len(content) and bytes(found.bytes()) == content:
+                return _etag(found.meta)
+        return None
+
+    def remove(self, key: str) -> None:
+        """Remove an object, if it exists."""
+        with suppress(FileNotFoundError):
+            self._ask(key, lambda: obstore.delete(self._small, key))
+
+    def _for(self, content: bytes | Path) -> Any:
+        size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        return self._small if size <= SMALL_BYTES else self._bulk
+
+    # --- errors ----------------------------------------------------------------------------------------------------
+
+    def _ask(self, key: str, request: Callable[[], T], patience: float | None = None) -> T:
+        """Return what a request returns, tried again while the store cannot answer. Raises FileError with the remedy, ConflictError, FileNotFoundError."""
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return request()
+            except (exceptions.NotFoundError, FileNotFoundError) as error:
+                if "NoSuchBucket" in str(error):
+                    raise self._no_bucket() from error
+                raise FileNotFoundError(2, os.strerror(2), f"{self.url}/{key}") from error
+            except exceptions.NotModifiedError:
+                raise
+            except exceptions.BaseError as error:
+                if (lasting := self._lasting(key, error)) is not None:
+                    raise lasting from error
+                if time.monotonic() + pause > deadline:
+                    raise FileError(
+                        f"{self.url} has not answered the request for {key or 'its list'} in time ({_text(error)}): run again when the store answers, or check "
+                        "its address (AWS_ENDPOINT_URL)"
+                    ) from error
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _lasting(self, key: str, error: exceptions.BaseError) -> FileError | None:
+        """Return the error for the operator, None if it may go away by itself. Only the text of an error of obstore has its status."""
+        text = str(error)
+        if "NoSuchBucket" in text:
+            return self._no_bucket()
+        if "builder error" in text:
+            return FileError(f"{self.url} cannot be used: its address has no TLS, which needs AWS_ALLOW_HTTP=true in the environment")
+        found = STATUS.search(text)
+        status = int(found[1]) if found else 500
+        denied = isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)) or status in (401, 403)
+        if denied:
+            return FileError(
+                f"{self.url} refuses the request for {key or 'its list'} ({_text(error)}): check the credentials in the environment, and that they may read, "
+                "write, list and remove there (docs/stores.md)"
+            )
+        if status < 500 and status not in TRANSIENT:
+            return FileError(
+                f"{self.url} cannot be used ({_text(error)}): correct kafka_recovery_workdir, or the address and region of the store "
+                "(AWS_ENDPOINT_URL, AWS_REGION)"
+            )
+        return None
+
+    def _no_bucket(self) -> FileError:
+        return FileError(f"{self.url} cannot be used: its bucket does not exist; create the bucket, or correct kafka_recovery_workdir")
+
+
+def _unless(etag: str | None) -> Any:
+    return {} if etag is None else {"if_none_match": etag}
+
+
+def _etag(meta: Any) -> str:
+    """Return the ETag of an answer. A store without ETags cannot say whether an object has changed."""
+    if not meta["e_tag"]:
+        raise FileError("the object store answers without an ETag, so it cannot be known who writes: use another store")
+    return str(meta["e_tag"])
+
+
+def _text(error: Exception) -> str:
+    """Return what an error of obstore says, without URLs, whose queries may have signatures."""
+    status, code = STATUS.search(str(error)), CODE.search(str(error))
+    if status is not None:
+        return f"status {status[1]}" + (f", {code[1]}" if code is not None else "")
+    return re.sub(r"\S+://\S+", "…", str(error).partition("\n")[0])[:300]

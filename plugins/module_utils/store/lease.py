@@ -1,0 +1,168 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Locks in an object store: objects that the holder changes again and again.
+
+Clocks of different machines are never compared. Who wants a lease watches its object, and takes it if the object has not changed for a whole time to live
+of the watcher's own monotonic clock. ETags repeat with the content, so the body has the writer's id and a counter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError
+
+SUFFIX = ".lease"
+SECONDS = 30.0
+SETTING = "KAFKA_RECOVERY_LEASE_SECONDS"
+SHORTEST, LONGEST = 1.0, 600.0
+LOOKS = 20  # at a lease, in one time to live
+_SHAPE = {
+    "writer": strict_json.Name(), "count": int, "seconds": float, "released": bool,
+    "host": str, "pid": int, "begun": str,
+}  # fmt: skip
+
+
+def seconds_to_live() -> float:
+    """Return the time to live of leases, from the environment. Raises RecoveryError if it is not valid."""
+    given = os.environ.get(SETTING)
+    if not given:
+        return SECONDS
+    with suppress(ValueError):
+        if SHORTEST <= (seconds := float(given)) <= LONGEST:
+            return seconds
+    raise RecoveryError(f"{SETTING} is {given!r:.40}: it must be a number of seconds from {SHORTEST:g} to {LONGEST:g}")
+
+
+class StoreLease:
+    """The lease of one object `key`. Renewed by a thread from `acquire` to `release`."""
+
+    def __init__(self, client: Client, key: str, seconds: float, prove: Callable[[], None] = lambda: None) -> None:
+        """`prove`: raises FileError for a store that cannot keep two holders apart."""
+        self._prove = prove
+        self._client, self._key, self._seconds = client, key + SUFFIX, seconds
+        self._writer, self._count = uuid.uuid4().hex, 0
+        self._begun = utc_now()
+        self._etag = ""
+        self._found: dict[str, Any] = {}
+        self._guard = threading.Lock()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.lost = self.taken_over = False
+
+    def acquire(self, seconds: float) -> bool:
+        """Hold the lease, and return True; or return False if another run that lives still holds it after `seconds`.
+
+        To know whether the other run lives takes up to its time to live.
+        """
+        self._prove()
+        begun = changed_at = time.monotonic()
+        seen: tuple[str, int] | None = None
+        while True:
+            body = self._look()
+            state = None if body is None else (body["writer"], body["count"])
+            now = time.monotonic()
+            if body is None or body["released"]:
+                if self._take():
+                    return self._hold(taken_over=False)
+                continue
+            if state != seen:
+                if seen is not None and now - begun >= seconds:
+                    return False
+                seen, changed_at = state, now
+            elif now - changed_at >= max(self._seconds, min(float(body["seconds"]), LONGEST)):
+                if self._take():
+                    return self._hold(taken_over=True)
+                continue
+            time.sleep(self._seconds / LOOKS)
+
+    def is_free(self) -> bool:
+        """Return whether nobody has it, or it was released. It is not free for its time to live if its holder was killed."""
+        body = self._look()
+        return body is None or bool(body["released"])
+
+    def _look(self) -> dict[str, Any] | None:
+        try:
+            found = self._client.get(self._key)
+        except FileNotFoundError:
+            self._etag = ""
+            return None
+        assert found is not None  # no ETag was given
+        content, self._etag = found
+        try:
+            body = strict_json.parse(content)
+            strict_json.check(body, _SHAPE)
+        except strict_json.ContentError as error:
+            raise FileError(
+                f"{self._client.url}/{self._key} is not a lease of this collection ({error}): make sure that no run works there, then remove it"
+            ) from error
+        self._found = body
+        return self._found
+
+    def _take(self) -> bool:
+        """Write the lease as it was found, with this writer. Return whether that was in time."""
+        try:
+            self._etag = (
+                self._client.replace(self._key, self._body(), self._etag) if self._etag else self._client.create(self._key, self._body())
+            )
+        except ConflictError:
+            return False
+        return True
+
+    def _body(self, released: bool = False) -> bytes:
+        self._count += 1
+        return json.dumps(
+            {
+                "writer": self._writer, "count": self._count, "seconds": self._seconds, "released": released,
+                "host": socket.gethostname(), "pid": os.getpid(), "begun": self._begun,
+            }
+        ).encode()  # fmt: skip
+
+    def _hold(self, taken_over: bool) -> bool:
+        self.lost, self.taken_over = False, taken_over
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._renew, name=f"lease {self._key}", daemon=True)
+        self._thread.start()
+        return True
+
+    def _renew(self) -> None:
+        while not self._ended.wait(self._seconds / 3):
+            with self._guard:
+                if self._ended.is_set():
+                    return
+                try:
+                    self._etag = self._client.replace(self._key, self._body(), self._etag, patience=self._seconds / 3)
+                except ConflictError:
+                    self.lost = True
+                    return
+                except RecoveryError:
+                    continue  # the store does not answer; what this run writes to it is refused if another one has the lease by then
+
+    def holder(self) -> dict[str, Any]:
+        """Return host, process and begin of the run that was found to hold it."""
+        return {name: self._found[name] for name in ("host", "pid", "begun") if name in self._found}
+
+    def release(self) -> None:
+        """End the renewal, and mark the lease as free. If that fails, it is free after its time to live."""
+        if self._thread is None:
+            return
+        self._ended.set()
+        with self._guard:
+            if not self.lost:
+                with suppress(RecoveryError):
+                    self._client.replace(self._key, self._body(released=True), self._etag, patience=self._seconds)
+        self._thread.join()
+        self._thread = None

@@ -1,0 +1,235 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A folder of an object store, mounted as a private folder of this process (see `common.mounts`)."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError, Stored
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import FencedJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SUFFIX, StoreLease, seconds_to_live
+
+PROBE, PROBE_CONTENT, NO_ETAG = "probe", b"kafka_recovery\n", '"00000000000000000000000000000000"'
+VIEWS, SHARED = "views", "shared"
+NEW_SECONDS = 60.0  # a folder that a process has just created may not be locked yet
+# The content of larger files does not stay in the folder after it was written.
+KEPT_BYTES = 8 << 20
+
+
+class StoreMount:
+    """A mounted folder. Files that were listed and not read have their size and no content (`fetch` brings it)."""
+
+    def __init__(self, url: str, lists: bool = True) -> None:
+        """`lists`: whether to list the whole folder now."""
+        self.url, self._client, self._seconds = url, Client(url), seconds_to_live()
+        place = private_directory(_base() / hashlib.sha256(url.encode()).hexdigest()[:16])
+        self.shared = private_directory(place / SHARED)
+        self.root, self._lock = _new_view(private_directory(place / VIEWS))
+        self._present: dict[str, str] = {}  # ETags of files whose content is in the folder
+        self._read: dict[str, str] = {}  # ETags of files that this process has read or written
+        self._proved = False
+        self._guard = threading.RLock()
+        if lists:
+            self.refresh(self.root)
+
+    def key(self, path: Path) -> str:
+        """Return the name of a file in the store."""
+        return Path(os.path.abspath(path)).relative_to(self.root).as_posix()  # noqa: PTH100
+
+    def prove(self) -> None:
+        """Raise FileError unless the store can be written, and refuses writes whose condition is not met."""
+        if self._proved:
+            return
+        lies = FileError(
+            f"{self.url} cannot be used: its store does not refuse a write whose condition (If-None-Match, If-Match) is not met, so two runs could not be "
+            "kept apart; use a store that does, as S3"
+        )
+        for _ in range(2):  # the first one may create it
+            with suppress(ConflictError):
+                self._client.create(PROBE, PROBE_CONTENT + os.urandom(8).hex().encode())
+                continue
+            break
+        else:
+            raise lies
+        with suppress(ConflictError):
+            self._client.replace(PROBE, PROBE_CONTENT + os.urandom(8).hex().encode(), NO_ETAG)
+            raise lies
+        self._proved = True
+
+    def fetch(self, path: Path) -> None:
+        """Make the content of a file that of the store. Raises FileNotFoundError if the store does not have it."""
+        key = self.key(path)
+        with self._guard:
+            temporary = path.with_name(f".{path.name}.fetch")
+            try:
+                _make(path.parent)
+                etag = self._client.download(key, temporary, self._present.get(key) if path.exists() else None)
+                if etag is not None:
+                    temporary.chmod(0o600)
+                    temporary.replace(path)
+                    self._present[key] = etag
+            except FileNotFoundError:
+                self._forget(key)
+                raise
+            except OSError as error:
+                raise FileError(
+                    f"cannot write {path}: {error.strerror}; make room in {self.root.parent} (TMPDIR names its place)"
+                ) from error
+            finally:
+                temporary.unlink(missing_ok=True)
+            self._read[key] = self._present[key]
+
+    def publish(self, staged: Path, path: Path) -> None:
+        """Write the content of `staged` to the store as `path`: on the condition that it is as this process has read it, if it has.
+
+        Other files are replaced whatever is there, as in a local folder. `staged` is the file of `path` afterwards.
+        """
+        self.prove()
+        key, size = self.key(path), staged.stat().st_size
+        with self._guard:
+            before = self._read.get(key)
+            etag = self._client.put(key, staged) if before is None else self._client.replace(key, staged.read_bytes(), before)
+            self._present[key] = self._read[key] = etag
+            if size > KEPT_BYTES:
+                _empty(staged, size)
+                del self._present[key]
+
+    def create(self, path: Path, content: bytes) -> None:
+        """Write a file that does not exist. Raises FileExistsError if it does, also with this content."""
+        self.prove()
+        key = self.key(path)
+        with self._guard:
+            try:
+                self._read[key] = self._client.create(key, content)
+            except ConflictError as error:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
+            _make(path.parent)
+            path.write_bytes(content)
+            self._present[key] = self._read[key]
+
+    def remove(self, path: Path) -> None:
+        """Remove a file from the store and from the folder, if it exists."""
+        key = self.key(path)
+        with self._guard:
+            self._client.remove(key)
+            self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        self._present.pop(key, None)
+        self._read.pop(key, None)
+        self.root.joinpath(key).unlink(missing_ok=True)
+
+    def refresh(self, folder: Path) -> None:
+        """List what is in the store below a folder again."""
+        prefix = "" if folder == self.root else self.key(folder)
+        with self._guard:
+            found = self._client.list(prefix)
+            for key, stored in found.items():
+                self._note(key, stored)
+            for path in [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(mounts.LOCAL_PREFIX)]:
+                if self.key(path) not in found:
+                    self._forget(self.key(path))
+
+    def _note(self, key: str, stored: Stored) -> None:
+        names = key.split("/")
+        # What this collection has not written stays out: a folder could be left by such a name, or a local file replaced.
+        if key.endswith(SUFFIX) or any(name in ("", ".", "..") or name.startswith(mounts.LOCAL_PREFIX) or "\0" in name for name in names):
+            return
+        path = self.root.joinpath(*names)
+        if key in self._present and self._present[key] == stored.etag and path.exists():
+            return
+        self._present.pop(key, None)
+        try:
+            _make(path.parent)
+            _empty(path, stored.size)
+        except OSError as error:
+            raise FileError(
+                f"{self.url}/{key} cannot be listed in {self.root}: {error.strerror}; remove what this collection has not written"
+            ) from error
+
+    def lease(self, path: Path) -> StoreLease:
+        """Return the lease that stands for the lock of a file."""
+        return StoreLease(self._client, self.key(path), self._seconds, self.prove)
+
+    def journal(self, path: Path) -> FencedJournal:
+        """Return the journal at a path."""
+        return FencedJournal(self._client, self.key(path))
+
+    @property
+    def lease_seconds(self) -> float:
+        """The time to live of leases."""
+        return self._seconds
+
+
+def mounted(url: str, lists: bool = True) -> StoreMount:
+    """Mount the folder at a URL (as `urls.checked` returned it) for the rest of this process. Raises RecoveryError if obstore is missing."""
+    if import_error("obstore") is not None:
+        raise RecoveryError(f"{url} needs the Python library obstore on this machine: pip install 'obstore>=0.12,<0.13'")
+    mount = StoreMount(url, lists)
+    mounts.add(mount)
+    return mount
+
+
+def shared_folder(url: str) -> Path:
+    """Return the folder for files of a workdir that stay on this machine. It may not exist."""
+    return _place() / hashlib.sha256(url.encode()).hexdigest()[:16] / SHARED
+
+
+def _place() -> Path:
+    return Path(tempfile.gettempdir()) / f"kafka-recovery-{os.geteuid()}"
+
+
+def _base() -> Path:
+    return private_directory(_place())
+
+
+def _new_view(views: Path) -> tuple[Path, int]:
+    """Create a folder, locked for as long as this process lives, and remove those of processes that were killed."""
+    for old in views.iterdir():
+        with suppress(OSError):
+            if time.time() - old.lstat().st_mtime > NEW_SECONDS:
+                handle = os.open(old, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(old, ignore_errors=True)
+                finally:
+                    os.close(handle)
+    root = Path(tempfile.mkdtemp(dir=views))
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    atexit.register(_remove_view, root, os.getpid())
+    return root, handle
+
+
+def _remove_view(root: Path, owner: int) -> None:
+    if os.getpid() == owner:  # not in a process that was forked
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _make(folder: Path) -> None:
+    """Create a folder and its parents, which are below a private one: unlike `private_directory` without a trial write in each."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _empty(path: Path, size: int) -> None:
+    """Make a file that has a size and no content."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as stream:
+        stream.truncate(size)

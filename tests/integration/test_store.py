@@ -1,0 +1,194 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files, locks and journals of a workdir in an S3 bucket, as several machines see them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.store_clients import Bucket
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile, held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
+    create,
+    private_directory,
+    read_regular,
+    refresh,
+    remove,
+    work_file,
+    write_private,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import TakenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SETTING
+from rig.object_gate import Act, Request
+from rig.object_store import ObjectStore
+
+
+@pytest.fixture
+def bucket(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
+    """A workdir in an empty bucket, and a directory for temporary files of this test."""
+    for name, value in object_store.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(SETTING, "1.5")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(store_client, "PATIENCE", 10.0)
+    yield Bucket(object_store, object_store.bucket())
+    mounts.clear()
+
+
+class Journal(JournalFile):
+    """A journal that remembers the numbers in it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, 0.0, lambda: RecoveryError("busy"))
+        self.numbers: list[int] = []
+
+    def _take(self, number: int, line: bytes) -> None:
+        self.numbers.append(int(line.split(b":")[1].rstrip(b"}\n")))
+
+    def add(self, number: int) -> None:
+        """Append a number."""
+        self._append({"number": number})
+
+    def shorten(self) -> None:
+        """Leave nothing."""
+        self._replace([])
+
+
+def test_what_one_machine_writes_another_one_reads(bucket: Bucket) -> None:
+    here, there = bucket.root(), bucket.mounted().root
+    path = work_file(here, "plans", "east", "run-1")
+    write_private(path, b"plan")
+    write_private(path, b"plan again")
+    assert bucket.contents()["plans/run-1/east.json"] == b"plan again"
+    assert read_regular(there / "plans/run-1/east.json") == b"plan again"
+    later = bucket.root()
+    assert [file.name for file in (later / "plans").glob("*/*.json")] == ["east.json"]
+    assert (later / "plans/run-1/east.json").stat().st_size == len(b"plan again")
+    assert stat.S_IMODE(later.stat().st_mode) == 0o700
+    remove(later / "plans/run-1/east.json")
+    with pytest.raises(FileNotFoundError):
+        read_regular(there / "plans/run-1/east.json")
+    assert not (there / "plans/run-1/east.json").exists()
+
+
+def test_a_large_file_travels_whole_and_leaves_no_copy(bucket: Bucket) -> None:
+    content = os.urandom(20 << 20)
+    path = work_file(bucket.root(), "saved", "east", "1", ".batches")
+    write_private(path, content)
+    assert path.stat().st_blocks == 0
+    assert read_regular(path) == content
+    assert read_regular(bucket.root() / "saved/1/east.batches") == content
+
+
+def test_a_file_that_was_read_is_not_overwritten_after_another_run_has_changed_it(bucket: Bucket) -> None:
+    here, there = bucket.root(), bucket.root()
+    write_private(here / "results.json", b"first")
+    assert read_regular(there / "results.json") == b"first"
+    write_private(here / "results.json", b"second")
+    with pytest.raises(FileError, match="written meanwhile by another run"):
+        write_private(there / "results.json", b"third")
+    assert read_regular(there / "results.json") == b"second"
+
+
+def test_a_file_is_created_once(bucket: Bucket) -> None:
+    here, there = bucket.root(), bucket.root()
+    create(here / "claims/one", b"here")
+    with pytest.raises(FileExistsError):
+        create(there / "claims/one", b"there")
+    refresh(there)
+    assert [path.name for path in (there / "claims").iterdir()] == ["one"]
+
+
+def test_files_with_a_dot_stay_on_the_machine(bucket: Bucket) -> None:
+    root = bucket.root()
+    write_private(root / ".collected", b"x")
+    assert ".collected" not in bucket.contents()
+
+
+@pytest.mark.parametrize("act", [503, 500, Act.CUT, Act.LOSE])
+def test_a_write_survives_a_store_that_fails_for_a_while(bucket: Bucket, act: Any) -> None:
+    root = bucket.root()
+    private_directory(root)
+    left = [3]
+
+    def rule(request: Request) -> Any:
+        left[0] -= request.method == "PUT"
+        return act if request.method == "PUT" and left[0] >= 0 else None
+
+    with bucket.gate.ruled(bucket.name, rule):
+        create(root / "file", b"content")
+    with Journal(root / "journal.jsonl") as journal:
+        left[0] = 3
+        with bucket.gate.ruled(bucket.name, rule):
+            journal.add(1)
+            journal.add(2)
+    assert bucket.contents()["file"] == b"content"
+    with Journal(bucket.root() / "journal.jsonl") as journal:
+        assert journal.numbers == [1, 2]
+
+
+def test_a_store_that_never_answers_ends_with_a_clear_error(bucket: Bucket) -> None:
+    root = bucket.root()
+    with Journal(root / "journal.jsonl") as journal:
+        journal._stored._client._patience = 0.5  # type: ignore[union-attr]
+        with bucket.gate.ruled(bucket.name, lambda _request: 503), pytest.raises(FileError, match="has not answered"):
+            journal.add(1)
+
+
+def test_stores_that_cannot_be_used_are_refused_with_their_url(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileError, match="bucket does not exist"):
+        Bucket(bucket.store, "no-such-bucket").mounted()
+    read_only = bucket.mounted()
+    with (
+        bucket.gate.ruled(bucket.name, lambda request: 403 if request.method == "PUT" else None),
+        pytest.raises(FileError, match=f"s3://{bucket.name}/team/work refuses"),
+    ):
+        private_directory(read_only.root)
+    lying = bucket.mounted()
+    with (
+        bucket.gate.ruled(bucket.name, lambda request: Act.UNCONDITIONAL if request.conditional else None),
+        pytest.raises(FileError, match="does not refuse a write"),
+    ):
+        private_directory(lying.root)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
+    with pytest.raises(FileError, match="check the credentials") as caught:
+        bucket.mounted()
+    assert "wrong-secret" not in str(caught.value)
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with pytest.raises(FileError, match="AWS_ALLOW_HTTP"):
+        bucket.mounted()
+
+
+def test_a_lock_is_held_by_one_run_until_it_ends(bucket: Bucket) -> None:
+    here, there = bucket.root(), bucket.root()
+    with held(here / "lock", "busy here"), pytest.raises(FileError, match="busy there"), held(there / "lock", "busy there"):
+        pass
+    with held(there / "lock", "busy there"):
+        pass
+
+
+def test_a_journal_is_taken_from_a_holder_that_is_gone_and_shuts_it_out(bucket: Bucket) -> None:
+    with Journal(bucket.root() / "journal.jsonl") as stalled:
+        stalled.add(1)
+        lease: Any = stalled._stream.lease  # type: ignore[attr-defined]
+        lease._ended.set()  # as if the process was stopped
+        with Journal(bucket.root() / "journal.jsonl") as successor:
+            assert successor.was_taken_over
+            assert successor.numbers == [1]
+            successor.shorten()
+        with pytest.raises(TakenError, match="another run has taken"):
+            stalled.add(2)
+    with Journal(bucket.root() / "journal.jsonl") as later:
+        assert not later.was_taken_over
+        assert later.numbers == []
