@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import NO_ROOM, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.folder_files import MANIFEST, FolderFiles
@@ -31,6 +32,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 
 # Seconds for which replaced files are kept, and seconds for which a writer waits for another one.
 GRACE, PATIENCE = 3600.0, 300.0
+# In a store: a file that no manifest names, and that is older than this (seconds), is of a writer that was killed. A living one that is slower makes its
+# change again.
+ABANDONED = 24 * 3600.0
 # How often a commit is tried again after one of another writer, and how often a change is made again because it depends on what that one changed.
 ATTEMPTS, CHANGES = 30, 10
 PAUSE_SECONDS = 0.5
@@ -53,12 +57,20 @@ class TableFiles(Protocol):
     def now(self) -> float: ...
 
 
-class Catalog:
-    """The history tables below `root`. `grace`, `patience`: see GRACE and PATIENCE."""
+def _table_files(root: Path, patience: float, abandoned: float) -> TableFiles:
+    if (mount := mounts.mount_of(root)) is None:
+        return FolderFiles(root, patience)
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store_files import StoreFiles
 
-    def __init__(self, root: Path, grace: float = GRACE, patience: float = PATIENCE) -> None:
+    return StoreFiles(root, mount, abandoned)
+
+
+class Catalog:
+    """The history tables below `root`. `grace`, `patience`, `abandoned`: see GRACE, PATIENCE and ABANDONED."""
+
+    def __init__(self, root: Path, grace: float = GRACE, patience: float = PATIENCE, abandoned: float = ABANDONED) -> None:
         self.root = root
-        self.medium: TableFiles = FolderFiles(root, patience)
+        self.medium = _table_files(root, patience, abandoned)
         self._grace = grace
 
     def files(self) -> tuple[DataFile, ...]:

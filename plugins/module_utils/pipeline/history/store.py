@@ -112,9 +112,9 @@ class Store:
             for file in (self.catalog.files() if self._pinned is None else self._pinned)
             if file.table == table and (clusters is None or file.cluster in clusters) and (since is None or file.date >= since)
         ]
-        if not reads_store():
-            self.catalog.local(wanted)
         root = self.catalog.root
+        if not reads_store(root):
+            self.catalog.local(wanted)
         return _read(self._spark, table, root / table, [str(root / file.path) for file in wanted])
 
     def publish(self, make: Callable[[Publication], T]) -> T:
