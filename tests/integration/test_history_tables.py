@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from integration.support import Operator, run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.catalog import Catalog
 
 TOPICS = ["history", "kip.held"]
 # A process that gets no further than to the end of what Spark writes.
 KILLED = """
 import os, signal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import manifest
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import catalog, folder_files
 {what} = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -40,7 +40,7 @@ def test_a_recovery_is_in_the_tables_once_also_when_writers_are_killed(east: Ope
     east.recover("1", TOPICS)
     east.ask("kafka_watermark_info", **east.files("healthy-1"))
     options = {"workdir": str(east.workdir), "run_id": "report", "spark_remote": east.spark_remote}
-    for what in ("manifest.Catalog._commit", "manifest.write_private"):
+    for what in ("catalog.Catalog._commit", "folder_files.write_private"):
         killed = run_module("kafka_recovery_report", options, before=KILLED.format(what=what))
         assert killed.returncode == -signal.SIGKILL and rows(east) == {}
     for again in (False, True):

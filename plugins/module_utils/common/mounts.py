@@ -66,6 +66,10 @@ class Mount(Protocol):
     root: Path
     url: str
     shared: Path
+    client: Any  # `store.client.Client`
+
+    def key(self, path: Path) -> str:
+        """Return the name of a file in the store."""
 
     def prove(self) -> None:
         """Raise FileError unless the store can be written, and refuses writes whose condition is not met. Asks once."""

@@ -12,6 +12,8 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.paths import spark_path
+
 # The form of `timestamps.utc_now`.
 TIME = "yyyy-MM-dd'T'HH:mm:ssX"
 TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
@@ -21,7 +23,7 @@ def lines(spark: SparkSession, schema: str, files: Sequence[str]) -> DataFrame:
     """Return one row per line of `files`. The column `damaged` of `schema` has the text of a line that does not fit `schema`, else null."""
     # Without an encoding Spark reads a tenth faster, but would also accept UTF-16 and a BOM.
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "damaged", "lineSep": "\n", "encoding": "UTF-8"}
-    return spark.read.schema(schema).options(**options).json([literal_path(file) for file in files])
+    return spark.read.schema(schema).options(**options).json([spark_path(file) for file in files])
 
 
 def cluster_of_file() -> Column:
@@ -29,8 +31,3 @@ def cluster_of_file() -> Column:
     # `_metadata.file_name` is slower: as one more column it takes a quarter of the reading time.
     name = F.substring_index(F.input_file_name(), "/", -1)
     return F.left(name, F.length(name) - len(".jsonl"))
-
-
-def literal_path(file: str) -> str:
-    """Return `file` as a URL of the local (or shared) file system, with Hadoop's wildcards escaped."""
-    return "file:" + "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in file)

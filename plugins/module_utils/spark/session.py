@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.us
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds, unnamed_user
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import connect, need_tls, reach
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import PYTHON_OF_WORKERS, translate_spark_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.paths import spark_elsewhere, store_settings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.scratch import scratch_folder, socket_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.standalone import (
     STANDALONE,
@@ -100,14 +101,16 @@ def session(
     Raises RecoveryError for all errors of Spark, also for those of the work in the session.
     """
     size = {**SMALL, **LARGE} if input_bytes is None else SMALL if input_bytes < SMALL_BYTES else LARGE
-    with tempfile.TemporaryFile() as log, translate_spark_errors(log, remote), ExitStack() as stack:
-        settings = {PARTITIONS: str(tasks(input_bytes or 0)), **SESSION, **size}
+    elsewhere = not is_embedded(master, remote)
+    with tempfile.TemporaryFile() as log, translate_spark_errors(log, remote), spark_elsewhere(elsewhere), ExitStack() as stack:
+        store = store_settings(workdir, os.environ) if elsewhere else {}
+        settings = {PARTITIONS: str(tasks(input_bytes or 0)), **SESSION, **size, **store}
         if passes_rows:
             settings |= QUICK
         if remote:
             if secrets:
                 need_tls(remote)
-            sql_settings = {name: value for name, value in settings.items() if name.startswith("spark.sql.")}
+            sql_settings = {name: value for name, value in settings.items() if name in store or name.startswith("spark.sql.")}
             spark = connect(remote, {**sql_settings, **conf, **(secrets or {})})
         else:
             need_authentication(master or LOCAL, conf, secrets or {})

@@ -38,6 +38,7 @@ class Stored(NamedTuple):
 
     etag: str | None
     size: int
+    modified: float  # seconds since 1970, by the clock of the store
 
 
 class ConflictError(FileError):
@@ -99,7 +100,7 @@ class Client:
         def found() -> Iterator[tuple[str, Stored]]:
             for rows in obstore.list(self._small, prefix or None):
                 for row in rows:
-                    yield row["path"], Stored(row["e_tag"], row["size"])
+                    yield row["path"], Stored(row["e_tag"], row["size"], row["last_modified"].timestamp())
 
         return self._ask(prefix, lambda: dict(found()))
 
@@ -145,6 +146,10 @@ class Client:
             if found.meta["size"] == len(content) and bytes(found.bytes()) == content:
                 return _etag(found.meta)
         return None
+
+    def copy(self, key: str, target: str) -> None:
+        """Copy an object in the store. Raises FileNotFoundError if it does not exist."""
+        self._ask(key, lambda: obstore.copy(self._bulk, key, target))
 
     def remove(self, key: str) -> None:
         """Remove an object, if it exists."""

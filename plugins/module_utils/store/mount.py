@@ -37,7 +37,7 @@ class StoreMount:
 
     def __init__(self, url: str, lists: bool = True) -> None:
         """`lists`: whether to list the whole folder now."""
-        self.url, self._client, self._seconds = url, Client(url), seconds_to_live()
+        self.url, self.client, self._seconds = url, Client(url), seconds_to_live()
         place = private_directory(_base() / hashlib.sha256(url.encode()).hexdigest()[:16])
         self.shared = private_directory(place / SHARED)
         self.root, self._lock = _new_view(private_directory(place / VIEWS))
@@ -62,13 +62,13 @@ class StoreMount:
         )
         for _ in range(2):  # the first one may create it
             with suppress(ConflictError):
-                self._client.create(PROBE, PROBE_CONTENT + os.urandom(8).hex().encode())
+                self.client.create(PROBE, PROBE_CONTENT + os.urandom(8).hex().encode())
                 continue
             break
         else:
             raise lies
         with suppress(ConflictError):
-            self._client.replace(PROBE, PROBE_CONTENT + os.urandom(8).hex().encode(), NO_ETAG)
+            self.client.replace(PROBE, PROBE_CONTENT + os.urandom(8).hex().encode(), NO_ETAG)
             raise lies
         self._proved = True
 
@@ -79,7 +79,7 @@ class StoreMount:
             temporary = path.with_name(f".{path.name}.fetch")
             try:
                 _make(path.parent)
-                etag = self._client.download(key, temporary, self._present.get(key) if path.exists() else None)
+                etag = self.client.download(key, temporary, self._present.get(key) if path.exists() else None)
                 if etag is not None:
                     temporary.chmod(0o600)
                     temporary.replace(path)
@@ -104,7 +104,7 @@ class StoreMount:
         key, size = self.key(path), staged.stat().st_size
         with self._guard:
             before = self._read.get(key)
-            etag = self._client.put(key, staged) if before is None else self._client.replace(key, staged.read_bytes(), before)
+            etag = self.client.put(key, staged) if before is None else self.client.replace(key, staged.read_bytes(), before)
             self._present[key] = self._read[key] = etag
             if size > KEPT_BYTES:
                 _empty(staged, size)
@@ -116,7 +116,7 @@ class StoreMount:
         key = self.key(path)
         with self._guard:
             try:
-                self._read[key] = self._client.create(key, content)
+                self._read[key] = self.client.create(key, content)
             except ConflictError as error:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
             _make(path.parent)
@@ -127,7 +127,7 @@ class StoreMount:
         """Remove a file from the store and from the folder, if it exists."""
         key = self.key(path)
         with self._guard:
-            self._client.remove(key)
+            self.client.remove(key)
             self._forget(key)
 
     def _forget(self, key: str) -> None:
@@ -139,7 +139,7 @@ class StoreMount:
         """List what is in the store below a folder again."""
         prefix = "" if folder == self.root else self.key(folder)
         with self._guard:
-            found = self._client.list(prefix)
+            found = self.client.list(prefix)
             for key, stored in found.items():
                 self._note(key, stored)
             for path in [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(mounts.LOCAL_PREFIX)]:
@@ -165,11 +165,11 @@ class StoreMount:
 
     def lease(self, path: Path) -> StoreLease:
         """Return the lease that stands for the lock of a file."""
-        return StoreLease(self._client, self.key(path), self._seconds, self.prove)
+        return StoreLease(self.client, self.key(path), self._seconds, self.prove)
 
     def journal(self, path: Path) -> FencedJournal:
         """Return the journal at a path."""
-        return FencedJournal(self._client, self.key(path))
+        return FencedJournal(self.client, self.key(path))
 
     def close(self) -> None:
         """Forget the mount, and remove its folder."""

@@ -9,7 +9,8 @@ from datetime import date, timedelta
 from itertools import groupby
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, DataFile, TableChange
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.catalog import Catalog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile, TableChange
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.parquet_rewrite import rewrite
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import AUDIT
 
@@ -20,12 +21,11 @@ COMMIT_BYTES = 256 << 20
 def compact(catalog: Catalog, today: date) -> int:
     """Merge the files of every table, cluster and day before `today` (UTC). Return by how many files the tables have shrunk. Rows do not change.
 
-    Raises RecoveryError as `Catalog.begin_change` does. A killed run loses at most the last COMMIT_BYTES.
+    Raises RecoveryError as `Catalog.change` does. A killed run loses at most the last COMMIT_BYTES.
     """
     fewer = 0
     while _mergeable(catalog.files(), today):
-        with catalog.begin_change() as change:
-            fewer += _merge(catalog, change, today)
+        fewer += catalog.change(lambda change: _merge(catalog, change, today))
     return fewer
 
 
@@ -41,7 +41,7 @@ def _merge(catalog: Catalog, change: TableChange, today: date) -> int:
     for group in _mergeable(change.current, today):
         merged = DataFile.new(group[0].table, group[0].cluster, group[0].date)
         target = change.folder / merged.path.replace("/", "_")
-        rows = rewrite([catalog.root / file.path for file in group], target)
+        rows = rewrite(catalog.local(group), target)
         change.replace(group, (merged, target) if rows else None)
         fewer += len(group) - (1 if rows else 0)
         written += target.stat().st_size if rows else 0
@@ -54,7 +54,7 @@ def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = No
     """Remove the days before `today` (UTC) minus `days`, of recovery_audit those before `today` minus `audit_days` (None: keep all).
 
     Returns how many files were removed. Raises RecoveryError if the audit would be kept for less time than the other tables, or if `days` is
-    below 1, and RecoveryError as `Catalog.begin_change` does.
+    below 1, and RecoveryError as `Catalog.change` does.
     """
     if days < 1 or (audit_days is not None and audit_days < days):
         raise RecoveryError(
@@ -65,12 +65,12 @@ def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = No
     def too_old(files: tuple[DataFile, ...]) -> list[DataFile]:
         return [file for file in files if file.date < first[file.table == AUDIT]]
 
-    if not too_old(catalog.files()):
-        return 0
-    with catalog.begin_change() as change:
+    def remove(change: TableChange) -> int:
         gone = too_old(change.current)
         change.replace(gone, None)
-    return len(gone)
+        return len(gone)
+
+    return catalog.change(remove) if too_old(catalog.files()) else 0
 
 
 def day_before(today: date, days: int) -> date:

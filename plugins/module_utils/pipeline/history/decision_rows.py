@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.arrow_rows import ArrowMapper
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import false_if_null
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.paths import spark_path
 
 # By section of an impact file: the `kind` of its rows in the table, and their columns.
 FOUND = {
@@ -75,7 +75,7 @@ def result(spark: SparkSession, files: Sequence[str], runs: DataFrame) -> DataFr
 
 def impact_documents(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """Return one row per impact file, with the columns of IMPACT and `cluster`, the key of the run. `files`: as for `plan`."""
-    read = spark.read.schema(IMPACT).option("multiLine", value=True).json([literal_path(file) for file in files])
+    read = spark.read.schema(IMPACT).option("multiLine", value=True).json([spark_path(file) for file in files])
     return read.withColumn("cluster", run_key(".json"))
 
 

@@ -8,6 +8,7 @@ A file that cannot be used is quarantined with the reason, and all others are in
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -72,6 +73,11 @@ class Summary:
     quarantine: list[dict[str, str]] = field(default_factory=list)
     remarks: list[dict[str, str]] = field(default_factory=list)
 
+    def add(self, other: Summary) -> None:
+        """Add the counts and rows of `other`."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
 
 def ingest(spark: SparkSession, workdir: Path, keep_days: int | None = None, now: datetime | None = None) -> Summary:
     """Ingest new and changed files below `workdir` into the tables in `<workdir>/history`.
@@ -83,36 +89,41 @@ def ingest(spark: SparkSession, workdir: Path, keep_days: int | None = None, now
     store, found = Store(spark, workdir / HISTORY), find(workdir)
     files = thin_out(found)
     if keep_days is not None:
-        files = leave_out_old(files, keep_days, now, read_audit(store.catalog.root, store.catalog.files()))
+        files = leave_out_old(files, keep_days, now, read_audit(store.catalog, store.catalog.files()))
     summary, changes, done = Summary(left_out=len(found) - len(files)), Changes(files), set[PublishedRun]()
-    while set(changes.of(read_audit(store.catalog.root, store.catalog.files()))) - done:
-        with store.begin_publication() as publication:
-            # Read again, because another run may have ingested some of the files while this one waited.
-            audit = read_audit(store.catalog.root, publication.current)
-            batch = _batch([run for run in changes.of(audit) if run not in done], RunBatch(files, audit, changes))
-            _publish(spark, publication, batch, now, summary)
-        done |= batch.headers.keys()
+    while set(changes.of(read_audit(store.catalog, store.catalog.files()))) - done:
+        batch, some = store.publish(lambda publication: _next_batch(spark, publication, RunBatch(files, {}, changes), done, now))
+        summary.add(some)
+        done.update(batch.headers)
     summary.unchanged = len(files) - len(done)
     return summary
 
 
-def _batch(runs: list[PublishedRun], batch: RunBatch) -> RunBatch:
+def _next_batch(
+    spark: SparkSession, publication: Publication, batch: RunBatch, done: Collection[PublishedRun], now: datetime
+) -> tuple[RunBatch, Summary]:
+    """Stage the rows of the next runs that are not `done`. Return them and their counts. `batch`: empty."""
+    # Read again, because another run may have ingested some of the files meanwhile.
+    batch.audit = read_audit(publication.catalog, publication.change.current)
     size = 0
-    for run in runs:
+    for run in batch.changes.of(batch.audit):
+        if run in done:
+            continue
         batch.check(run)
         size += sum(source.bytes for source in batch.files[run].values())
         if size >= BATCH_BYTES:
             break
-    return batch
+    publication.change.clusters.update(run.cluster for run in batch.headers)
+    return batch, _stage(spark, publication, batch, now)
 
 
-def _publish(spark: SparkSession, publication: Publication, batch: RunBatch, now: datetime, summary: Summary) -> None:
+def _stage(spark: SparkSession, publication: Publication, batch: RunBatch, now: datetime) -> Summary:
     """Stage the rows of a batch for all tables, recovery_audit last, because it counts the others."""
     worker.register_for_workers()
     _refuse_broken(spark, batch)
     rows, refused = batch.rows(now), batch.quarantine(now)
     if not rows:
-        return
+        return Summary()
     runs = local_frame.frame(spark, rows, observed_rows.RUNS)
     for table, frame in _frames(spark, batch, runs, rows).items():
         publication.write(table, frame)
@@ -120,10 +131,12 @@ def _publish(spark: SparkSession, publication: Publication, batch: RunBatch, now
         publication.write(QUARANTINE, decision_rows.quarantine(runs, local_frame.frame(spark, refused, REFUSED)))
     publication.write("recovery_audit", decision_rows.recovery_audit(runs, publication.staged_tables()))
     publication.replaced.update(batch.replaced())
-    summary.ingested += len(rows)
-    summary.replaced += len(publication.replaced)
-    summary.quarantine += [{"path": row["path"], "reason": row["reason"]} for row in refused]
-    summary.remarks += [{"cluster": row["cluster"], "run_id": row["run_id"], "remark": text} for row in rows for text in row["remarks"]]
+    return Summary(
+        ingested=len(rows),
+        replaced=len(publication.replaced),
+        quarantine=[{"path": row["path"], "reason": row["reason"]} for row in refused],
+        remarks=[{"cluster": row["cluster"], "run_id": row["run_id"], "remark": text} for row in rows for text in row["remarks"]],
+    )
 
 
 def _refuse_broken(spark: SparkSession, batch: RunBatch) -> None:

@@ -1,48 +1,34 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The manifest of the history tables: the data files of all tables, which change atomically.
-
-One file, `manifest.json`, names every data file. A writer stages new files, moves them to their final paths, which the manifest does not name yet, and
-then replaces the manifest: that rename is the commit. If a writer is killed before, readers see no change, and the next writer removes its files. Files
-that the manifest no longer names are kept for a while, for readers that still use them.
-"""
+"""The manifest of the history tables names the data files of all tables, which change atomically. Here is its content, and what a change makes of it."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
-import os
 import re
-import shutil
-import socket
-import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import date as Date
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
-    NO_ROOM,
-    private_directory,
-    read_regular,
-    refuse_link,
-    write_private,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import VERSION
 
-STAGING = "_staging"
-# Seconds for which replaced files are kept, and seconds for which a writer waits for another one.
-GRACE, PATIENCE = 3600.0, 300.0
 _PATH = re.compile(r"([a-z_]+)/cluster=([A-Za-z0-9_][A-Za-z0-9_.\-]*)/date=(\d{4}-\d\d-\d\d)/[0-9a-f]{32}\.parquet")
-_SHAPE = {"version": int, "files": [str], "replaced": [{"path": str, "at": float}]}
+_ROWS = [{"path": str, "at": float}]
+_SHAPE = {"version": int, "commit": str, "files": [str], "replaced": _ROWS, "orphans": _ROWS}
+
+
+class ManifestError(RecoveryError):
+    """A manifest is not valid, or of another version."""
+
+
+class ConflictError(RecoveryError):
+    """Another writer has changed what a change depends on. Nothing was changed: make it again of what the tables have now."""
 
 
 @dataclass(frozen=True, order=True)
@@ -71,12 +57,18 @@ class DataFile:
 
 @dataclass
 class TableChange:
-    """The change of a writer. `folder`: where it stages files, on the same file system; `current`: the present data files."""
+    """The change of a writer.
+
+    folder    where it stages files, private to this writer
+    current   the data files that the change starts from
+    clusters  those whose rows must be as in `current` when the change is committed: what is added depends on them
+    """
 
     folder: Path
     current: tuple[DataFile, ...]
     added: dict[DataFile, Path] = field(default_factory=dict)
     removed: set[DataFile] = field(default_factory=set)
+    clusters: set[str] = field(default_factory=set)
 
     def replace(self, files: set[DataFile] | list[DataFile], by: tuple[DataFile, Path] | None) -> None:
         """Replace `files` when the change is committed. `by`: one new data file and the path where it is staged, None to remove them only."""
@@ -85,138 +77,81 @@ class TableChange:
             self.added[by[0]] = by[1]
 
 
-class Catalog:
-    """The history tables below `root`. `grace`, `patience`: see GRACE and PATIENCE."""
+class Gone(NamedTuple):
+    """A path that the tables no longer have, and since when: seconds since 1970, by the clock of the file system or store."""
 
-    def __init__(self, root: Path, grace: float = GRACE, patience: float = PATIENCE) -> None:
-        self.root = root
-        self._manifest = root / "manifest.json"
-        self._grace = grace
-        self._patience = patience
-
-    def files(self) -> tuple[DataFile, ...]:
-        """Return the present data files of all tables, sorted. Raises RecoveryError if the manifest is not valid."""
-        return tuple(sorted(DataFile.parse(path) for path in self._read()["files"]))
-
-    @contextmanager
-    def begin_change(self) -> Iterator[TableChange]:
-        """Lock out other writers and yield a change, which is committed at the end of the block. An empty change writes nothing.
-
-        Raises RecoveryError if another writer holds the lock for too long, or if the tables cannot be written.
-        """
-        try:
-            private_directory(self.root)
-            with self._locked():
-                self._sweep()
-                folder = private_directory(self.root / STAGING / uuid.uuid4().hex)
-                try:
-                    change = TableChange(folder, self.files())
-                    yield change
-                    if change.added or change.removed:
-                        self._commit(change)
-                finally:
-                    shutil.rmtree(folder, ignore_errors=True)
-        except OSError as error:
-            if error.errno not in (*NO_ROOM, errno.EACCES):
-                raise
-            raise RecoveryError(
-                f"cannot write the history tables in {self.root}: {error.strerror or error}; they have not changed: make room and run again"
-            ) from error
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            refuse_link(self._manifest)
-            content = strict_json.parse(read_regular(self._manifest, follow=False))
-            strict_json.check(content, {"version": int})
-            if content["version"] != VERSION:
-                raise RecoveryError(
-                    f"{self._manifest}: version {strict_json.shortened(content['version'])} of the history tables is not {VERSION}; "
-                    f"move {self.root} away, and the tables are made again from the files of the workdir"
-                )
-            strict_json.check(content, _SHAPE)
-            for path in content["files"]:
-                DataFile.parse(path)
-        except FileNotFoundError:
-            return {"version": VERSION, "files": [], "replaced": []}
-        except (strict_json.ContentError, ValueError) as error:
-            raise RecoveryError(
-                f"{self._manifest}: {error}; move {self.root} away, and the tables are made again from the files of the workdir"
-            ) from error
-        except OSError as error:
-            raise RecoveryError(f"{self._manifest}: cannot be read: {error.strerror}; correct its permissions") from error
-        manifest: dict[str, Any] = content
-        return manifest
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the lock of writers. The kernel releases the lock of a killed process."""
-        path = self.root / ".lock"
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+") as stream:
-            deadline = time.monotonic() + self._patience
-            while True:
-                try:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError as error:
-                    if time.monotonic() >= deadline:
-                        raise RecoveryError(
-                            f"another run writes the history tables in {self.root} ({stream.read(200) or 'its process is not known'}): "
-                            "run again when it has ended"
-                        ) from error
-                    time.sleep(min(0.2, self._patience))
-            stream.truncate(0)
-            stream.write(f"process {os.getpid()} on {socket.gethostname()} since {utc_now()}")
-            stream.flush()
-            yield
-
-    def _commit(self, change: TableChange) -> None:
-        now = time.time()
-        manifest = self._read()
-        for file, staged in sorted(change.added.items()):
-            target = self.root / file.path
-            for folder in (target.parents[2], target.parents[1], target.parent):
-                private_directory_quickly(folder)
-            with staged.open("rb") as stream:
-                os.fchmod(stream.fileno(), 0o600)
-                os.fsync(stream.fileno())
-            staged.rename(target)
-        # Readers may still use these by an earlier manifest.
-        kept = [row for row in manifest["replaced"] if now - row["at"] < self._grace]
-        for row in manifest["replaced"]:
-            if row not in kept:
-                self._remove(row["path"])
-        gone = {file.path for file in change.removed}
-        manifest["files"] = sorted([path for path in manifest["files"] if path not in gone] + [file.path for file in change.added])
-        manifest["replaced"] = kept + [{"path": path, "at": now} for path in sorted(gone)]
-        write_private(self._manifest, json.dumps(manifest, indent=0).encode() + b"\n")
-
-    def _sweep(self) -> None:
-        """Remove the files of a killed writer: those that it staged, and those that it moved without a commit."""
-        staging = self.root / STAGING
-        left = list(staging.iterdir()) if staging.is_dir() else []
-        if not left:
-            return
-        manifest = self._read()
-        known = {*manifest["files"], *(row["path"] for row in manifest["replaced"])}
-        for path in self.root.glob("*/cluster=*/date=*/*.parquet"):
-            if str(path.relative_to(self.root)) not in known:
-                path.unlink()
-        for folder in left:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _remove(self, path: str) -> None:
-        DataFile.parse(path)
-        file = self.root / path
-        file.unlink(missing_ok=True)
-        with suppress(OSError):  # it has other files, or does not exist
-            file.parent.rmdir()
+    path: str
+    at: float
 
 
-def private_directory_quickly(path: Path) -> None:
-    """Create a directory with mode 0700 in an existing one that has been checked. Unlike `private_directory` it does no trial write.
+@dataclass(frozen=True)
+class Manifest:
+    """The content of a manifest.
 
-    Raises OSError if it cannot be created.
+    files     paths of the data files
+    replaced  files that readers of an earlier manifest may still use
+    orphans   files that no manifest named, and that are about to be removed: no writer may commit them any more
+    commit    unique, so that no two manifests have the same bytes
     """
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-        path.chmod(0o700)
+
+    files: tuple[str, ...] = ()
+    replaced: tuple[Gone, ...] = ()
+    orphans: tuple[Gone, ...] = ()
+    commit: str = ""
+
+    @classmethod
+    def parse(cls, content: bytes) -> Manifest:
+        """Return the manifest with this content. Raises ManifestError if it is not valid or of another version."""
+        try:
+            found = strict_json.parse(content)
+            strict_json.check(found, {"version": int})
+            if found["version"] != VERSION:
+                raise ManifestError(f"version {strict_json.shortened(found['version'])} of the history tables is not {VERSION}")
+            strict_json.check(found, _SHAPE)
+            replaced, orphans = ([Gone(row["path"], row["at"]) for row in found[name]] for name in ("replaced", "orphans"))
+            for path in (*found["files"], *(row.path for row in (*replaced, *orphans))):
+                DataFile.parse(path)
+        except (strict_json.ContentError, ValueError) as error:
+            raise ManifestError(str(error)) from error
+        return cls(tuple(sorted(found["files"])), tuple(replaced), tuple(orphans), found["commit"])
+
+    def content(self) -> bytes:
+        """Return the bytes of the manifest, which `parse` reads."""
+        rows = {name: [row._asdict() for row in getattr(self, name)] for name in ("replaced", "orphans")}
+        return json.dumps({"version": VERSION, "commit": self.commit, "files": self.files, **rows}, indent=0).encode() + b"\n"
+
+    def data_files(self) -> tuple[DataFile, ...]:
+        """Return the data files, sorted."""
+        return tuple(sorted(map(DataFile.parse, self.files)))
+
+    def known(self) -> set[str]:
+        """Return all paths that it names."""
+        return {*self.files, *(row.path for row in (*self.replaced, *self.orphans))}
+
+    def need_unchanged(self, change: TableChange) -> None:
+        """Raise ConflictError if another writer has committed something that `change` depends on, or has begun to remove what it adds."""
+        since = set(self.files) ^ {file.path for file in change.current}
+        if (
+            not {file.path for file in change.removed} <= set(self.files)
+            or any(DataFile.parse(path).cluster in change.clusters for path in since)
+            or not {file.path for file in change.added}.isdisjoint(self.known())
+        ):
+            raise ConflictError("other runs have changed the history tables meanwhile: run again when they have ended")
+
+    def changed(self, change: TableChange, now: float, grace: float, orphans: Iterable[str] = ()) -> Manifest:
+        """Return the manifest after `change` at the time `now`. Files that have been gone for `grace` seconds are no longer named: see `expired`."""
+        removed = {file.path for file in change.removed}
+
+        def left(rows: Collection[Gone]) -> list[Gone]:
+            return [row for row in rows if now - row.at < grace]
+
+        return Manifest(
+            tuple(sorted([path for path in self.files if path not in removed] + [file.path for file in change.added])),
+            (*left(self.replaced), *(Gone(path, now) for path in sorted(removed))),
+            (*left(self.orphans), *(Gone(path, now) for path in sorted(orphans))),
+            uuid.uuid4().hex,
+        )
+
+    def expired(self, now: float, grace: float) -> list[str]:
+        """Return the paths of files that have been gone for `grace` seconds, and can be removed."""
+        return [row.path for row in (*self.replaced, *self.orphans) if now - row.at >= grace]

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 with suppress(ImportError):  # common.optional_imports names what is missing
@@ -20,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import time_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.catalog import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import day_before
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.file_rows import Strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import (
@@ -86,14 +86,13 @@ KNOWN = (
 QUARANTINE = "quarantine"
 
 
-def read_audit(root: Path, files: Iterable[DataFile]) -> dict[PublishedRun, Row]:
-    """Return the audit rows of the runs in the tables: the columns of KNOWN, and `date`. `root`: directory of the history; `files`: of all tables."""
-    found = {}
-    for file in files:
-        if file.table == AUDIT:
-            with pq.ParquetFile(root / file.path) as stream:
-                for row in stream.read(columns=list(KNOWN)).to_pylist(maps_as_pydicts="strict"):
-                    found[PublishedRun(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
+def read_audit(catalog: Catalog, files: Iterable[DataFile]) -> dict[PublishedRun, Row]:
+    """Return the audit rows of the runs in the tables: the columns of KNOWN, and `date`. `files`: of all tables."""
+    found, audits = {}, [file for file in files if file.table == AUDIT]
+    for file, path in zip(audits, catalog.local(audits), strict=True):
+        with pq.ParquetFile(path) as stream:
+            for row in stream.read(columns=list(KNOWN)).to_pylist(maps_as_pydicts="strict"):
+                found[PublishedRun(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
     return found
 
 

@@ -9,7 +9,7 @@ one version, which is in the manifest. It is incremented with every change of a 
 
 from __future__ import annotations
 
-VERSION = 3
+VERSION = 4
 PARTITIONED_BY = "cluster string, date date"
 
 # The origin of rows: files of a recovery, or a healthy snapshot. Origin, cluster and run id identify a run.

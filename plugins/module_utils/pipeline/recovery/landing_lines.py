@@ -18,7 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.landing_format import SnapshotError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import cluster_of_file, literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import cluster_of_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.paths import spark_path
 
 
 def lines_by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = None) -> DataFrame:
@@ -26,7 +27,7 @@ def lines_by_cluster(spark: SparkSession, files: Sequence[str], key: Column | No
 
     `key`: the value of column `cluster`, by default the cluster that the file is named after.
     """
-    lines = spark.read.text([literal_path(file) for file in files], lineSep="\n")
+    lines = spark.read.text([spark_path(file) for file in files], lineSep="\n")
     named = cluster_of_file() if key is None else key
     return lines.select(F.col("value").cast("binary").alias("value"), named.alias("cluster"))
 

@@ -32,8 +32,7 @@ FORMER = """{"version": 1, "replaced": [],
 def test_rows_are_read_as_they_were_written(spark: SparkSession, tmp_path: Path) -> None:
     store = Store(spark, tmp_path / "history")
     schema = f"{schemas.SCHEMAS['recovery_audit']}, {schemas.PARTITIONED_BY}"
-    with store.begin_publication() as publication:
-        publication.write("recovery_audit", local_frame.frame(spark, [AUDIT], schema))
+    store.publish(lambda publication: publication.write("recovery_audit", local_frame.frame(spark, [AUDIT], schema)))
     assert [row.asDict() for row in store.read("recovery_audit").collect()] == [AUDIT]
     assert store.read("recovery_audit", clusters=["west"]).count() == 0 == store.read("recovery_audit", since=date(2026, 11, 20)).count()
     assert store.read("impact").count() == 0
