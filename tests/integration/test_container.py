@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from adoption import trees
-from integration.container import INVENTORY, Container, need_namespaces
+from integration.container import COLLECTIONS, INVENTORY, Container, need_namespaces
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, Played, outcomes
 
@@ -22,6 +22,13 @@ from rig.fleet import host_vars, inventory, write_inventory
 
 TOPIC, PARTITIONS = "container", 4
 WORKDIR = "/data/recovery"
+SPARK = f"""
+import sys
+sys.path.insert(0, {COLLECTIONS!r})
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+with session(None, None, {{}}, 0) as spark:
+    print(spark.createDataFrame([(1,)], "number int").mapInPandas(lambda rows: rows, "number int").collect())
+"""
 DEFINITION = CHECKOUT / "extensions/execution_environment/execution-environment.yml"
 
 
@@ -31,21 +38,26 @@ def image_variables() -> dict[str, str]:
     return dict(step.removeprefix("ENV ").split("=", 1) for step in steps if step.startswith("ENV "))
 
 
-@pytest.fixture
-def container(damage: Damage, tmp_path: Path) -> Container:
-    """A container with the collection as its artifact installs it, and an inventory with the cluster east."""
+@pytest.fixture(scope="module")
+def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the collection as its artifact installs it."""
     need_namespaces()
-    artifact = trees.build(trees.checkout(tmp_path / "tree"), tmp_path / "artifact", Path(sys.executable).parent)
-    place = tmp_path / "collections" / trees.PLACE
+    folder = tmp_path_factory.mktemp("collection")
+    artifact = trees.build(trees.checkout(folder / "tree"), folder / "artifact", Path(sys.executable).parent)
+    place = folder / "installed" / trees.PLACE
     place.mkdir(parents=True)
     with tarfile.open(artifact) as opened:
         opened.extractall(place, filter="data")
-    hosts = tmp_path / "inventory"
-    hosts.mkdir()
-    write_inventory(hosts / "inventory.yml", inventory({"east": host_vars(damage.cluster)}))
-    folder = tmp_path / "container"
-    folder.mkdir()
-    return Container(folder, tmp_path / "collections", hosts, image_variables())
+    return folder / "installed"
+
+
+@pytest.fixture
+def container(collections: Path, tmp_path: Path) -> Container:
+    """A container with the collection, and a folder for its inventory."""
+    hosts, folder = tmp_path / "inventory", tmp_path / "container"
+    for path in (hosts, folder):
+        path.mkdir()
+    return Container(folder, collections, hosts, image_variables())
 
 
 def play(container: Container, playbook: str, run_id: str, *options: str, **variables: object) -> Played:
@@ -56,10 +68,24 @@ def play(container: Container, playbook: str, run_id: str, *options: str, **vari
     )
 
 
+def test_spark_starts_for_a_user_id_without_a_name(container: Container) -> None:
+    played = container.run("python", "-c", SPARK)
+    assert (played.returncode, played.stdout) == (0, "[Row(number=1)]\n"), played
+
+
+def test_a_workdir_that_is_gone_or_open_to_others_is_refused_before_a_broker_is_asked(container: Container) -> None:
+    write_inventory(container.inventory / "inventory.yml", inventory({"east": {"kafka_bootstrap_servers": "127.0.0.1:9"}}))
+    for workdir, reason in {"~/recovery": "Read-only file system", "/data": "others may write in /data (mode 2775)"}.items():
+        played = play(container, "plan", "1", workdir=workdir)
+        assert played.returncode == 2, played
+        assert "kafka_recovery_workdir" in played.said and reason in played.said and "127.0.0.1:9" not in played.said, played
+
+
 @pytest.mark.long
 def test_the_quick_start_needs_no_home_no_name_and_no_more_than_the_volume(damage: Damage, container: Container) -> None:
     partitions = [{"topic": TOPIC, "partition": partition} for partition in range(PARTITIONS)]
     workdir = container.volume / "recovery"
+    write_inventory(container.inventory / "inventory.yml", inventory({"east": host_vars(damage.cluster)}))
 
     planned = play(container, "plan", "planned", partitions=partitions)
     assert planned.returncode == 0, planned
