@@ -95,20 +95,20 @@ def test_moves_of_a_fleet_are_shown_and_cancelled_on_request(operator: Operator)
         assert "2 of 2 clusters with moves in progress: 0 of 4 partitions in sync, " in shown.said, shown
         assert "broker 3: 2 partitions to copy, " in shown.said and "The throttle of a run that has ended is still set" in shown.said, shown
     for check in ((), ("--check",)):
-        dry = operator.play("cancel_moves", "3", *check, cancel_moves=bool(check))
+        dry = operator.play("cancel_moves", "3", *check, allow_cancellation=bool(check))
         assert dry.returncode == 0 and "Dry run, nothing was cancelled. It would be: 2 cancelled" in dry.said, dry
         assert "broker 3: 2 partitions to copy, " in dry.said and dry.recap[operator.name]["changed"] == len(check), dry
     assert "streamops.kafka_recovery.cancel_moves" in operator.play("cancel_moves", "3").said
     assert log.written() == {} and throttles(cluster) == throttled
 
-    one = operator.play("cancel_moves", "4", cancel_moves=True, partitions=[{"topic": "orders", "partition": 1}])
+    one = operator.play("cancel_moves", "4", allow_cancellation=True, partitions=[{"topic": "orders", "partition": 1}])
     assert one.returncode == 0 and "1 cancelled" in one.said and throttles(cluster), one
     listed = stock.reassign_partitions(cluster, "--list").stdout
     assert "orders-0" in listed and "orders-1" not in listed
-    done = operator.play("cancel_moves", "5", cancel_moves=True)
+    done = operator.play("cancel_moves", "5", allow_cancellation=True)
     assert done.returncode == 0 and "Removed of the throttle of an earlier run: 3 rates" in done.said, done
     assert "orders" not in stock.reassign_partitions(cluster, "--list").stdout
     wait_for_throttles(cluster)
     wait_until(lambda: operator.orders("orders") == {("orders", 0): (1, 2), ("orders", 1): (2, 1)}, "the orders of before")
-    again = operator.play("cancel_moves", "6", cancel_moves=True)
+    again = operator.play("cancel_moves", "6", allow_cancellation=True)
     assert again.returncode == 0 and "no partition is moving" in again.said and again.recap[operator.name]["changed"] == 0, again

@@ -137,7 +137,11 @@ class ReassignmentTask:
     def _refuse_full_brokers(self) -> None:
         """Refuse moves to brokers without room for all that they would copy."""
         moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
-        disks = disk_space.read_disks(self._cluster, moves, self._states)
+        try:
+            disks = disk_space.read_disks(self._cluster, moves, self._states)
+        except RecoveryError as error:
+            self.warnings.append(f"it was not checked whether brokers have room for what they copy: {error}")
+            return
         full = disk_space.full_brokers(moves, self._states, disks, self._params["max_disk_percent"])
         self._verdicts = [validate.refuse_brokers(verdict, kafka_errors.KAFKA_STORAGE_ERROR, full) for verdict in self._verdicts]
 

@@ -75,5 +75,5 @@ def cancellation_lines(ended: Mapping[str, Any], run: PresentRun, allowed: bool)
             f"{count(removed['replicas'], 'entry', 'entries')} in lists of topics"
         )
     if not allowed and not run.check_mode and ended["summary"]["cancelled"]:
-        lines += ["Next, to cancel them:", run.commands.line("cancel_moves", run.cluster, {"kafka_recovery_cancel_moves": "true"})]
+        lines += ["Next, to cancel them:", run.commands.line("cancel_moves", run.cluster, {"kafka_recovery_allow_cancellation": "true"})]
     return lines

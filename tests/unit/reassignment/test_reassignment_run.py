@@ -197,6 +197,18 @@ def test_a_broker_without_room_is_named_before_anything_is_submitted(cluster: In
     assert task(cluster, tmp_path, {("t", 1): TARGET}, check=check)["summary"]["reassigned"] == 1
 
 
+def test_moves_are_made_although_no_broker_reports_its_disks(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(*_: Any) -> Any:
+        raise RecoveryError("the answers are too large")
+
+    monkeypatch.setattr(cluster, "log_dirs", too_much)
+    work = ReassignmentTask(cluster, tmp_path, DEFAULTS, ALL)
+    work.judge()
+    assert (
+        work.warnings == ["it was not checked whether brokers have room for what they copy: the answers are too large"] and not work.refused
+    )
+
+
 def test_what_is_copied_already_needs_no_room(cluster: Any, tmp_path: Path) -> None:
     assert task(cluster, tmp_path, {("t", 0): TARGET}, wait=False)["summary"]["moving"] == 1
     cluster.clock.sleep(2)

@@ -91,6 +91,13 @@ def test_plays_on_clusters_run_here_and_know_the_connection(playbook: Path) -> N
         assert play["module_defaults"] == {"group/streamops.kafka_recovery.kafka": "{{ kafka_recovery_connection }}"}
 
 
+@pytest.mark.parametrize("playbook", ["recover", "apply", "apply_merged", "reassign"])
+def test_playbooks_that_change_clusters_work_in_batches_with_the_stop_rule(playbook: str) -> None:
+    first = next(play for play in load(ROOT / "playbooks" / f"{playbook}.yml") if play["hosts"] != "localhost")
+    assert first["serial"] == "{{ kafka_recovery_batches }}" and first["vars"]["kafka_recovery_in_batches"] is True
+    assert first.get("strategy", "linear") == "linear", "all clusters of a batch are checked before the first change to one of them"
+
+
 @pytest.mark.parametrize("tasks", sorted((ROOT / "roles").glob("*/tasks/*.yml")), ids=lambda path: f"{path.parts[-3]}-{path.stem}")
 def test_task_files_stay_short(tasks: Path) -> None:
     assert len(tasks.read_text().splitlines()) < 100
