@@ -270,7 +270,7 @@ def test_orders_of_a_killed_election_are_restored_from_its_workdir_and_unknown_f
     assert clean(operator)["changed"] is False and log.written() == {}
 
 
-def test_the_transaction_of_a_replay_is_shown_until_it_is_ended(operator: Operator) -> None:
+def test_the_transaction_of_a_replay_in_progress_is_shown_until_it_is_ended(operator: Operator) -> None:
     producer = Producer(
         {"bootstrap.servers": operator.cluster.bootstrap_servers, "transactional.id": "kafka-recovery-replay.id.0.throttled"}
     )
