@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.stepping import Job, run_all, sampled
-from integration.support import Operator, failure, running
+from integration.support import GIVE_UP_SECONDS, Operator, failure, running
 from integration.test_killed_runs_are_repaired import kill_an_election, open_intents
 from integration.throttle_leaks import (
     BROKER,
@@ -267,6 +268,20 @@ def test_orders_of_a_killed_election_are_restored_from_its_workdir_and_unknown_f
     assert not open_intents(operator)
     log = RequestLog(operator.cluster)
     assert clean(operator)["changed"] is False and log.written() == {}
+
+
+def test_the_transaction_of_a_replay_in_progress_is_shown_until_it_is_ended(operator: Operator) -> None:
+    producer = Producer(
+        {"bootstrap.servers": operator.cluster.bootstrap_servers, "transactional.id": "kafka-recovery-replay.id.0.throttled"}
+    )
+    producer.init_transactions(GIVE_UP_SECONDS)
+    producer.begin_transaction()
+    producer.produce(NAME, b"record", partition=0)
+    producer.flush(GIVE_UP_SECONDS)
+    (row,) = clean(operator)["leftovers"]
+    assert (row["kind"], row["outcome"], row["topic"], row["present"]) == ("transaction", "kept", NAME, "Ongoing") and row["since"]
+    producer.abort_transaction(GIVE_UP_SECONDS)
+    wait_until(lambda: find(operator)["leftovers"] == [], "the end of the transaction")
 
 
 def test_a_damaged_journal_is_a_problem_and_hides_nothing_else(operator: Operator) -> None:

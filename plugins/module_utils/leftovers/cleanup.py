@@ -119,9 +119,11 @@ class Cleanup:
         with found.noted(), found.throttle_journal(change=not self._check_mode) as journal:
             # Others may have begun to move replicas, or changed throttles, since they were found.
             ongoing = {key: one for key, one in self._cluster.reassignments().items() if key not in self._cancelled}
-            rows = found.throttle_rows(there, journal, ongoing, self._cluster.partitions())
+            # A run that begins later sets nothing before the journal is closed.
+            is_active = found.run_is_active(journal)
+            rows = found.throttle_rows(there, journal, is_active, ongoing, self._cluster.partitions())
             removals = {row: throttles.removal(row, journal) for row in rows if throttles.named(row, names)}
-            owners = throttles.removable_owners(journal, journal.run_is_active(), ongoing)
+            owners = throttles.removable_owners(journal, is_active, ongoing)
             problems = executor.remove_all(there, journal, owners)[1] if owners else []
             left: set[tuple[int | str, str]] = {*journal.rates(owners)}
             left |= {(own.topic, own.config) for added in journal.replicas(owners).values() for own in added}

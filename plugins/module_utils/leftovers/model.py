@@ -49,6 +49,8 @@ class Leftover:
         """Return what has the throttle, as an operator names it to remove it: `topic orders`, `broker 1` or `all brokers`."""
         if self.topic is not None:
             return f"topic {self.topic}"
+        if self.kind != THROTTLE:
+            return "the cluster"
         return "all brokers" if self.broker_id is None else f"broker {self.broker_id}"
 
     @property

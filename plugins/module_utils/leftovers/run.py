@@ -146,17 +146,20 @@ class Leftovers:
 
     def _throttles(self, ongoing: Mapping[TopicPartition, OngoingReassignment], states: Mapping[TopicPartition, PartitionState]) -> None:
         with self.noted(), self.throttle_journal() as journal:
-            self.rows += self.throttle_rows(self.cluster, journal, ongoing, states)
+            self.rows += self.throttle_rows(self.cluster, journal, self.run_is_active(journal), ongoing, states)
 
     def throttle_rows(
         self,
         cluster: Configurable,
         journal: ThrottleJournal,
+        is_active: bool,
         ongoing: Mapping[TopicPartition, OngoingReassignment],
         states: Mapping[TopicPartition, PartitionState],
     ) -> list[Leftover]:
-        """Return what the journal, which is open, has set and not removed, and throttles that it does not have. `ongoing`: moves that use throttles."""
-        is_active = self.run_is_active(journal)
+        """Return what the journal, which is open, has set and not removed, and throttles that it does not have.
+
+        `is_active`: whether a run throttles the cluster. `ongoing`: moves that use throttles.
+        """
         live = cluster.unfenced()
         configs = throttles.Configs(
             cluster.broker_configs(live, RATES),

@@ -40,6 +40,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import (
     RateRestore,
     ThrottleCluster,
+    place,
     plan_removal,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
@@ -135,7 +136,8 @@ def _rows(
             )
             yield row(owner, broker_id=first.broker, config=first.config, present=_present(rate), original=rate.after)
     for owner, added in what.added.items():
-        for entries in added:
+        # A topic that was deleted, and maybe created again, has lost the entries.
+        for entries in (entries for entries in added if what.lists[place(entries)] is not None):
             setting = configs.topics.get(entries.topic, {}).get(entries.config)
             there = {*model.parse_list(setting.value if setting else None)}
             if set_still := [entry for entry in entries.entries if entry in there]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,8 +104,6 @@ def test_what_a_move_uses_is_not_left_over(moving: set[TopicPartition], brokers:
 
 
 def test_a_replica_that_catches_up_is_named(cluster: Configurable, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     cluster.states["quiet", 0] = replace(cluster.states["quiet", 0], isr=(1, 2))
     with journal_of(tmp_path) as journal:
         rows = throttles.unknown_rows(configs(cluster), journal, {}, cluster.states)
@@ -148,6 +147,15 @@ def test_what_others_have_removed_or_changed_is_not_left_over(cluster: Configura
         assert throttles.own_rows(cluster, journal, configs(cluster), False, {}) == []
         rows = throttles.unknown_rows(configs(cluster), journal, {}, cluster.states)
     assert ("unknown", "kept", "broker 1") in places(rows)
+
+
+def test_a_topic_that_was_created_again_has_nothing_of_a_killed_run(cluster: Configurable, tmp_path: Path) -> None:
+    journal = journal_of(tmp_path)
+    set_by(cluster, journal, RUN, 1, "t", "0:1")
+    cluster.states = {key: replace(state, topic_id="new") for key, state in cluster.states.items()}
+    with journal:
+        rows = throttles.own_rows(cluster, journal, configs(cluster), False, {})
+    assert places(rows) == {("killed_run", "removable", "broker 1")}
 
 
 def test_a_named_throttle_is_removed_without_what_the_journal_has(cluster: Configurable, tmp_path: Path) -> None:
