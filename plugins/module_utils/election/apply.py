@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
@@ -98,7 +99,7 @@ class Recovery:
         self._workdir = workdir
         self._duration, self._first_answer_seconds = duration, first_answer_seconds
         self._attempts, self._max_evidence_rows = attempts, max_evidence_rows
-        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
+        self._journal_path = journal_file(workdir, "journal", cluster.cluster_id, make=not check_mode)
         header = {
             "cluster": name,
             "cluster_id": cluster.cluster_id,

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal: replica orders that are changed for a moment, written ahead so that any later run can restore them.
 
-`journal/<cluster>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
+`journal/id-<cluster id>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
 line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
 partitions of an intent that an election may still reach: on disk before it is sent, and again, with fewer of them, if orders of the
 intent stay open after the answer. The process that has the journal open holds its lock, and is named in a `run` line; the kernel releases

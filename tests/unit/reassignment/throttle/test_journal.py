@@ -39,7 +39,7 @@ def workdir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def path(workdir: Path) -> Path:
-    return workdir / "throttles" / "east.jsonl"
+    return workdir / "throttles" / "id-abc.jsonl"
 
 
 def opened(workdir: Path, cluster_id: str = "abc", patience: float = 0.0) -> ThrottleJournal:
@@ -266,6 +266,6 @@ def test_a_dry_journal_of_a_workdir_that_cannot_be_used_is_refused(workdir: Path
 
 def test_a_pipe_in_place_of_the_file_of_the_run_is_refused(workdir: Path) -> None:
     with opened(workdir) as journal:
-        os.mkfifo(workdir / "throttles" / "east.run")
+        os.mkfifo(workdir / "throttles" / "id-abc.run")
         with pytest.raises(FileError, match=r"cannot write .+east\.run: .*not seekable"):
             journal.register_run()
