@@ -29,10 +29,12 @@ def has_url(value: Any) -> bool:
 
 
 class Lease(Protocol):
-    """A lock in a store. `lost`: another run has taken it. `taken_over`: the one that held it before has not released it."""
+    """A lock in a store. `lost`: another run has taken it."""
 
     lost: bool
-    taken_over: bool
+
+    def doubtful_seconds(self) -> float:
+        """Return for how long the run that held it before may still act, because it did not release it: a time to live from the acquisition on."""
 
     def acquire(self, seconds: float) -> bool:
         """Wait at most `seconds` for another run that lives, and as long as it takes to know that one does not live. Return whether it is held now."""

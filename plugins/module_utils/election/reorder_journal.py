@@ -83,12 +83,13 @@ Left = Mapping[TopicPartition, tuple[ChangedOrder, ...]]
 class Journal(JournalFile):
     """The journal of one cluster, opened and locked as a context manager. May be used from several threads.
 
-    `run_id`: if given, is recorded with host and process, for the error of runs that find the journal locked. `read_only`: for check mode.
+    `run_id`: if given, is recorded with host and process, for the error of runs that find the journal locked. `read_only`: for check mode. `patience`: seconds
+    to wait for another run.
     Raises RecoveryError if another run has it open, if it cannot be read, or if it has open work on another cluster than `cluster_id`.
     """
 
-    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False) -> None:
-        super().__init__(path, 0.0, self._is_busy, read_only)
+    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False, patience: float = 0.0) -> None:
+        super().__init__(path, patience, self._is_busy, read_only)
         self._cluster_id = cluster_id
         self._run_id = run_id
         self._guard = threading.Lock()
