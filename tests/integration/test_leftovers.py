@@ -287,7 +287,7 @@ def test_the_transaction_of_a_replay_in_progress_is_shown_until_it_is_ended(oper
 def test_a_damaged_journal_is_a_problem_and_hides_nothing_else(operator: Operator) -> None:
     set_by_operator(operator.cluster, TOPIC, NAME, leader_replicas="9:9")
     wait_until(lambda: len(throttles(operator.cluster)) == 1, "what the operator sets")
-    journal = operator.workdir / "journal" / f"{operator.name}.jsonl"
+    journal = operator.workdir / "journal" / f"id-{operator.cluster.cluster_id}.jsonl"
     journal.parent.mkdir(mode=0o700)
     journal.write_text("{}\n")
     found = find(operator)
@@ -318,7 +318,7 @@ def test_the_playbook_shows_what_is_left_and_removes_it_on_request(operator: Ope
 
 def leave_a_throttle(operator: Operator) -> None:
     """Set what a killed run has left."""
-    journal = operator.workdir / "throttles" / f"{operator.name}.jsonl"
+    journal = operator.workdir / "throttles" / f"id-{operator.cluster.cluster_id}.jsonl"
     named = [{"topic": NAME, "partition": number} for number in range(2)]
     operator.ask(THROTTLE, cluster=operator.name, workdir=str(operator.workdir), measure_seconds=0, rate=RATE, partitions=named)
     journal.write_text(journal.read_text().replace('"owner":"standing"', '"owner":"run"'))

@@ -72,7 +72,7 @@ PLACES = [
             "plans/1",
             "plans/1/fortress.json",
             "journal",
-            "journal/fortress.jsonl",
+            "journal/id-{cluster_id}.jsonl",
             "results",
             "results/1",
             "results/1/fortress.json",
@@ -92,7 +92,7 @@ PLACES = [
     ],
 )
 def test_unsafe_places_are_refused(operator: Operator, tmp_path: Path, module: str, place: str, fault: Fault) -> None:
-    where = operator.workdir / place
+    where = operator.workdir / place.format(cluster_id=operator.cluster.cluster_id)
     fault(where, tmp_path / "outside")
     before, states = tree(tmp_path), operator.states("invoices")
     msg = refused(operator, module)

@@ -14,9 +14,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
@@ -41,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     with_evidence,
     without_offsets,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.stalled_runs import restore_later, restore_own
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
@@ -87,7 +89,7 @@ class Recovery:
         self._cluster = cluster
         self._workdir = workdir
         self._duration, self._attempts = duration, attempts
-        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
+        self._journal_path = journal_file(workdir, "journal", cluster.cluster_id, make=not check_mode)
         header = {
             "cluster": name,
             "cluster_id": cluster.cluster_id,
@@ -220,6 +222,7 @@ class Recovery:
         election. Errors of an election are in its result.
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
+            found, taken = journal.left_behind(), None
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             verdicts = DiskVerdicts(self._cluster, self._workdir, self.results.header["cluster"], self.results.header["run_id"])
             verdicts.withdraw_for(self._entries)
@@ -238,15 +241,22 @@ class Recovery:
             verdicts.settle({(result.topic, result.partition) for result in self.results.rows if result.outcome == Outcome.ELECTED})
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
+                restore_later(self._cluster, journal, found)
                 if journal.left_behind():
                     repair(self._cluster, journal)
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
+            except TakenError:
+                taken = journal.known()
             except RecoveryError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
             settled = kept - journal.left_behind().keys()
             restored = sorted({*repaired, *settled})
             self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
             self._warn_of_other_partitions(restored)
+        if taken is not None:
+            self.warnings.append(
+                restore_own(self._cluster, self._journal_path, self._cluster.cluster_id, self.results.header["run_id"], taken)
+            )
 
     def _warn_of_other_partitions(self, restored: Sequence[TopicPartition]) -> None:
         """Warn of restored replica orders of partitions that this run does not elect: its plan does not show that they change."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import model, moves, orders, throttles
@@ -104,7 +104,7 @@ class Cleanup:
     def _restore_orders(self) -> None:
         found = self._found
         with found.noted():
-            path = work_file(found.workdir, "journal", found.name, suffix=".jsonl")
+            path = journal_file(found.workdir, "journal", self._cluster.cluster_id)
             with Journal(path, self._cluster.cluster_id, self._run_id) as journal:
                 what = replica_orders.plan_repair(self._cluster, journal)
                 rows = orders.rows(journal, what)

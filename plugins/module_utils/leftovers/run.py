@@ -16,8 +16,8 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.leftover_cluster import LeftoverCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import (
@@ -95,7 +95,7 @@ class Leftovers:
 
     def _revivals(self, states: Mapping[TopicPartition, PartitionState]) -> list[Leftover]:
         with self.noted():
-            path = work_file(self.workdir, revival_journal.FOLDER, self.name, suffix=".jsonl", make=False)
+            path = journal_file(self.workdir, revival_journal.FOLDER, self.cluster.cluster_id, make=False)
             self.revival_is_active = True  # until its journal is open
             with revival_journal.RevivalJournal(path, self.cluster.cluster_id, read_only=True) as journal:
                 self.revival_is_active = False
@@ -117,7 +117,7 @@ class Leftovers:
 
     def _orders(self, states: Mapping[TopicPartition, PartitionState]) -> None:
         with self.noted():
-            path = work_file(self.workdir, "journal", self.name, suffix=".jsonl", make=False)
+            path = journal_file(self.workdir, "journal", self.cluster.cluster_id, make=False)
             if not path.exists():
                 self._orders_without_journal(path, states)
                 return

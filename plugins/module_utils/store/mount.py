@@ -158,6 +158,7 @@ class StoreMount:
         try:
             _make(path.parent)
             _empty(path, stored.size)
+            os.utime(path, (stored.modified, stored.modified))
         except OSError as error:
             raise FileError(
                 f"{self.url}/{key} cannot be listed in {self.root}: {error.strerror}; remove what this collection has not written"

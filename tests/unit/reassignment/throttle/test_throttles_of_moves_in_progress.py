@@ -91,4 +91,4 @@ def test_no_step_takes_the_throttle_of_a_move_away(steps: list[tuple[str, set[To
         cluster.ongoing = {}
         clean()
         assert cluster.configs() == by_others(star).configs()
-        assert not list(workdir.glob("throttles/*.jsonl")) or not (workdir / "throttles/east.jsonl").read_bytes()
+        assert not list(workdir.glob("throttles/*.jsonl")) or not (workdir / "throttles/id-abc.jsonl").read_bytes()
