@@ -173,6 +173,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import MOVES, PLANS, Layout, content_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import rate_problem
 
 WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 
@@ -227,12 +228,16 @@ def _busy(path: Path) -> bool:
 def _sealed(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes | None:
     """Return the moves of a cluster as they are proposed, None if there is none."""
     rate = throttles.get(cluster)
-    if rate is not None and rate != "":
+    if rate == "":  # the default of the role's variable
+        rate = None
+    if rate is not None:
         try:
             rate = int(rate)
         except (TypeError, ValueError) as error:
             raise RecoveryError(f"throttles: {rate!r:.40} of {cluster} is not a number of bytes per second") from error
-    content = moves_file.sealed(content_of(path), path, None if rate == "" else rate)
+        if problem := rate_problem(f"throttles of {cluster}", rate):
+            raise RecoveryError(problem)
+    content = moves_file.sealed(content_of(path), path, rate)
     return content if moves_file.parse(content, path)["partitions"] else None
 
 

@@ -90,6 +90,8 @@ def test_moves_are_proposed_merged_and_made_and_nothing_else_is(operator: Operat
         ("orders", 0): (2, 1), ("orders", 1): (2, 1), ("orders", 2): (1, 2), ("later", 0): (2,),
     }  # fmt: skip
     assert all(len(state.isr) == len(state.replicas) for state in states.values()) and forge.tip() == tip
+    assert all(state.leader == state.replicas[0] for state in states.values())
+    assert "later-0 is stale: its replicas are [2], and were [2, 3]" in killed.said, killed
     assert operator.read("move_results", "r1")["throttle"] == RATE, "never faster than approved"
 
     forge.hook("pre-receive", "")

@@ -91,16 +91,16 @@ def check_date(approval: Approval, max_plan_age: float) -> None:
         )
 
 
-def check_people(approval: Approval, noun: str, signers: Sequence[Signer], needed: int) -> None:
-    """Refuse a plan that fewer than `needed` different people have signed. `noun`: what it is. `signers`: of its valid signatures."""
+def check_people(approval: Approval, signers: Sequence[Signer], needed: int) -> None:
+    """Refuse a plan that fewer than `needed` different people have signed. `signers`: of its valid signatures."""
     if needed <= 1 or (found := people(signers)) >= needed:
         return
-    names = ", ".join(map(str, signers)) or "nobody"
+    name = f"{approval.cluster}.json"
     raise RefusedError(
         UNSIGNED,
-        f"{approval.path}: the {noun} need signatures of {needed} different people (kafka_recovery_require_signatures), and have those of {found} ({names}). "
-        "A key, or a name in the file of allowed signers, counts once, and a pattern of names does not count. Sign with: "
-        f"ssh-keygen -Y sign -n {NAMESPACE} -f KEY < {approval.cluster}.json > {approval.cluster}.json.NAME{SUFFIX}, and have the file merged",
+        f"{approval.path} needs signatures of {needed} different people (kafka_recovery_require_signatures), and has those of {found}: "
+        f"{', '.join(map(str, signers))}. A key counts once, and so does a name in the file of allowed signers; a pattern of names does not count. Sign with "
+        f"ssh-keygen -Y sign -n {NAMESPACE} -f KEY < {name} > {name}.NAME{SUFFIX}, and have that file merged",
     )
 
 

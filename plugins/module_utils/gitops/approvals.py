@@ -258,7 +258,7 @@ class Approvals:
             except SignatureError as error:
                 raise RefusedError(UNSIGNED, f"{path} on {self._where} is not a valid signature: {error}. To fix it, {remedy}") from error
         approval.plan_signer = ", ".join(map(str, signers))
-        check_people(approval, kind.noun, signers, self._rules.signers)
+        check_people(approval, signers, self._rules.signers)
 
     def _check_signature_of_commit(self, approval: Approval) -> None:
         if not self._rules.require_signature:

@@ -56,10 +56,12 @@ def _proposal_command(run: PresentRun, repository: PlanRepository, signed: bool)
 
 
 def approval_lines(approvals: Mapping[str, Any]) -> list[str]:
-    """Return a line for each plan in the result of `kafka_recovery_commit_info`: who has signed and merged it, or why it must not be applied."""
+    """Return a line for each plan, and for moves, in the result of `kafka_recovery_commit_info`: who has signed and merged it, or why it must not be
+    applied."""
     return [
-        f"{row['cluster']}, recovery {row['run_id'] or '?'}: {_merge(row) if row['state'] == 'merged' else row['reason']}"
-        for row in approvals["plans"]
+        f"{row['cluster']}, {kind}recovery {row['run_id'] or '?'}: {_merge(row) if row['state'] == 'merged' else row['reason']}"
+        for kind, rows in (("", approvals["plans"]), ("moves of ", approvals["moves"]))
+        for row in rows
     ] or [f"No merged plan waits to be applied, on {approvals['branch']} at {approvals['commit'][:_COMMIT_LENGTH]}"]
 
 

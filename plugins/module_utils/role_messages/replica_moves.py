@@ -88,6 +88,9 @@ def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allow
     """
     prefix = "" if allowed else "Dry run, nothing was moved. It would be: "
     lines = [prefix + summary(reassigned["summary"])]
+    if merged:
+        bad = [row for row in reassigned["results"] if row["outcome"] in ("stale", "failed")]
+        lines += [f"{row['topic']}-{row['partition']} is {row['outcome']}: {row['message']}" for row in bad]
     if reassigned["previous_assignment"]:
         lines.append(f"To undo the moves: {reassigned['previous_assignment']}")
     elif not allowed and merged:

@@ -207,7 +207,7 @@ def test_a_huge_file_is_not_read(forge: Forge, tmp_path: Path, mallory: Person, 
 def test_two_people_must_have_signed(forge: Forge, tmp_path: Path, keys: dict[str, Path], mallory: Person) -> None:
     forge.ada.merge(BRANCH)
     found, reason = state(forge, tmp_path, people=2)
-    assert found == "unsigned" and "2 different people" in reason and "have those of 1" in reason
+    assert found == "unsigned" and "2 different people" in reason and "has those of 1" in reason
     forge.ada.write({f"{PATH}.ada.sig": signed(forge, keys["ada"], tmp_path)})
     assert state(forge, tmp_path, people=2)[0] == "merged"
     assert "ada@example.com" in judged(forge, tmp_path, people=2)[0]["plan_signer"]

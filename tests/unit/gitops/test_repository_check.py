@@ -42,6 +42,18 @@ def test_good_options_are_no_problem(keys: tuple[Path, Path]) -> None:
     assert problems(PROPOSE, git_repository="http://git.example.com/x", git_allow_plaintext_secrets="yes") == []
 
 
+@pytest.mark.parametrize(("needed", "problem"), [(1, False), ("2", False), (0, True), ("-1", True), ("two", False)])
+def test_signatures_of_people_need_a_number_and_a_file_of_signers(keys: tuple[Path, Path], needed: Any, problem: bool) -> None:
+    _key, signers = keys
+    found = problems(APPLY, plan_signers=signers, require_signatures=needed)
+    assert bool(found) == problem and all("kafka_recovery_require_signatures" in text for text in found)
+
+
+def test_without_a_file_of_signers_no_signature_can_be_required() -> None:
+    (text,) = problems(APPLY, allow_unsigned_plans=True, require_signatures=2)
+    assert "kafka_recovery_require_signatures is 2, and kafka_recovery_plan_signers is not set" in text
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -102,3 +102,15 @@ def test_partitions_that_are_not_fully_redundant_are_named() -> None:
     assert replica_moves.incomplete_lines(3, restored) == ["1 of 3 partitions is not fully redundant, for example orders-1 (missing)"]
     assert replica_moves.incomplete_lines(3, {"partitions": rows[1:], "summary": {"in_place": 3}}) == []
     assert replica_moves.incomplete_lines(0, {}) == []
+
+
+def test_merged_moves_that_were_not_made_are_named_and_are_made_by_the_same_playbook() -> None:
+    rows = [
+        {"topic": "t", "partition": 1, "outcome": "stale", "message": "why"},
+        {"topic": "t", "partition": 2, "outcome": "reassigned", "message": None},
+    ]
+    result = {"summary": {"stale": 1, "reassigned": 1}, "previous_assignment": None, "results": rows}
+    made = replica_moves.moved_lines(result, MOVES["path"], RUN, allowed=True, merged=True)
+    assert made[1:] == ["t-1 is stale: why"]
+    *_rest, last = replica_moves.moved_lines(result, MOVES["path"], RUN, allowed=False, merged=True)
+    assert "kafka_recovery_allow_data_loss=true" in last and "reassignment_dir" not in last
