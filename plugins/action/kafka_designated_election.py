@@ -15,6 +15,8 @@ from typing import Any
 from ansible.utils.display import Display
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.kafka_replica_records import ActionModule as SaveAction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import offline_list
 
 display = Display()
@@ -28,18 +30,26 @@ class ActionModule(SaveAction):
         result = super().run(tmp, task_vars)
         # In check mode there is no file, and with async there is no result yet.
         path = result.get("results_path")
-        if path and self._connection.transport == "local" and not self._task.no_log and (lines := _lines(Path(path))):
+        if path and self._connection.transport == "local" and not self._task.no_log and (lines := _lines(path)):
             display.display("\n".join(lines), stderr=True)
         return result
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: str) -> list[str]:
     """Return the list for a results file. It is empty if nothing was to be elected, or if the file cannot be read."""
     try:
-        results = json.loads(path.read_bytes())
+        results = json.loads(_content(path))
         if not results["data_loss_allowed"]:
             return []
         return offline_list(results["cluster"], results["partitions"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecoveryError) as error:
         display.warning(f"{path} cannot be read, so the partitions without a leader are not listed: {error}")
         return []
+
+
+def _content(path: str) -> bytes:
+    if not has_url(path):
+        return Path(path).read_bytes()
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import read_url
+
+    return read_url(path)

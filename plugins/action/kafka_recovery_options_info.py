@@ -26,6 +26,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
     DEFAULT_WORKDIR,
     LOST_BROKERS,
@@ -84,9 +85,10 @@ class Variables:
         return {name: value for name in wanted if (value := self.get(name)) is not None}
 
     def path(self, name: str, default: str = "") -> Path | None:
-        """Return a path, relative to the directory of the command. None if it is not set, cannot be evaluated yet, or has no home directory."""
+        """Return a path, relative to the directory of the command. None if it is not set, cannot be evaluated yet, has no home directory,
+        or is a URL."""
         value = (self.get(name) or "") if name in self.names else default
-        if not isinstance(value, str) or not value or path_problem(value):
+        if not isinstance(value, str) or not value or has_url(value) or path_problem(value):
             return None
         return Path(os.path.normpath(Path.cwd() / Path(value).expanduser()))
 
@@ -206,12 +208,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             yield from self._once(local_machine.library_problems, roles)
         if local_machine.java_needed(roles, variables.get("kafka_recovery_spark_remote")):
             yield from self._once(local_machine.java_problems, self._environment())
+        yield from self._once(local_machine.store_problems, str(variables.get("kafka_recovery_workdir") or ""))
         workdir = variables.path("kafka_recovery_workdir", DEFAULT_WORKDIR)
         if workdir and not local_machine.WORKDIR_ROLES.isdisjoint(roles):
             yield from self._once(local_machine.workdir_problems, workdir)
         if file := variables.path("kafka_recovery_partitions_file"):
             yield from self._once(local_machine.partitions_file_problems, file)
-        if apply:
+        if apply and not has_url(variables.get("kafka_recovery_plan_dir")):
             given = "kafka_recovery_plan_dir" in variables.host
             plans = variables.path("kafka_recovery_plan_dir") if given else None
             yield from self._once(local_machine.plan_dir_problems, variables.get("kafka_recovery_plan_dir"), plans, clusters)

@@ -40,9 +40,9 @@ class ActionModule(NormalAction):  # type: ignore[misc]
             return super().run(tmp, task_vars)
         if self._connection.transport == "local" and not self._connection.become:
             _make_private(self.get_shell_option("async_dir", default=DEFAULT_ASYNC_DIR))
-        path = Path(str(options["workdir"]), "landing", str(options["run_id"]), f".collected-{secrets.token_hex(10)}.json")
-        options["collected_file"], options["playbook_process"] = str(path), _playbook_process()
-        return super().run(tmp, task_vars) | {"collected_file": str(path)}
+        path = f"{options['workdir']}/landing/{options['run_id']}/.collected-{secrets.token_hex(10)}.json"
+        options["collected_file"], options["playbook_process"] = path, _playbook_process()
+        return super().run(tmp, task_vars) | {"collected_file": path}
 
 
 def _make_private(folder: str) -> None:

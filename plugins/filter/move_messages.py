@@ -57,6 +57,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import interrupted_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages import replica_moves
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import local_workdir
 
 
 def move_messages(
@@ -68,7 +69,8 @@ def move_messages(
 ) -> dict[str, list[str]]:
     """Return `planned`, `held`, `moved` and `incomplete`, as RETURN documents them."""
     present = PresentRun.from_variables(run)
-    earlier = interrupted_run(present.workdir, present.cluster, present.run_id)
+    with local_workdir(present.workdir) as workdir:
+        earlier = interrupted_run(workdir, present.cluster, present.run_id)
     return {
         "planned": replica_moves.planned_lines(moves, present, earlier) if "bytes" in moves else [],
         "held": replica_moves.held_lines(moves, present, earlier),

@@ -231,9 +231,9 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.validation import check_type_path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import owner_process, signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, owner_process, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, refresh
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
@@ -261,7 +261,7 @@ def plan_of_background(module: AnsibleModule) -> dict[str, Any]:
     params, task = module.params, module.params["background_task"]
     workdir = Path(params["workdir"]).absolute()
     check_inside(workdir, Path(task["results_file"]))
-    confirm(workdir, _collected_file(task), Collected(params["clusters"], params["other_clusters"]))
+    confirm(mounts.shared(workdir), _collected_file(task), Collected(params["clusters"], params["other_clusters"]))
     result = background_plan.wait_for_result(background_plan.BackgroundTask(task["ansible_job_id"], task["results_file"]))
     for warning in result.get("warnings", ()):
         module.warn(str(warning))
@@ -279,7 +279,7 @@ def _collected_file(task: Mapping[str, Any]) -> Path:
 def _waits_for_background(params: Mapping[str, Any]) -> bool:
     """Return whether a task in the background waits to plan this run. A play before may have left the start of a plan of another run."""
     task, landing = params["background_task"] or {}, Path(params["workdir"], "landing", params["run_id"])
-    return task.keys() >= BACKGROUND_TASK and _collected_file(task).parent == landing.absolute()
+    return task.keys() >= BACKGROUND_TASK and _collected_file(task).parent == mounts.shared(landing.absolute())
 
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
@@ -297,7 +297,8 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
             spark = stack.enter_context(session(**where | {"conf": {**SETTINGS, **where["conf"]}}, input_bytes=None))
             if is_embedded(where["master"], where["remote"]):
                 write_warmup_plan(spark)
-            clusters = wait_until_collected(workdir, Path(params["collected_file"]).absolute())
+            clusters = wait_until_collected(mounts.shared(workdir), Path(params["collected_file"]).absolute())
+            refresh(workdir / "landing")
         found = plan_files.find_landing_files(workdir, params["run_id"], *clusters)
         options.fail_if_no_input(module, found.files, found.quarantine, "landing file")
         if spark is None:

@@ -18,6 +18,7 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.utils.display import Display
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import line_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import path_problem
 
@@ -67,7 +68,11 @@ class ProgressAction(NormalAction, ABC):  # type: ignore[misc]
 
 
 def workdir_of(path: str) -> Path | None:
-    """Return the directory that a module gets for a path, None if there is no user with that home directory."""
+    """Return the directory in which a module writes progress for a path or URL, None if there is no user with that home directory."""
+    if has_url(path):
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import machine_path
+
+        return machine_path(path)
     expanded = check_type_path(path)
     return None if path_problem(expanded) else Path(expanded).absolute()
 

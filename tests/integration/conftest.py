@@ -12,9 +12,14 @@ import pytest
 from integration import damaged, secured
 from integration.breaking import delete_topics
 from integration.spark import connect_server
+from integration.store_clients import Bucket
 from integration.support import Operator
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SETTING as LEASE_SECONDS
 from rig import Damage, KafkaCluster
+from rig.object_store import ObjectStore
 
 HERE = Path(__file__).parent
 
@@ -83,3 +88,16 @@ def fortress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[secured.Fortr
     """The cluster fortress: TLS, every login, ACLs. Broker 1 is lost, and with it the leaders of `secured.TOPICS`."""
     with secured.fortress(tmp_path_factory.mktemp("fortress")) as running:
         yield running
+
+
+@pytest.fixture
+def bucket(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+    """A workdir in an empty bucket of the S3 server. Leases are short, and files of this machine are in a directory of this test."""
+    for name, value in object_store.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(LEASE_SECONDS, "1.5")
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("machine")))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(store_client, "PATIENCE", 10.0)
+    yield Bucket(object_store, object_store.bucket())
+    mounts.clear()

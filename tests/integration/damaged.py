@@ -38,6 +38,7 @@ PREPARED = (
 )  # fmt: skip
 LAGGING = (
     *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline",
+    "store", "store.killed", "store.stalled",
 )  # fmt: skip
 SAVED, GIVEN_UP = "saved", "saved.given_up"
 KILLED_SAVED = "killed.saved"

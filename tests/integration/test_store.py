@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration.store_clients import Bucket
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -27,23 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     work_file,
     write_private,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import TakenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SETTING
 from rig.object_gate import Act, Request
-from rig.object_store import ObjectStore
-
-
-@pytest.fixture
-def bucket(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
-    """A workdir in an empty bucket, and a directory for temporary files of this test."""
-    for name, value in object_store.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv(SETTING, "1.5")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(store_client, "PATIENCE", 10.0)
-    yield Bucket(object_store, object_store.bucket())
-    mounts.clear()
 
 
 class Journal(JournalFile):

@@ -104,6 +104,11 @@ def add(mount: Mount) -> None:
     _mounts.append(mount)
 
 
+def discard(mount: Mount) -> None:
+    """Forget a mount."""
+    _mounts.remove(mount)
+
+
 def clear() -> None:
     """Forget all mounts."""
     _mounts.clear()

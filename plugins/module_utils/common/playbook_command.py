@@ -58,7 +58,7 @@ class Playbooks:
     """
 
     inventory: Sequence[str] = ()
-    workdir: Path | None = None
+    workdir: str | Path | None = None
     commands: Commands | None = None
     program: str = "ansible-playbook"
     run_options: Sequence[str] = ()
@@ -93,7 +93,7 @@ class Playbooks:
             arguments += [("-i", "-i"), (source, "INVENTORY")]
         arguments += [(argument, _placeholder(argument)) for argument in self._repeated_options(left_out)]
         arguments += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
-        if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
+        if self.workdir is not None and Path(self.workdir) != Path(DEFAULT_WORKDIR).expanduser():
             arguments += _option("kafka_recovery_workdir", str(self.workdir))
         arguments += self._partition_option(partitions, partitions_file) if partitions or partitions_file else []
         for name, value in (variables or {}).items():

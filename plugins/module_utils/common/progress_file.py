@@ -4,28 +4,36 @@
 """A progress file: the progress of a module that works for long, for its action plugin and for operators.
 
 It is JSON with `cluster`, `run_id`, `updated_at`, numbers, and `line`, the same as text. It is replaced every few seconds, and at the end, when `ended`
-is true.
+is true. In a workdir in a store it is on this machine, too, and in the store it is replaced less often.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    private_directory,
+    read_regular,
+    write_private,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+
+STORE_SECONDS = 15.0  # between two writes to a store
 
 
 class ProgressFile:
     """The progress file of one run at `path`. Failures to write it are ignored. `last`: the numbers that were written last, None before that."""
 
     def __init__(self, path: Path, cluster: str, run_id: str) -> None:
-        self._path = path
+        self._path, self._stored_at = path, -math.inf
         self._head = {"cluster": cluster, "run_id": run_id}
         self.last: dict[str, Any] | None = None
 
@@ -41,8 +49,16 @@ class ProgressFile:
     def _replace(self, line: str, ended: bool) -> None:
         line = f"{self._head['cluster']}: {line}"
         content = {**self._head, "updated_at": utc_now(), "ended": ended, **(self.last or {}), "line": printable(line)}
+        encoded = json.dumps(content, indent=1).encode() + b"\n"
+        here = mounts.shared(self._path)
         with suppress(RecoveryError, OSError):
-            write_private(self._path, json.dumps(content, indent=1).encode() + b"\n")
+            if here != self._path:
+                private_directory(here.parent)
+                write_private(here, encoded)
+                if not ended and time.monotonic() - self._stored_at < STORE_SECONDS:
+                    return
+                self._stored_at = time.monotonic()
+            write_private(self._path, encoded)
 
 
 def line_of(path: Path, run_id: str) -> str | None:

@@ -16,6 +16,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     private_directory,
     read_regular,
@@ -52,7 +53,7 @@ class Commands:
     """
 
     def __init__(self, workdir: Path) -> None:
-        self._folder = workdir / FOLDER
+        self._folder = mounts.shared(workdir) / FOLDER  # the operator runs them on this machine
         self._files: dict[Path, bytes] = {}
 
     def line(self, argv: Sequence[str], more: Sequence[str] = ()) -> str | None:

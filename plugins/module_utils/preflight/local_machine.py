@@ -103,6 +103,18 @@ def home_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, A
             yield f"{name} {problem}"
 
 
+def store_problems(workdir: str) -> Iterator[str]:
+    """Yield a sentence if a workdir is a URL that is not valid or cannot be used here. The store itself is asked by the modules."""
+    if "://" not in workdir:
+        return
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import mount, urls
+
+    try:
+        mount.check_library(urls.checked("kafka_recovery_workdir", workdir))
+    except RecoveryError as error:
+        yield str(error)
+
+
 def workdir_problems(workdir: Path) -> Iterator[str]:
     """Yield a sentence if a workdir cannot be used or created. Creates nothing; a temporary file shows whether it is writable."""
     try:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, running_program
@@ -36,8 +36,8 @@ class PresentRun:
     check_mode: bool = False
     playbook: str = ""
     limit: str | None = None
-    plan_path: Path = Path()
-    workdir: Path = Path()
+    plan_path: str = ""
+    workdir: str = ""
     partitions: Sequence[Key] = ()
     partitions_file: str = ""
     commands: Playbooks = field(default_factory=Playbooks)
@@ -45,24 +45,25 @@ class PresentRun:
     @classmethod
     def from_variables(cls, variables: Mapping[str, Any]) -> PresentRun:
         """Return the run that `kafka_recovery_present_run` of the role common describes."""
-        workdir = Path(variables["workdir"])
         return cls(
             cluster=variables["cluster"],
             run_id=variables["run_id"],
             check_mode=variables["check_mode"],
             playbook=variables["playbook"],
             limit=variables["limit"],
-            plan_path=Path(variables["plan_path"]),
-            workdir=workdir,
+            plan_path=variables["plan_path"],
+            workdir=variables["workdir"],
             partitions=keys_of(variables["partitions"]),
             partitions_file=variables["partitions_file"],
-            commands=Playbooks(variables["inventory"], workdir, program=running_program(), run_options=variables["run_options"]),
+            commands=Playbooks(
+                variables["inventory"], variables["workdir"], program=running_program(), run_options=variables["run_options"]
+            ),
         )
 
     @property
     def plan_dir(self) -> str:
         """Return the folder of the run's plans."""
-        return str(self.plan_path.parent)
+        return os.path.dirname(self.plan_path)  # noqa: PTH120 - it may be a URL
 
 
 def keys_of(rows: Iterable[Mapping[str, Any]]) -> list[Key]:

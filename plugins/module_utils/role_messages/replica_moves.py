@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.common.text.formatters import bytes_to_human
@@ -70,11 +70,11 @@ def _continue_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: 
     """Return the command that continues the moves of the interrupted run, in a list; empty if there are none."""
     if _IN_PROGRESS not in moves["held_by_reason"] or not interrupted_run:
         return []
-    return [_command(run, run.workdir / "reassignments" / interrupted_run)]
+    return [_command(run, f"{run.workdir}/reassignments/{interrupted_run}")]
 
 
-def _command(run: PresentRun, folder: Path) -> str:
-    variables = {"kafka_recovery_reassignment_dir": str(folder), "kafka_recovery_allow_data_loss": "true"}
+def _command(run: PresentRun, folder: str) -> str:
+    variables = {"kafka_recovery_reassignment_dir": folder, "kafka_recovery_allow_data_loss": "true"}
     return run.commands.line("reassign", run.cluster, variables)
 
 
@@ -92,7 +92,7 @@ def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allow
     elif not allowed and not run.check_mode:
         lines += [
             "Next, to move replicas (a replica that is given up is deleted if its broker ever returns):",
-            _command(run, Path(path).parent),
+            _command(run, os.path.dirname(path)),  # noqa: PTH120 - it may be a URL,
         ]
     return lines
 

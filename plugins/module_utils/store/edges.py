@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import LOCAL_PREFIX, has_url
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import urls
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import StoreMount, mounted, shared_folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import StoreMount, check_library, mounted, shared_folder
 
 WORKDIR = "workdir"
 # Folders of a workdir that stay on this machine: copies of disks on their way into the saved records, and scripts for its operator.
@@ -60,3 +62,25 @@ def machine_path(workdir: str, *names: str) -> Path:
     if has_url(workdir):
         return shared_folder(urls.checked(WORKDIR, workdir)).joinpath(*names)
     return Path(workdir).expanduser().absolute().joinpath(*names)
+
+
+def read_url(url: str) -> bytes:
+    """Return the content of a file in a store. Raises RecoveryError if the URL is not valid, OSError or FileError if the file cannot be read."""
+    check_library(url)
+    folder, _, name = urls.checked("the URL", url).rpartition("/")
+    found = Client(folder).get(name)
+    assert found is not None  # no ETag was given
+    return found[0]
+
+
+@contextmanager
+def local_workdir(workdir: str) -> Iterator[Path]:
+    """Yield the folder of a workdir, for a reader in a process that goes on. One in a store is mounted in the block."""
+    if not has_url(workdir):
+        yield Path(workdir)
+        return
+    mount = mounted(urls.checked(WORKDIR, workdir))
+    try:
+        yield mount.root
+    finally:
+        mount.close()

@@ -171,6 +171,12 @@ class StoreMount:
         """Return the journal at a path."""
         return FencedJournal(self.client, self.key(path))
 
+    def close(self) -> None:
+        """Forget the mount, and remove its folder."""
+        mounts.discard(self)
+        shutil.rmtree(self.root, ignore_errors=True)
+        os.close(self._lock)
+
     @property
     def lease_seconds(self) -> float:
         """The time to live of leases."""
@@ -178,12 +184,17 @@ class StoreMount:
 
 
 def mounted(url: str, lists: bool = True) -> StoreMount:
-    """Mount the folder at a URL (as `urls.checked` returned it) for the rest of this process. Raises RecoveryError if obstore is missing."""
-    if import_error("obstore") is not None:
-        raise RecoveryError(f"{url} needs the Python library obstore on this machine: pip install 'obstore>=0.12,<0.13'")
+    """Mount the folder at a URL (as `urls.checked` returned it) for the rest of this process. Raises RecoveryError as `check_library`."""
+    check_library(url)
     mount = StoreMount(url, lists)
     mounts.add(mount)
     return mount
+
+
+def check_library(url: str) -> None:
+    """Raise RecoveryError if obstore is missing."""
+    if import_error("obstore") is not None:
+        raise RecoveryError(f"{url} needs the Python library obstore on this machine: pip install 'obstore>=0.12,<0.13'")
 
 
 def shared_folder(url: str) -> Path:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 RUN = PresentRun(
     "east",
-    plan_path=Path("/w/plans/1/east.json"),
+    plan_path="/w/plans/1/east.json",
     commands=Playbooks(["hosts.yml"], run_options=["-e", "kafka_recovery_strategy=aggressive"]),
 )
 DRY_RUN = replace(RUN, check_mode=True)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.written_report import report_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
-RUN = PresentRun("east", "1", plan_path=Path("/w/plans/1/east.json"), commands=Playbooks(["hosts.yml"]))
+RUN = PresentRun("east", "1", plan_path="/w/plans/1/east.json", commands=Playbooks(["hosts.yml"]))
 FORKED = {"reason_code": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
 PLAN: dict[str, Any] = {
     "cluster": "east",

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages import proposals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
-RUN = PresentRun("east", "1", limit="east,west", plan_path=Path("/w/plans/1/east.json"), commands=Playbooks(["hosts.yml"]))
+RUN = PresentRun("east", "1", limit="east,west", plan_path="/w/plans/1/east.json", commands=Playbooks(["hosts.yml"]))
 REPOSITORY = proposals.PlanRepository("git@example.com:plans.git", "recoveries")
 PROPOSED: dict[str, Any] = {
     "changed": True,

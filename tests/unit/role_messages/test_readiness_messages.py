@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.readiness import ReadinessPolicy
 
-RUN = PresentRun("east", plan_path=Path("/w/plans/1/east.json"), commands=Playbooks(["hosts.yml"]))
+RUN = PresentRun("east", plan_path="/w/plans/1/east.json", commands=Playbooks(["hosts.yml"]))
 ELECTS = ReadinessPolicy(allow_data_loss=True, max_partitions=3, max_offline_brokers=0)
 STABLE: dict[str, Any] = {"verdict": "stable", "reasons": [], "risks": [], "unknown": []}
 REASONS = ["broker 1 was the leader", "broker 2 was the leader"]

@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages import replica_moves
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
-RUN = PresentRun("east", "2", workdir=Path("/w"), commands=Playbooks(["hosts.yml"]))
+RUN = PresentRun("east", "2", workdir="/w", commands=Playbooks(["hosts.yml"]))
 MOVES: dict[str, Any] = {
     "path": "/w/reassignments/2/east.json",
     "planned": 3,
