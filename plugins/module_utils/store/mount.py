@@ -82,6 +82,8 @@ class StoreMount:
                 etag = self.client.download(key, temporary, self._present.get(key) if path.exists() else None)
                 if etag is not None:
                     temporary.chmod(0o600)
+                    if path.exists():  # the store's time, of the list
+                        os.utime(temporary, ns=(path.stat().st_mtime_ns,) * 2)
                     temporary.replace(path)
                     self._present[key] = etag
             except FileNotFoundError:
@@ -94,6 +96,10 @@ class StoreMount:
             finally:
                 temporary.unlink(missing_ok=True)
             self._read[key] = self._present[key]
+
+    def read_from(self, path: Path, start: int, size: int) -> bytes:
+        """Return a file of `size` bytes from the byte `start`, and do not keep it."""
+        return self.client.get_range(self.key(path), start, size)
 
     def publish(self, staged: Path, path: Path) -> None:
         """Write the content of `staged` to the store as `path`: on the condition that it is as this process has read it, if it has.
@@ -158,6 +164,7 @@ class StoreMount:
         try:
             _make(path.parent)
             _empty(path, stored.size)
+            os.utime(path, (stored.modified, stored.modified))
         except OSError as error:
             raise FileError(
                 f"{self.url}/{key} cannot be listed in {self.root}: {error.strerror}; remove what this collection has not written"
