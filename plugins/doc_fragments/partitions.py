@@ -45,6 +45,7 @@ options:
     required: true
   workdir:
     description: Directory on the host that runs the modules, for snapshots, evidence, plans, journals, results. Created if it is missing, private to its owner.
+      Or the URL of a folder in an object store (C(s3://), C(gs://), C(az://)).
     type: path
     required: true
 """

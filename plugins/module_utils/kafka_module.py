@@ -23,7 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     Connection,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
@@ -61,6 +62,12 @@ class KafkaModule:
         """The time for collecting evidence (option `duration`), which begins at the first use of this property."""
         return Budget(self.params["duration"], self.params["first_answer_seconds"])
 
+    def _refuse_other_fleets(self, cluster: Cluster) -> None:
+        """Raise RecoveryError if the workdir is in a store where another cluster has the name of this one."""
+        name = self.params.get("cluster")
+        if name and self.params.get("workdir") and mounts.mount_of(self.workdir) is not None:
+            record_name(self.workdir, name, cluster.cluster_id, self.check_mode)
+
     def require(self, *libraries: str) -> None:
         """Exit as failed if one of these Python libraries is not installed."""
         for library in libraries:
@@ -97,6 +104,7 @@ class KafkaModule:
                     with self.budget.state() if within_duration else nullcontext():
                         cluster = opening(self.connection)
                         stack.enter_context(cluster)
+                    self._refuse_other_fleets(cluster)
                     result = work(self, cluster)
                 return then(self, cluster, result)
 

@@ -256,8 +256,8 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.returning_leader import find_live_tails
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
@@ -288,7 +288,7 @@ def lost_disk_records(module: KafkaModule, admin: ConsumerAdmin) -> dict[str, An
 
 def _revived(module: KafkaModule, admin: ConsumerAdmin) -> list[Revived]:
     """Return the partitions of the cluster that were revived with this workdir."""
-    path = work_file(module.workdir, FOLDER, module.params["cluster"], suffix=".jsonl", make=False)
+    path = journal_file(module.workdir, FOLDER, admin.cluster_id, make=False)
     with RevivalJournal(path, admin.cluster_id, read_only=True) as journal:
         return [Revived(key, begun.topic_id, begun.original) for key, begun in journal.all.items()]
 

@@ -185,7 +185,7 @@ unreachable_brokers:
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
@@ -197,7 +197,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.r
 def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, check_mode = module.params, module.check_mode
-    path = work_file(module.workdir, FOLDER, params["cluster"], suffix=".jsonl", make=not check_mode)
+    path = journal_file(module.workdir, FOLDER, cluster.cluster_id, make=not check_mode)
     with RevivalJournal(path, cluster.cluster_id, read_only=check_mode) as journal:
         revival = Revival(cluster, targets.chosen(params, journal.open), params, journal, module.workdir)
         revival.judge()

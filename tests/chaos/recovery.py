@@ -267,7 +267,7 @@ class Recovery:
 
     def _journalled(self) -> set[TopicPartition]:
         """Partitions whose order the journal says is changed for now. Read with our own eyes, from the file."""
-        journal = self._operator.workdir / "journal" / f"{self._operator.name}.jsonl"
+        journal = self._operator.journal
         if not journal.exists():
             return set()
         open_intents: dict[str, set[TopicPartition]] = {}

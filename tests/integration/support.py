@@ -166,6 +166,11 @@ class Operator:
         """Landing file, plan or results of a run."""
         return self.workdir / kind / run_id / f"{self.name}.json{'l' if kind == 'landing' else ''}"
 
+    @property
+    def journal(self) -> Path:
+        """The journal of changed replica orders."""
+        return journal_of(self.workdir, self.cluster)
+
     def read(self, kind: str, run_id: str) -> dict[str, Any]:
         """The plan or the results of a run."""
         document: dict[str, Any] = json.loads(self.path(kind, run_id).read_text())
@@ -265,6 +270,11 @@ class Operator:
         tasks = [{f"streamops.kafka_recovery.{name}": {**self.connection, **params}}]
         path.write_text(json.dumps([{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}]))
         return play(str(path), Path("localhost,"), variables={})
+
+
+def journal_of(workdir: Path, cluster: KafkaCluster) -> Path:
+    """The journal of changed replica orders of a cluster."""
+    return workdir / "journal" / f"id-{cluster.cluster_id}.jsonl"
 
 
 def documents(landing: Path) -> list[dict[str, Any]]:

@@ -106,7 +106,7 @@ def send_sigterm(process: subprocess.Popen[bytes], _keyboard: int) -> None:
 
 def is_working(operator: Operator) -> bool:
     """Whether a process holds the lock of the journal."""
-    with (operator.workdir / "journal" / f"{operator.name}.jsonl").open("rb") as journal:
+    with operator.journal.open("rb") as journal:
         try:
             fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

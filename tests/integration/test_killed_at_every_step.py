@@ -246,7 +246,7 @@ def test_electing(units: Units, tmp_path: Path, every: int) -> None:
         if job.number == signal.SIGTERM:
             where = (whole.steps[(job.stop_at or 0) - 1], job, run)
             assert all(left[key].replicas == units.before[key].replicas for key in units.keys(unit)), where
-            assert not open_intents(job, unit) and not litter(job), where
+            assert not open_intents(job) and not litter(job), where
             if "not reached" in run.result.get("msg", ""):
                 assert {row["outcome"] for row in run.result["results"]} <= {"held", "elected"}, where
                 assert results(job, unit) is not None, where
@@ -261,8 +261,8 @@ def test_electing(units: Units, tmp_path: Path, every: int) -> None:
         assert [(row["outcome"] in ("elected", "already_online"), row["leader"]) for row in results(job, unit) or []] == [
             (True, 2)
         ] * EACH, where
-        assert not open_intents(job, unit) and not litter(job), where
-        expected = {f"journal/unit-{unit}.jsonl", f"results/1/unit-{unit}.json", f"rescue/unit-{unit}/broker-1.json"}
+        assert not open_intents(job) and not litter(job), where
+        expected = {f"journal/id-{units.cluster.cluster_id}.jsonl", f"results/1/unit-{unit}.json", f"rescue/unit-{unit}/broker-1.json"}
         assert content(Path(job.files)).keys() == expected, where
 
     log = RequestLog(units.cluster)
@@ -282,7 +282,6 @@ def litter(job: Job) -> list[Path]:
     return list(Path(job.files).rglob(".*"))
 
 
-def open_intents(job: Job, unit: int) -> set[str]:
-    path = Path(job.files) / "journal" / f"unit-{unit}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def open_intents(job: Job) -> set[str]:
+    lines = [json.loads(line) for path in Path(job.files, "journal").glob("*.jsonl") for line in path.read_text().splitlines()]
     return {line["id"] for line in lines if line["kind"] == "intent"} - {line["id"] for line in lines if line["kind"] == "done"}

@@ -38,7 +38,7 @@ def kill_an_election(operator: Operator, request: str, answered: bool) -> None:
 
 
 def open_intents(operator: Operator) -> set[str]:
-    journal = operator.workdir / "journal" / f"{operator.name}.jsonl"
+    journal = operator.journal
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     done = {line["id"] for line in lines if line["kind"] == "done"}
     return {line["id"] for line in lines if line["kind"] == "intent"} - done

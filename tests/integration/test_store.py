@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ap
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
+    TakenError,
     create,
     private_directory,
     read_regular,
@@ -25,7 +26,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     work_file,
     write_private,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import TakenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEADER_RATE, SetRate
 from rig.object_gate import Act, Request
 
 
@@ -167,11 +170,30 @@ def test_a_journal_is_taken_from_a_holder_that_is_gone_and_shuts_it_out(bucket: 
         lease: Any = stalled._stream.lease  # type: ignore[attr-defined]
         lease._ended.set()  # as if the process was stopped
         with Journal(bucket.root() / "journal.jsonl") as successor:
-            assert successor.was_taken_over
+            assert successor.doubtful_seconds() > 0
             assert successor.numbers == [1]
             successor.shorten()
         with pytest.raises(TakenError, match="another run has taken"):
             stalled.add(2)
     with Journal(bucket.root() / "journal.jsonl") as later:
-        assert not later.was_taken_over
+        assert later.doubtful_seconds() == 0
         assert later.numbers == []
+
+
+def test_another_machine_sees_that_a_run_throttles_a_cluster_and_who_it_is(bucket: Bucket) -> None:
+    here, there = (ThrottleJournal(bucket.root(), "east", "abc") for _ in range(2))
+    assert not there.run_is_active()
+    end = here.register_run("run-1")
+    assert there.run_is_active()
+    with pytest.raises(RecoveryError, match=f"another run throttles this cluster: process {os.getpid()} on"):
+        there.fail_if_run_active("wait until it has ended")
+    rate = SetRate(1, LEADER_RATE, None, ("1000",))
+    with here:
+        here.record_intent(RUN, [rate], [])
+    with there:
+        assert there.rates() == {(1, LEADER_RATE): [rate]}
+        there.record_removed(RUN, [rate], [])
+    end()
+    assert not there.run_is_active()
+    with here:
+        assert here.rates() == {}

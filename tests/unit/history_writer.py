@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from datetime import timedelta
 
 from history_tables import DAY, found, publish
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.catalog import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import compact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import ConflictError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import mounted
@@ -29,10 +31,17 @@ def run_of(writer: str, number: int) -> PublishedRun:
     return PublishedRun(RECOVERY, CLUSTERS[number % len(CLUSTERS)], f"{writer}-{number:04}")
 
 
+def runs_of(catalog: Catalog) -> set[str]:
+    """Return the ids of the runs in the tables. Files that the other writer removes while they are read are those of an old manifest."""
+    while True:
+        with suppress(ConflictError):
+            return {run_id for _table, _cluster, _day, run_id, _value in found(catalog)}
+
+
 def main(url: str, writer: str, runs: int) -> None:
     """Publish those of the runs that are not in the tables."""
-    catalog = Catalog(mounted(url).root / "history", grace=0.0, abandoned=1.0)
-    present = {run_id for _table, _cluster, _day, run_id, _value in found(catalog)}
+    catalog = Catalog(mounted(url).root / "history", grace=5.0, abandoned=1.0)
+    present = runs_of(catalog)
     for number in range(runs):
         run = run_of(writer, number)
         if run.run_id not in present:

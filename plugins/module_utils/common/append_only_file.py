@@ -133,10 +133,10 @@ class JournalFile:
         mount = mounts.mount_of(path)
         self._stored = None if mount is None else mount.journal(path)
 
-    @property
-    def was_taken_over(self) -> bool:
-        """Whether the run that had the journal before neither closed it nor lives, as far as this run can know: it may only be stalled."""
-        return isinstance(self._stream, LeasedFile) and self._stream.lease is not None and self._stream.lease.taken_over
+    def doubtful_seconds(self) -> float:
+        """Return for how long a run that had the journal before, and seems to be dead, may still act because it was only stalled. 0 for none."""
+        lease = self._stream.lease if isinstance(self._stream, LeasedFile) else None
+        return 0.0 if lease is None else lease.doubtful_seconds()
 
     def __enter__(self) -> Self:
         if self._read_only and self._stored is not None:

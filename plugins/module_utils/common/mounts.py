@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-# Names of files that stay on this machine, in every folder of a workdir: locks, files that are being written, scratch.
+# Names of files and folders that stay on this machine, in every folder of a workdir: locks, files that are being written, scratch.
 LOCAL_PREFIX = "."
 
 _URL = re.compile(r"(s3|gs|az)://")
@@ -29,10 +29,12 @@ def has_url(value: Any) -> bool:
 
 
 class Lease(Protocol):
-    """A lock in a store. `lost`: another run has taken it. `taken_over`: the one that held it before has not released it."""
+    """A lock in a store. `lost`: another run has taken it."""
 
     lost: bool
-    taken_over: bool
+
+    def doubtful_seconds(self) -> float:
+        """Return for how long the run that held it before may still act, because it did not release it: a time to live from the acquisition on."""
 
     def acquire(self, seconds: float) -> bool:
         """Wait at most `seconds` for another run that lives, and as long as it takes to know that one does not live. Return whether it is held now."""
@@ -119,20 +121,28 @@ def clear() -> None:
 
 def mount_of(path: Path) -> Mount | None:
     """Return the mount of a file that is kept in a store, None for files of this machine."""
-    if not _mounts or path.name.startswith(LOCAL_PREFIX):
+    if not _mounts or (mount := _below(path)) is None:
         return None
-    return _below(path)
+    return None if any(name.startswith(LOCAL_PREFIX) for name in _names(mount, path)) else mount
 
 
 def _below(path: Path) -> Mount | None:
-    named = Path(os.path.abspath(path))  # noqa: PTH100 - as private_files does, without following links
+    named = _absolute(path)
     return next((mount for mount in _mounts if named == mount.root or mount.root in named.parents), None)
+
+
+def _names(mount: Mount, path: Path) -> tuple[str, ...]:
+    return _absolute(path).relative_to(mount.root).parts
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - as private_files does, without following links
 
 
 def shared(path: Path) -> Path:
     """Return where all processes of this machine find a file that is not kept in the store: `path` itself if it is not below a mount."""
     mount = _below(path) if _mounts else None
-    return path if mount is None else mount.shared / Path(os.path.abspath(path)).relative_to(mount.root)  # noqa: PTH100
+    return path if mount is None else mount.shared.joinpath(*_names(mount, path))
 
 
 def shown(text: str) -> str:

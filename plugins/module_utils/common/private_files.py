@@ -32,6 +32,10 @@ class FileError(RecoveryError):
     """A file or directory of the workdir cannot be used; the text names it and the reason."""
 
 
+class TakenError(FileError):
+    """Another run has taken a journal in a store that this run held: this run was stalled for longer than its lease."""
+
+
 def safe_name(kind: str, name: str) -> str:
     """Return `name` if it can be a single path component, else raise FileError naming the option `kind`."""
     if not SAFE_NAME.fullmatch(name):

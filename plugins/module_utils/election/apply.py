@@ -15,9 +15,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
@@ -44,6 +45,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     with_evidence,
     without_offsets,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.stalled_runs import restore_later, restore_own
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -98,7 +100,7 @@ class Recovery:
         self._workdir = workdir
         self._duration, self._first_answer_seconds = duration, first_answer_seconds
         self._attempts, self._max_evidence_rows = attempts, max_evidence_rows
-        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
+        self._journal_path = journal_file(workdir, "journal", cluster.cluster_id, make=not check_mode)
         header = {
             "cluster": name,
             "cluster_id": cluster.cluster_id,
@@ -242,6 +244,7 @@ class Recovery:
         election. Errors of an election are in its result.
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self.results.header["run_id"]) as journal:
+            found, taken = journal.left_behind(), None
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             verdicts = DiskVerdicts(self._cluster, self._workdir, self.results.header["cluster"], self.results.header["run_id"])
             verdicts.withdraw_for(self._entries)
@@ -259,15 +262,22 @@ class Recovery:
             verdicts.settle({(result.topic, result.partition) for result in self.results.rows if result.outcome == Outcome.ELECTED})
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
+                restore_later(self._cluster, journal, found)
                 if journal.left_behind():
                     repair(self._cluster, journal)
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
+            except TakenError:
+                taken = journal.known()
             except RecoveryError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
             settled = kept - journal.left_behind().keys()
             restored = sorted({*repaired, *settled})
             self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
             self._warn_of_other_partitions(restored)
+        if taken is not None:
+            self.warnings.append(
+                restore_own(self._cluster, self._journal_path, self._cluster.cluster_id, self.results.header["run_id"], taken)
+            )
 
     def _save_and_run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> tuple[list[Result], float]:
         """Elect the entries that destroy nothing, save what the others destroy, and elect these. Return results, and the seconds that saving took.

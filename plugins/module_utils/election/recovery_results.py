@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
@@ -87,7 +87,7 @@ class RecoveryResults:
         # Not indented all through: that takes ten times as long, which counts while partitions are without a leader.
         lines = [json.dumps(head, indent=1).removesuffix("\n}"), ',\n "partitions": [']
         lines += [",".join(f"\n  {json.dumps(vars(result))}" for result in ordered), "\n ]\n}\n"]
-        write_private(self._path, "".join(lines).encode())
+        write_private(self._path, mounts.shown("".join(lines)).encode())
         return str(self._path)
 
     def report(self, preview: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal: replica orders that are changed for a moment, written ahead so that any later run can restore them.
 
-`journal/<cluster>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
+`journal/id-<cluster id>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
 line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
 partitions of an intent that an election may still reach: on disk before it is sent, and again, with fewer of them, if orders of the
 intent stay open after the answer. The process that has the journal open holds its lock, and is named in a `run` line; the kernel releases
@@ -83,12 +83,13 @@ Left = Mapping[TopicPartition, tuple[ChangedOrder, ...]]
 class Journal(JournalFile):
     """The journal of one cluster, opened and locked as a context manager. May be used from several threads.
 
-    `run_id`: if given, is recorded with host and process, for the error of runs that find the journal locked. `read_only`: for check mode.
+    `run_id`: if given, is recorded with host and process, for the error of runs that find the journal locked. `read_only`: for check mode. `patience`: seconds
+    to wait for another run.
     Raises RecoveryError if another run has it open, if it cannot be read, or if it has open work on another cluster than `cluster_id`.
     """
 
-    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False) -> None:
-        super().__init__(path, 0.0, self._is_busy, read_only)
+    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False, patience: float = 0.0) -> None:
+        super().__init__(path, patience, self._is_busy, read_only)
         self._cluster_id = cluster_id
         self._run_id = run_id
         self._guard = threading.Lock()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, IntRange, Name, Optional
 
@@ -85,4 +85,4 @@ def encode_row_per_line(head: Mapping[str, Any], sections: Mapping[str, Sequence
     lines = [json.dumps(head, indent=1).removesuffix("\n}")]
     for section, rows in sections.items():
         lines.append(f',\n "{section}": [{",".join(f"{chr(10)}  {json.dumps(row)}" for row in rows)}\n ]')
-    return ("".join(lines) + "\n}\n").encode()
+    return mounts.shown("".join(lines) + "\n}\n").encode()

@@ -9,16 +9,16 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import cluster_files, strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import EPOCH, IntRange, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal as throttle_journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS, RUN
 
-MOVES, QUORUM, THROTTLES = progress_file.FOLDER, quorum_file.FOLDER, "throttles"
+MOVES, QUORUM, NAMES = progress_file.FOLDER, quorum_file.FOLDER, cluster_files.FOLDER
 BUSY_SECONDS = 1.0  # a run that is changing throttles holds the lock of their journal
 COUNT = IntRange(0, 2**63 - 1)
 SHAPES = {
@@ -29,23 +29,16 @@ SHAPES = {
 MEASURED = {"partitions": COUNT, "in_sync": COUNT, "bytes_behind": Optional(COUNT)}
 
 
-class _Throttles(ThrottleJournal):
-    """A journal that is only read, so the id of its cluster is not checked."""
-
-    def _refuse_other_clusters(self) -> None:
-        return
-
-
 def of_workdir(workdir: Path, clusters: Collection[str] | None) -> list[dict[str, Any]]:
     """Return one row per cluster of `clusters` (None: all) with such files: `moves`, `throttles` and `quorum`, each null without a usable file."""
-    names = {
-        path.stem for folder in (MOVES, QUORUM, THROTTLES) for path in (workdir / folder).glob("*.json*") if SAFE_NAME.fullmatch(path.stem)
-    }
-    return [
+    names = {path.stem for folder in (MOVES, QUORUM, NAMES) for path in (workdir / folder).glob("*.json") if SAFE_NAME.fullmatch(path.stem)}
+    with_files = {name for name in names if any((workdir / folder / f"{name}.json").exists() for folder in (MOVES, QUORUM))}
+    rows = [
         {"cluster": name, "moves": _moves(workdir, name), "throttles": _throttles(workdir, name), "quorum": _content(workdir, QUORUM, name)}
         for name in sorted(names)
         if clusters is None or name in clusters
     ]
+    return [row for row in rows if row["cluster"] in with_files or row["throttles"] is not None]
 
 
 def _content(workdir: Path, folder: str, cluster: str) -> dict[str, Any] | None:
@@ -74,10 +67,11 @@ def _moves(workdir: Path, cluster: str) -> dict[str, Any] | None:
 
 def _throttles(workdir: Path, cluster: str) -> dict[str, Any] | None:
     """Return the number of configs that are set, by owner. `left_over`: configs of a killed run, and of a standing throttle that has expired."""
-    if not (workdir / THROTTLES / f"{cluster}.jsonl").is_file():
-        return None
     try:
-        with _Throttles(workdir, cluster, "", BUSY_SECONDS, read_only=True) as journal:
+        cluster_id = cluster_files.cluster_id_of(workdir, cluster)
+        if cluster_id is None or not cluster_files.journal_file(workdir, throttle_journal.FOLDER, cluster_id, make=False).is_file():
+            return None
+        with throttle_journal.ThrottleJournal(workdir, cluster, cluster_id, BUSY_SECONDS, read_only=True) as journal:
             counts = {owner: len(journal.rates([owner])) + len(journal.replicas([owner])[owner]) for owner in LAYERS}
             run_is_active = journal.run_is_active()
             return {**counts, "left_over": sum(counts[owner] for owner in journal.left_over() if not (owner == RUN and run_is_active))}

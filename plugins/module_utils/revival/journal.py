@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal of revivals: which partitions get which empty replicas, on disk before the first request that changes one.
 
-`revivals/<cluster>.jsonl` has a `begun` line for each partition before it changes, and an `ended` line after it was verified, or its reassignment was
+`revivals/id-<cluster id>.jsonl` has a `begun` line for each partition before it changes, and an `ended` line after it was verified, or its reassignment was
 cancelled. A `reset` line has committed offsets before they are set to 0, and a `restored` line says that they need not be put back any more. A run that was
 killed in between is continued by the next run with the same target. The process that has it open holds its lock.
 """

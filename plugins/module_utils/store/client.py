@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
     etag: str | None
     size: int
-    modified: float  # seconds since 1970, by the clock of the store
+    modified: float  # seconds since 1970 of the store's clock
 
 
 class ConflictError(FileError):
@@ -84,13 +84,18 @@ class Client:
         return self._ask(key, lambda: bytes(obstore.get_range(self._small, key, start=start, end=end)) if end > start else b"")
 
     def download(self, key: str, target: Path, known: str | None = None) -> str | None:
-        """Write the content of an object to a file, and return its ETag, None if that is `known`. Raises FileNotFoundError as `get`."""
+        """Write the content of an object to a file, and return its ETag, None if that is `known`. The file gets the time of the object.
+
+        Raises FileNotFoundError as `get`.
+        """
 
         def write() -> str:
             found = obstore.get(self._bulk, key, options=_unless(known))
             with target.open("wb") as stream:
                 for chunk in found.stream():
                     stream.write(chunk)
+            modified = found.meta["last_modified"].timestamp()
+            os.utime(target, (modified, modified))
             return _etag(found.meta)
 
         try:

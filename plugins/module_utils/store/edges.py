@@ -16,8 +16,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.cli
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import StoreMount, check_library, mounted, shared_folder
 
 WORKDIR = "workdir"
-# Folders of a workdir that stay on this machine: copies of disks on their way into the saved records, and scripts for its operator.
-LOCAL_FOLDERS = ("rescue", "commands")
+# What stays on this machine, too: copies of disks (`rescue/<cluster>/copy-<broker>`) on their way into the saved records.
+COPIES, COPY_PREFIX = "rescue", "copy-"
 
 
 def local_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,9 @@ def _path(option: str, value: str, found: dict[str, StoreMount]) -> str:
 
 def _place(root: Path, shared: Path, names: list[str]) -> Path:
     """Return where the file of these names is: in the folder of the process, or in that of the machine."""
-    stays = names[0] in LOCAL_FOLDERS or names[-1].startswith(LOCAL_PREFIX)
+    stays = any(name.startswith(LOCAL_PREFIX) for name in names) or (
+        names[0] == COPIES and any(name.startswith(COPY_PREFIX) for name in names[2:])
+    )
     return (shared if stays else root).joinpath(*names)
 
 

@@ -12,14 +12,10 @@ from __future__ import annotations
 import json
 import uuid
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, TakenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError
 
 TAKES = 20
-
-
-class TakenError(FileError):
-    """Another run has taken a journal that this run held."""
 
 
 class FencedJournal:

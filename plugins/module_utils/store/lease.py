@@ -10,6 +10,7 @@ of the watcher's own monotonic clock. ETags repeat with the content, so the body
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import threading
@@ -61,7 +62,8 @@ class StoreLease:
         self._guard = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self.lost = self.taken_over = False
+        self.lost = False
+        self._sure_at = -math.inf
 
     def acquire(self, seconds: float) -> bool:
         """Hold the lease, and return True; or return False if another run that lives still holds it after `seconds`.
@@ -88,6 +90,10 @@ class StoreLease:
                     return self._hold(taken_over=True)
                 continue
             time.sleep(self._seconds / LOOKS)
+
+    def doubtful_seconds(self) -> float:
+        """Return for how long the run that held it before may still act. 0 if that run released it."""
+        return max(0.0, self._sure_at - time.monotonic())
 
     def is_free(self) -> bool:
         """Return whether nobody has it, or it was released. It is not free for its time to live if its holder was killed."""
@@ -132,7 +138,8 @@ class StoreLease:
         ).encode()  # fmt: skip
 
     def _hold(self, taken_over: bool) -> bool:
-        self.lost, self.taken_over = False, taken_over
+        self.lost = False
+        self._sure_at = time.monotonic() + self._seconds if taken_over else -math.inf
         self._ended.clear()
         self._thread = threading.Thread(target=self._renew, name=f"lease {self._key}", daemon=True)
         self._thread.start()

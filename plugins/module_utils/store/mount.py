@@ -82,8 +82,6 @@ class StoreMount:
                 etag = self.client.download(key, temporary, self._present.get(key) if path.exists() else None)
                 if etag is not None:
                     temporary.chmod(0o600)
-                    if path.exists():  # the store's time, of the list
-                        os.utime(temporary, ns=(path.stat().st_mtime_ns,) * 2)
                     temporary.replace(path)
                     self._present[key] = etag
             except FileNotFoundError:

@@ -242,7 +242,7 @@ JOURNAL = [{"kind": "run", "run_id": "r1", "host": "here", "pid": 7, "begun": "2
 def test_journals(tmp_path: Path, content: bytes) -> None:
     """The cluster stands as if the run of the sound journal had been killed: its orders would be put back."""
     controller, workdir = Watching(), tmp_path / "work"
-    path = workdir / "journal" / "east.jsonl"
+    path = workdir / "journal" / f"id-{controller.cluster_id}.jsonl"
     work = recovery(controller, workdir)
     path.write_bytes(content)
     before = {key: state.replicas for key, state in controller.states.items()}
@@ -266,7 +266,7 @@ def test_journals(tmp_path: Path, content: bytes) -> None:
 def test_the_sound_journal_puts_orders_back(tmp_path: Path) -> None:
     controller = Watching()
     work = recovery(controller, tmp_path)
-    (tmp_path / "journal" / "east.jsonl").write_bytes(b"".join(encoded(line) + b"\n" for line in JOURNAL))
+    (tmp_path / "journal" / f"id-{controller.cluster_id}.jsonl").write_bytes(b"".join(encoded(line) + b"\n" for line in JOURNAL))
     work.elect()
     assert [state.replicas for state in controller.states.values()] == [(1, 2, 3), (2, 1, 3), (3, 1, 2)]
 

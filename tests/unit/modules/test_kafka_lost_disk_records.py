@@ -29,7 +29,7 @@ def test_partitions_that_were_revived_are_passed_on(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(kafka_lost_disk_records, "save_disk", save)
     (tmp_path / "revivals").mkdir()
-    with RevivalJournal(tmp_path / "revivals" / "east.jsonl", CLUSTER_ID) as journal:
+    with RevivalJournal(tmp_path / "revivals" / f"id-{CLUSTER_ID}.jsonl", CLUSTER_ID) as journal:
         journal.begin({("t", 1): Begun("id", (1, 2), (3,)), ("t", 2): Begun("id", (4,), (3,))})
         journal.end([("t", 1)])
     module: Any = SimpleNamespace(params={"cluster": "east"}, workdir=tmp_path, check_mode=False)

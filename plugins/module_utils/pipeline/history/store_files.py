@@ -125,10 +125,13 @@ class StoreFiles:
             self._mount.remove(self._root / path)
 
     def local(self, paths: Iterable[str]) -> list[Path]:
-        """Return where this process reads data files, which are brought from the store."""
+        """Return where this process reads data files, which are brought from the store. Raises ConflictError if another run has removed one."""
         found = [self._root / path for path in paths]
-        for path in found:
-            fetch(path)
+        try:
+            for path in found:
+                fetch(path)
+        except FileNotFoundError as error:
+            raise ConflictError(f"other runs have replaced {error.filename}, and removed it since: run again") from error
         return found
 
     def now(self) -> float:

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The journal of throttles: earlier values and values that this collection set, written ahead, so that any later run removes exactly these.
 
-`throttles/<cluster>.jsonl` has a `set` line, on disk before a config is changed, and a `gone` line after it was removed again. A throttle with a
+`throttles/id-<cluster id>.jsonl` has a `set` line, on disk before a config is changed, and a `gone` line after it was removed again. A throttle with a
 `set` line and no `gone` line is set. Its owner is a run (`run`), until the run ends or, if it was killed, until the next one begins; or
 `standing`, until an operator removes it or it expires (`expiry`). `asked` has the rates of the active run, also for brokers that it covers later.
 
 The file is locked only while configs are changed, so that a rate can be changed while a run waits. An active run holds the lock of
-`throttles/<cluster>.run`.
+`throttles/id-<cluster id>.run`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ap
     may_be_locked,
     opened,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -48,6 +48,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     partition_of,
 )
 
+FOLDER = "throttles"
 LOCK_SECONDS = 30.0  # to wait for another process that has the journal open while it changes configs
 PROBE_SECONDS = 1.0  # to wait for the lock of a run, which a process that checks for an active run holds for a moment
 
@@ -60,7 +61,8 @@ class ThrottleJournal(JournalFile):
     """
 
     def __init__(self, workdir: Path, cluster: str, cluster_id: str, patience: float = LOCK_SECONDS, read_only: bool = False) -> None:
-        path = work_file(workdir, "throttles", cluster, suffix=".jsonl", make=not read_only)
+        path = journal_file(workdir, FOLDER, cluster_id, make=not read_only)
+        record_name(workdir, cluster, cluster_id, read_only)  # the report knows clusters by name
         super().__init__(path, patience, self._is_busy, read_only)
         self._run_lock = path.with_suffix(".run")
         self._cluster_id = cluster_id

@@ -39,7 +39,7 @@ def workdir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def path(workdir: Path) -> Path:
-    return workdir / "throttles" / "east.jsonl"
+    return workdir / "throttles" / "id-abc.jsonl"
 
 
 def opened(workdir: Path, cluster_id: str = "abc", patience: float = 0.0) -> ThrottleJournal:
@@ -171,15 +171,15 @@ def test_it_is_locked_while_it_is_open(workdir: Path) -> None:
         pass
 
 
-def test_throttles_of_another_cluster_are_refused_until_they_are_gone(workdir: Path) -> None:
+def test_throttles_of_another_cluster_are_refused(workdir: Path) -> None:
     with opened(workdir) as journal:
         journal.record_intent(RUN, [RATE], [])
+    with opened(workdir, "xyz") as journal:
+        assert journal.rates() == {}, "each cluster has a file of its own"
+    path = workdir / "throttles" / "id-abc.jsonl"
+    path.rename(path.with_name("id-xyz.jsonl"))
     with pytest.raises(RecoveryError, match="set on cluster abc, but this is xyz"), opened(workdir, "xyz"):
         pass
-    with opened(workdir) as journal:
-        journal.record_removed(RUN, [RATE], [])
-    with opened(workdir, "xyz") as journal:
-        assert journal.rates() == {}
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_foreign_line_is_refused_with_its_number(workdir: Path, path: Path, li
     with opened(workdir) as journal:
         journal.record_intent(RUN, [RATE], [LIST])
     path.write_text(path.read_text() + line)
-    with pytest.raises(RecoveryError, match=r"east\.jsonl, line 2: not an entry of a journal of throttles"), opened(workdir):
+    with pytest.raises(RecoveryError, match=r"id-abc\.jsonl, line 2: not an entry of a journal of throttles"), opened(workdir):
         pass
 
 
@@ -266,6 +266,6 @@ def test_a_dry_journal_of_a_workdir_that_cannot_be_used_is_refused(workdir: Path
 
 def test_a_pipe_in_place_of_the_file_of_the_run_is_refused(workdir: Path) -> None:
     with opened(workdir) as journal:
-        os.mkfifo(workdir / "throttles" / "east.run")
-        with pytest.raises(FileError, match=r"cannot write .+east\.run: .*not seekable"):
+        os.mkfifo(workdir / "throttles" / "id-abc.run")
+        with pytest.raises(FileError, match=r"cannot write .+id-abc\.run: .*not seekable"):
             journal.register_run()

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a stalled run does to replica orders after another one took its journal is undone, by whoever notices first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_controller import Controller
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import stalled_runs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import repair
+
+KEY = ("t", 2)  # it has a leader
+ORIGINAL, CHANGED = (3, 1, 2), (2, 3, 1)
+ORDER = ChangedOrder(*KEY, "id", ORIGINAL, CHANGED)
+
+
+class Doubtful(Journal):
+    """A journal of a run that may only be stalled."""
+
+    def doubtful_seconds(self) -> float:
+        return 0.01
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A journal in which a run has announced a change, which it has not made yet."""
+    path = tmp_path / "id-abc.jsonl"
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+    return path
+
+
+def _wakes(controller: Controller) -> None:
+    """The stalled run sends the request that it was about to send."""
+    controller.states[KEY] = replace(controller.states[KEY], replicas=CHANGED)
+
+
+@pytest.mark.parametrize(("opening", "order"), [(Doubtful, ORIGINAL), (Journal, CHANGED)])
+def test_the_successor_looks_again_if_the_run_before_may_only_be_stalled(
+    path: Path, opening: type[Journal], order: tuple[int, ...]
+) -> None:
+    controller = Controller()
+    with opening(path, "abc") as journal:
+        found = journal.left_behind()
+        repair(controller, journal)
+        assert not journal.left_behind()
+        _wakes(controller)
+        stalled_runs.restore_later(controller, journal, found)
+        assert controller.states[KEY].replicas == order
+        assert not journal.left_behind()
+
+
+def test_the_stalled_run_restores_its_own_orders_when_the_journal_is_free(path: Path) -> None:
+    controller = Controller()
+    with Journal(path, "abc") as successor:
+        repair(controller, successor)
+    _wakes(controller)
+    text = stalled_runs.restore_own(controller, path, "abc", "run-1", {KEY: (ORDER,)})
+    assert controller.states[KEY].replicas == ORIGINAL
+    assert "all replica orders are restored" in text
+
+
+def test_the_stalled_run_names_what_it_leaves(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stalled_runs, "PATIENCE", 0.0)
+    with Journal(path, "abc"):
+        text = stalled_runs.restore_own(Controller(), path, "abc", "run-1", {KEY: (ORDER,)})
+    assert "t-2" in text and "run again" in text
