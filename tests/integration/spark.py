@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import os
+import pwd
 import secrets
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -83,52 +86,77 @@ def _home() -> Path:
     return Path(spec.origin).parent
 
 
-class Standalone:
-    """A master and a worker with two cores, on loopback, that accept only who knows the secret.
+@dataclass(frozen=True)
+class WorkerSpec:
+    """A worker of a standalone cluster. `user`: the account that it runs as, None for that of the tests; only root can choose another one."""
 
-    `master`: its URL; `work`: the worker's directory, one folder for each application; `conf`, `secret_conf`: the settings of its clients.
+    cores: int = 2
+    user: str | None = None
+
+
+class Standalone:
+    """A master and its workers, on loopback, that accept only who knows the secret. Each worker has a folder of its own.
+
+    `directory`: for their logs. `master`: its URL; `works`: the folder of each worker, with a folder for each application; `conf`, `secret_conf`: the
+    settings of its clients.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, workers: Sequence[WorkerSpec], executor_memory: str) -> None:
         self._command = [str(_home() / "bin" / "spark-class")]
-        self._ports, self._log = PortBlock(), directory / "spark.log"
-        self._processes = Processes(keep_open=[self._ports.lock_fd])
-        self.work = directory / "work"
-        self.conf = {"spark.authenticate": "true", "spark.executor.memory": "512m"}
+        self._ports, self._directory, self._workers = PortBlock(), directory, workers
+        # Other users get to their own folders below.
+        folder = Path(tempfile.mkdtemp(prefix="standalone-"))
+        folder.chmod(0o711)
+        self._processes = Processes(keep_open=[self._ports.lock_fd], remove=[folder])
+        self.works = [folder / f"worker-{number}" / "work" for number in range(len(workers))]
+        self.conf = {"spark.authenticate": "true", "spark.executor.memory": executor_memory}
         self.secret_conf = {"spark.authenticate.secret": secrets.token_urlsafe(32)}
-        self._properties = directory / "standalone.properties"
         self.master = f"spark://127.0.0.1:{self._ports.take()}"
 
     def start(self) -> None:
-        """Start both, and return as soon as the worker has registered."""
-        self._properties.touch(mode=0o600)
-        self._properties.write_bytes(properties({**self.conf, **self.secret_conf}))
-        node = ["--host", "127.0.0.1", "--webui-port", "0", "--properties-file", str(self._properties)]
+        """Start all of them, and return as soon as the workers have registered."""
+        node = ["--host", "127.0.0.1", "--webui-port", "0", "--properties-file"]
+        own, log = self._properties(self._directory / "master.properties"), self._directory / "master.log"
         port = self.master.rpartition(":")[2]
-        self._processes.start("master", [*self._command, "org.apache.spark.deploy.master.Master", *node, "--port", port], self._log)
-        limits = ["--cores", "2", "--memory", "1g", "--work-dir", str(self.work)]
-        worker = [*self._command, "org.apache.spark.deploy.worker.Worker", *node, *limits, self.master]
-        self._processes.start("worker", worker, self._log)
+        self._processes.start("master", [*self._command, "org.apache.spark.deploy.master.Master", *node, own, "--port", port], log)
+        logs = []
+        for number, (spec, work) in enumerate(zip(self._workers, self.works, strict=True)):
+            work.mkdir(parents=True, mode=0o700)
+            own, log = self._properties(work.parent / "worker.properties"), self._directory / f"worker-{number}.log"
+            limits = ["--cores", str(spec.cores), "--memory", "2g", "--work-dir", str(work)]
+            argv = [*self._command, "org.apache.spark.deploy.worker.Worker", *node, own, *limits, self.master]
+            if spec.user is not None:
+                account = pwd.getpwnam(spec.user)
+                for path in (work.parent, *work.parent.iterdir()):
+                    os.chown(path, account.pw_uid, account.pw_gid)
+                argv = ["/usr/bin/setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups", *argv]
+            self._processes.start(f"worker-{number}", argv, log)
+            logs.append(log)
         deadline = time.monotonic() + START_SECONDS
-        while "registered with master" not in self._log.read_text():
-            assert self._processes.returncode("worker") is None and time.monotonic() < deadline, self._log.read_text()[-2000:]
-            time.sleep(0.2)
+        for number, log in enumerate(logs):
+            while "registered with master" not in log.read_text():
+                assert self._processes.returncode(f"worker-{number}") is None and time.monotonic() < deadline, log.read_text()[-2000:]
+                time.sleep(0.2)
 
-    @property
-    def worker(self) -> psutil.Process:
-        """The Java of the worker; its executors are its children."""
-        return psutil.Process(self._processes.pids["worker"])
+    def _properties(self, path: Path) -> str:
+        path.touch(mode=0o600)
+        path.write_bytes(properties({**self.conf, **self.secret_conf}))
+        return str(path)
+
+    def worker(self, number: int = 0) -> psutil.Process:
+        """The Java of a worker; its executors are its children."""
+        return psutil.Process(self._processes.pids[f"worker-{number}"])
 
     def close(self) -> None:
-        """End both."""
+        """End all of them."""
         self._processes.close()
         self._ports.release()
 
 
 @contextmanager
-def standalone(directory: Path) -> Iterator[Standalone]:
+def standalone(directory: Path, workers: Sequence[WorkerSpec] = (WorkerSpec(),), executor_memory: str = "512m") -> Iterator[Standalone]:
     """A running standalone cluster."""
-    cluster = Standalone(directory)
+    cluster = Standalone(directory, workers, executor_memory)
     try:
         cluster.start()
         yield cluster

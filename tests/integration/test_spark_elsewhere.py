@@ -80,7 +80,7 @@ def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str,
         authenticated = {"spark_master": cluster.master, "spark_conf": cluster.conf, "spark_secret_conf": cluster.secret_conf}
         assert planned(workdir, **authenticated) == embedded
         # Executors did the work: files that only they read, being of the same user.
-        (executor,) = cluster.work.glob("app-*/*/stderr")
+        (executor,) = cluster.works[0].glob("app-*/*/stderr")
         assert "Running task 0.0 in stage" in executor.read_text()
         assert {stat.S_IMODE(file.stat().st_mode) for file in (workdir / "landing" / RUN).iterdir()} == {0o600}
         refused = one_line(run_module("kafka_recovery_plan", options(workdir, spark_master=cluster.master)))
@@ -89,7 +89,7 @@ def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str,
         assert "guessed" not in one_line(run_module("kafka_recovery_plan", options(workdir, **stranger)))
         # The worker is lost before it has begun.
         lost = STANDALONE + "standalone.EXECUTOR_SECONDS = 2.0"
-        cluster.worker.kill()
+        cluster.worker().kill()
         said = one_line(run_module("kafka_recovery_plan", options(workdir, **authenticated), before=lost))
     assert f"spark_master: {cluster.master} has had no executor for this work for 2 s: look at its workers" in said
     # What was planned before stands.

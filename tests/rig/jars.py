@@ -63,7 +63,7 @@ def libs(version: str | None = None, with_tool: str | None = None, say: Callable
         _check(version, where / "libs", tool)
         _keep_one_binding(where / "libs")
 
-    return _cached(f"kafka-{version}", download)
+    return cached(f"kafka-{version}", download)
 
 
 def s3proxy(with_tool: str | None = None, say: Callable[[str], None] = lambda line: None) -> Path:
@@ -84,10 +84,10 @@ def s3proxy(with_tool: str | None = None, say: Callable[[str], None] = lambda li
         if not [*(where / "libs").glob("s3proxy-*.jar")]:
             raise RigError(f"{tool} reported success but did not bring s3proxy {S3PROXY_VERSION}")
 
-    return _cached(f"s3proxy-{S3PROXY_VERSION}", download)
+    return cached(f"s3proxy-{S3PROXY_VERSION}", download)
 
 
-def _cached(name: str, download: Callable[[Path], None]) -> Path:
+def cached(name: str, download: Callable[[Path], None]) -> Path:
     """Directory `libs` of that name in the cache. `download` makes it in the directory that it gets, if it is missing."""
     home = cache_root() / name
     target = home / "libs"

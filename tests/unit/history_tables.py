@@ -51,9 +51,9 @@ class Place:
         """Return the paths of all Parquet files that are there, named by the manifest or not."""
         if self.url is None:
             return {str(path.relative_to(catalog.root)) for path in catalog.root.glob("**/*.parquet")}
-        return {
-            key.removeprefix("history/") for key in Client(mounts.mount_of(catalog.root).url).list("history") if key.endswith(".parquet")
-        }
+        mount = mounts.mount_of(catalog.root)
+        assert mount is not None
+        return {key.removeprefix("history/") for key in mount.client.list("history") if key.endswith(".parquet")}
 
 
 def publish(

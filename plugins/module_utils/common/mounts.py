@@ -79,6 +79,9 @@ class Mount(Protocol):
     def fetch(self, path: Path) -> None:
         """Make the content of a file that of the store. Raises FileNotFoundError if the store does not have it."""
 
+    def read_from(self, path: Path, start: int, size: int) -> bytes:
+        """Return a file of `size` bytes from the byte `start`, and do not keep it. Raises FileNotFoundError if the store does not have it."""
+
     def publish(self, staged: Path, path: Path) -> None:
         """Write the content of `staged` to the store as `path`. Raises FileError if that fails, or if it has changed since this process read it."""
 

@@ -209,6 +209,16 @@ def read_regular(path: Path, follow: bool = True) -> bytes:
         return stream.read()
 
 
+def read_end(path: Path, size: int, most: int) -> bytes:
+    """Return the last `most` bytes of a regular file of `size` bytes, without what is before them. Raises OSError as `read_regular`, not through links."""
+    start = max(0, size - most)
+    if (mount := mounts.mount_of(path)) is not None:
+        return mount.read_from(path, start, size)
+    with opened_regular(path, follow=False) as stream:
+        stream.seek(start)
+        return stream.read(most + 1)
+
+
 def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
     """Open a regular file to read it. The caller closes it. Parameters and errors are those of `read_regular`."""
     fetch(path)

@@ -57,6 +57,7 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
             if params["retention_days"] is not None:
                 compaction.expire(store.catalog, now.date(), params["retention_days"])
             compaction.compact(store.catalog, now.date())
+        store.pin()
         content = document.collect(lambda table: store.read(table, names), wanted)
         if params["what_if_brokers"]:
             content["what_if"] = risk_section.what_if(spark, wanted, content, params["what_if_brokers"])

@@ -29,6 +29,9 @@ NO_ROOM = (
 PYTHON_OF_WORKERS = "PYSPARK_PYTHON"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 NO_REPORT = ("Python worker exited unexpectedly", "Python worker failed to connect back")
+# Hadoop's messages if it lacks the class of a file system, or knows none for a scheme.
+NO_FILE_SYSTEM = re.compile(r"ClassNotFoundException: Class \S+?\.fs\.(\w+)\.\w+ not found|No FileSystem for scheme \"(\w+)\"")
+STORE_URL = re.compile(r"\b(?:s3a|gs|abfss)://[^\s:]+")
 NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
 
 
@@ -43,7 +46,11 @@ def translate_spark_errors(log: IO[bytes], remote: str | None = None) -> Iterato
 
 def _error_message(error: Exception, log: IO[bytes], remote: str | None = None) -> str:
     text = " ".join(str(error).split("\n\n", maxsplit=1)[0].split("JVM stacktrace")[0].split())[:600]
+    if problem := _problem_of_store(str(error)):
+        return problem
     if "PATH_NOT_FOUND" in text or "FAILED_READ_FILE" in text:
+        if STORE_URL.search(text):
+            return f"Spark cannot read a file of the workdir that this run has found in its store: check that both use the same server ({text})"
         return f"Spark cannot read the landing files: the workdir must be readable under the same path on every Spark host ({text})"
     if "JAVA_GATEWAY_EXITED" in text:
         return f"Java ended before Spark was up (Spark needs Java 17 or newer); last lines of its log: {_last_lines(log)}"
@@ -61,6 +68,19 @@ def _error_message(error: Exception, log: IO[bytes], remote: str | None = None) 
     if any(sign in full_text for sign in NO_ROOM):
         return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark_conf spark.local.dir ({text})"
     return f"Spark failed: {text}"
+
+
+def _problem_of_store(text: str) -> str | None:
+    """Return why Spark cannot use the object store of the workdir, or None if the error has another cause."""
+    if found := NO_FILE_SYSTEM.search(text):
+        scheme = found[2] or {"s3a": "s3a", "azurebfs": "abfss"}.get(found[1], "gs")
+        return f"Spark has no file system for {scheme}://, so it cannot read the workdir: give it the jars of that store (spark.jars, docs/spark.md)"
+    if "java.nio.file.AccessDeniedException" in text and (found := STORE_URL.search(text)):
+        return (
+            f"Spark may not read or write the workdir ({found[0]}): put keys for its store into spark_secret_conf, or give the Spark hosts a role that may "
+            "(docs/spark.md)"
+        )
+    return None
 
 
 def _problem_of_workers(text: str) -> str | None:

@@ -79,6 +79,10 @@ class Client:
         found = obstore.get(self._small, key, options=_unless(known))
         return bytes(found.bytes()), _etag(found.meta)
 
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return the bytes of an object from `start` to `end`. Raises FileNotFoundError if it does not exist."""
+        return self._ask(key, lambda: bytes(obstore.get_range(self._small, key, start=start, end=end)) if end > start else b"")
+
     def download(self, key: str, target: Path, known: str | None = None) -> str | None:
         """Write the content of an object to a file, and return its ETag, None if that is `known`. The file gets the time of the object.
 

@@ -95,6 +95,10 @@ class StoreMount:
                 temporary.unlink(missing_ok=True)
             self._read[key] = self._present[key]
 
+    def read_from(self, path: Path, start: int, size: int) -> bytes:
+        """Return a file of `size` bytes from the byte `start`, and do not keep it."""
+        return self.client.get_range(self.key(path), start, size)
+
     def publish(self, staged: Path, path: Path) -> None:
         """Write the content of `staged` to the store as `path`: on the condition that it is as this process has read it, if it has.
 

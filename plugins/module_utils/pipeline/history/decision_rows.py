@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.arrow_rows import ArrowMapper
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import false_if_null
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.paths import spark_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.paths import reads_store, spark_path
 
 # By section of an impact file: the `kind` of its rows in the table, and their columns.
 FOUND = {
@@ -49,6 +49,9 @@ PLAN_COLUMNS = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ra
 def _rows(spark: SparkSession, files: Sequence[str], read: ArrowMapper, schema: str) -> DataFrame:
     """Return the rows of `schema` that `read` (of `file_rows`) makes of `files`: absolute paths `…/<run_id>/<cluster>.json`, checked by `input_files`."""
     file_rows.register_for_workers()
+    if reads_store(Path(files[0])):
+        contents = spark.read.format("binaryFile").load([spark_path(file) for file in files])
+        return contents.select("content", run_key(".json").alias("cluster")).mapInArrow(read, schema)
     named = [{"path": file, "cluster": f"{Path(file).parent.name}/{Path(file).stem}"} for file in files]
     return local_frame.frame(spark, named, file_rows.FILES).mapInArrow(read, schema)
 

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The functions that Spark's workers apply to plan and results files: they read a file entry by entry, and return rows.
 
-A file of one cluster can have hundreds of thousands of entries. No process has more of it in memory than a part and a batch of rows. The functions are
+A file of one cluster can have hundreds of thousands of entries. No process has more of it in memory than a part and a batch of rows, unless Spark reads
+it from an object store: then it has the content. The functions are
 pickled by value (see `spark.arrow_rows`), and import only Python's standard library.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import arrow_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.arrow_rows import ArrowMapper, Row, arrow_mapper
 
-FILES = "path string, cluster string"
+FILES = "path string, cluster string"  # or `content binary` instead of `path`
 ENTRIES = (
     "cluster string, section string, topic string, partition int, strategy string, designated_leader int, evidence string, reason_code string, "
     "explanation string"
@@ -56,9 +58,9 @@ def register_for_workers() -> None:
 def plan_entries(strategies: Mapping[str, Strategies]) -> ArrowMapper:
     """Return a function for mapInArrow that makes rows of ENTRIES from rows of FILES (plans). `strategies`: by key of the run."""
 
-    def rows(path: str, cluster: str) -> Iterator[Row]:
+    def rows(file: str | bytes, cluster: str) -> Iterator[Row]:
         default, topics = strategies[cluster]
-        for section, entry in _entries(path, _LEADERS):
+        for section, entry in _entries(file, _LEADERS):
             topic = entry["topic"]
             texts = (entry.get(name) for name in ("evidence", "reason_code", "explanation"))
             yield (cluster, section, topic, entry["partition"], topics.get(topic, default), entry.get("designatedLeader"), *texts)
@@ -69,8 +71,8 @@ def plan_entries(strategies: Mapping[str, Strategies]) -> ArrowMapper:
 def losses() -> ArrowMapper:
     """Return a function for mapInArrow that makes rows of LOSSES from rows of FILES (plans): of each partition that is elected or held."""
 
-    def rows(path: str, cluster: str) -> Iterator[Row]:
-        for section, entry in _entries(path, ("partitions", "held")):
+    def rows(file: str | bytes, cluster: str) -> Iterator[Row]:
+        for section, entry in _entries(file, ("partitions", "held")):
             loss, truncated = entry["loss"], [cut["records"] for cut in entry["truncated"]]
             records = min(sum(filter(None, truncated)), MOST_INT64)
             bounds = (loss[name] for name in _BOUNDS)
@@ -82,15 +84,16 @@ def losses() -> ArrowMapper:
 def results() -> ArrowMapper:
     """Return a function for mapInArrow that makes rows of RESULTS from rows of FILES (results files)."""
 
-    def rows(path: str, cluster: str) -> Iterator[Row]:
-        for _section, entry in _entries(path, ("partitions",)):
+    def rows(file: str | bytes, cluster: str) -> Iterator[Row]:
+        for _section, entry in _entries(file, ("partitions",)):
             yield (cluster, *(entry[name] for name in _RESULT))
 
     return arrow_mapper(rows, RESULTS)
 
 
-def _entries(path: str, sections: Collection[str]) -> Iterator[tuple[str, Any]]:
-    with open(path, encoding="utf-8") as stream:  # noqa: PTH123
+def _entries(file: str | bytes, sections: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Yield what `items` does of these sections. `file`: a path, or the content."""
+    with open(file, encoding="utf-8") if isinstance(file, str) else io.TextIOWrapper(io.BytesIO(file), "utf-8") as stream:  # noqa: PTH123
         yield from ((name, value) for name, value in items(stream) if name in sections)
 
 

@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     SAFE_NAME,
     check_inside,
     opened_regular,
+    read_end,
     read_regular,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
@@ -82,9 +83,7 @@ class Source:
         Raises nothing: a file that cannot be read has a digest, too.
         """
         try:
-            with opened_regular(self.path, follow=False) as stream:
-                stream.seek(max(0, self.bytes - _END))
-                sealed = _SEAL.search(stream.read(_END + 1)) if self.kind in SEALED else None
+            sealed = _SEAL.search(read_end(self.path, self.bytes, _END)) if self.kind in SEALED else None
             return sealed.group(1).decode() if sealed else self.content_digest()
         except OSError:
             return self.content_digest()

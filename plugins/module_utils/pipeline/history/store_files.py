@@ -21,8 +21,10 @@ from pathlib import Path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import Mount
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, fetch, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.folder_files import DATA_FILES, MANIFEST, STAGING
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import ConflictError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client
 
+REMOVED = "another run took what this one has staged for the history tables for that of a killed run, and removed it: run again"
 _DATA_FILE = re.compile(r"[a-z_]+/cluster=[^/]+/date=[^/]+/[^/]+\.parquet")
 
 
@@ -62,7 +64,9 @@ class StoreFiles:
         mark = self._mount.key(folder / "writer")
         self._client.put(mark, f"process {os.getpid()} on {socket.gethostname()}".encode())
         try:
-            self._began = self._client.list(self._mount.key(folder))[mark].modified, time.monotonic()
+            if (marked := self._client.list(self._mount.key(folder)).get(mark)) is None:
+                raise ConflictError(REMOVED)
+            self._began = marked.modified, time.monotonic()
             private_directory(self._root)
             yield folder
         finally:
@@ -100,12 +104,15 @@ class StoreFiles:
         return [self._mount.root / key for key in sorted(keys)]
 
     def publish(self, staged: Path, path: str) -> None:
-        """Give a staged file its final `path`."""
+        """Give a staged file its final `path`. Raises ConflictError if another run has removed it."""
         target = self._mount.key(self._root / path)
         if staged.is_file():
             self._client.put(target, staged)
         else:
-            self._client.copy(self._mount.key(staged), target)
+            try:
+                self._client.copy(self._mount.key(staged), target)
+            except FileNotFoundError as error:
+                raise ConflictError(REMOVED) from error
 
     def all_exist(self, paths: Iterable[str]) -> bool:
         """Return whether all of these data files exist."""
@@ -118,10 +125,13 @@ class StoreFiles:
             self._mount.remove(self._root / path)
 
     def local(self, paths: Iterable[str]) -> list[Path]:
-        """Return where this process reads data files, which are brought from the store."""
+        """Return where this process reads data files, which are brought from the store. Raises ConflictError if another run has removed one."""
         found = [self._root / path for path in paths]
-        for path in found:
-            fetch(path)
+        try:
+            for path in found:
+                fetch(path)
+        except FileNotFoundError as error:
+            raise ConflictError(f"other runs have replaced {error.filename}, and removed it since: run again") from error
         return found
 
     def now(self) -> float:
