@@ -42,10 +42,10 @@ mount = mounted(sys.argv[1])
 for _ in range(int(sys.argv[2])):
     with held(mount.root / "lock", "busy", 300.0):
         try:
-            number = int(mount._client.get("count")[0])
+            number = int(mount.client.get("count")[0])
         except FileNotFoundError:
             number = 0
-        mount._client.put("count", str(number + 1).encode())
+        mount.client.put("count", str(number + 1).encode())
 """
 HOLD = """
 import sys, time
@@ -178,7 +178,7 @@ def test_a_name_of_the_inventory_stays_with_its_cluster(bucket: Bucket) -> None:
 
 
 def test_what_a_foreign_hand_has_put_into_the_bucket_does_not_leave_the_folder(bucket: Bucket, tmp_path: Path) -> None:
-    client = bucket.mounted()._client
+    client = bucket.mounted().client
     for key in ("plans/.hidden/x.json", "plans/a", "plans/b/c.json"):
         client.put(key, b"x")
     root = bucket.root()

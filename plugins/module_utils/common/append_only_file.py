@@ -108,6 +108,11 @@ def _leased(path: Path, stream: LeasedFile, seconds: float) -> bool:
     return False
 
 
+def still_locked(stream: IO[bytes]) -> bool:
+    """Return whether a file that was locked is locked still. Another run can take the lease of one that was stalled, and a kernel's lock never."""
+    return not (isinstance(stream, LeasedFile) and stream.lease is not None and stream.lease.lost)
+
+
 @contextmanager
 def held(path: Path, busy: str, seconds: float = 0.0) -> Iterator[IO[bytes]]:
     """Open a file, and hold its lock in the block. Raises FileError as `opened` does, and with the text `busy` if it is still locked after `seconds`."""

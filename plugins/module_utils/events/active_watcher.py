@@ -13,12 +13,14 @@ import json
 import os
 import socket
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    fetch,
     private_directory,
     read_regular,
     write_private,
@@ -38,9 +40,14 @@ class ActiveWatcher:
         self.watcher: str | None = None
 
     def check(self) -> bool:
-        """Return whether this source is active now, and become active if no other one is. Raises FileError if the workdir cannot be used."""
+        """Return whether this source is active now, and become active if no other one is. Raises FileError if the workdir cannot be used.
+
+        In an object store it takes up to the time to live of a lease to know that the active one is gone.
+        """
         if self._lock is not None:
-            return True
+            if append_only_file.still_locked(self._lock):
+                return True
+            self.stop()
         for folder in (self._folder.parent, self._folder):
             private_directory(folder)
         path = self._folder / LOCK
@@ -51,6 +58,8 @@ class ActiveWatcher:
                 return False
             watcher = uuid.uuid4().hex
             owner = {"watcher": watcher, "host": socket.gethostname(), "pid": os.getpid(), "since": utc_now()}
+            with suppress(FileNotFoundError):
+                fetch(self._folder / OWNER)  # a store lets a process replace only what it has read
             write_private(self._folder / OWNER, json.dumps(owner).encode() + b"\n")
         except BaseException:
             stream.close()

@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import ClusterObservation, OutageTracker, PollInterval
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import local_options
 
 DOCUMENTATION = r"""
 ---
@@ -83,8 +84,8 @@ options:
     default: 0
   workdir:
     description:
-      - The workdir of the playbooks, if several sources watch the same clusters. It must be the same for all of them, a folder on one machine or on a file
-        system with locks that these machines share.
+      - The workdir of the playbooks, if several sources watch the same clusters. It must be the same for all of them.
+      - It is a folder on one machine or on a file system with locks that these machines share, or the URL of a folder in an object store.
       - Without it the source is always active.
     type: path
   unreachable_after:
@@ -264,13 +265,20 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
     return future
 
 
+def _workdir(given: object) -> Path:
+    """Return the folder of the option `workdir`. One in an object store is mounted for the rest of this process."""
+    options = {"workdir": str(given)}
+    return Path({**options, **local_options(options)}["workdir"]).expanduser()
+
+
 async def main(queue: Any, args: dict[str, Any]) -> None:
     """Watch all clusters until cancelled. Raises RecoveryError if an argument is not valid."""
     options = numbers(args)
     connections = await in_thread(lambda: fleet.connections(args.get("clusters"), args.get("inventory"), options["request_timeout"]))
     interval = PollInterval(options["interval"], options["jitter"], options["backoff_min"], options["backoff_max"])
     observers = {name: fleet.ClusterObserver(connection) for name, connection in connections.items()}
-    active = ActiveWatcher(Path(args["workdir"]).expanduser()) if args.get("workdir") else Alone()
+    workdir = await in_thread(lambda: _workdir(args["workdir"])) if args.get("workdir") else None
+    active = ActiveWatcher(workdir) if workdir else Alone()
 
     def tracker(name: str) -> OutageTracker:
         return OutageTracker(name, options["remind"], options["unreachable_after"])
