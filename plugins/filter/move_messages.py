@@ -51,7 +51,7 @@ _value:
     - C(planned), the planned moves, and why partitions are held. Empty for moves that were planned before.
     - C(held), which partitions were held, and the next steps.
     - C(moved), what became of the moves, and how to undo or make them.
-    - C(incomplete), which partitions are not fully redundant.
+    - C(incomplete), which partitions are not fully redundant, and which merged moves were not made.
   type: dict
 """
 
@@ -80,7 +80,8 @@ def move_messages(
         "planned": replica_moves.planned_lines(moves, present, earlier) if "bytes" in moves else [],
         "held": replica_moves.held_lines(moves, present, earlier),
         "moved": replica_moves.moved_lines(reassigned, moves["path"], present, allowed, merged) if reassigned else [],
-        "incomplete": replica_moves.incomplete_lines(moves["planned"], restored or {}),
+        "incomplete": replica_moves.incomplete_lines(moves["planned"], restored or {})
+        + (replica_moves.unmade_lines(reassigned or {}) if merged else []),
     }
 
 

@@ -88,9 +88,7 @@ def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allow
     """
     prefix = "" if allowed else "Dry run, nothing was moved. It would be: "
     lines = [prefix + summary(reassigned["summary"])]
-    if merged:
-        bad = [row for row in reassigned["results"] if row["outcome"] in ("stale", "failed")]
-        lines += [f"{row['topic']}-{row['partition']} is {row['outcome']}: {row['message']}" for row in bad]
+    lines += unmade_lines(reassigned) if merged else []
     if reassigned["previous_assignment"]:
         lines.append(f"To undo the moves: {reassigned['previous_assignment']}")
     elif not allowed and merged:
@@ -101,6 +99,12 @@ def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allow
             _command(run, os.path.dirname(path)),  # noqa: PTH120 - it may be a URL,
         ]
     return lines
+
+
+def unmade_lines(reassigned: Mapping[str, Any]) -> list[str]:
+    """Return a line for each shown partition of merged moves that was not moved. `reassigned`: the result of `kafka_partition_reassignment`."""
+    bad = [row for row in reassigned.get("results", ()) if row["outcome"] in ("stale", "failed")]
+    return [f"{row['topic']}-{row['partition']} is {row['outcome']}: {row['message']}" for row in bad]
 
 
 def incomplete_lines(planned: int, restored: Mapping[str, Any]) -> list[str]:
