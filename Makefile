@@ -19,6 +19,7 @@
 # make bench-saved  of these the seconds in which 1 GB of records is saved before an election, beside kafka-console-consumer.sh
 # make bench-log-dirs  of these the seconds in which the log dir of a lost broker is read, beside kafka-dump-log.sh
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
+# make bench-spark-cluster  seconds of a plan by a Spark of two workers that share no folder, beside an embedded one: ROWS=3000000
 # make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, without an operator
 # make bench-fleet  what plan and recover cost for each of many clusters: AGAINST=another checkout to compare with
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
@@ -41,6 +42,7 @@ CELLS ?=
 CHECKS ?=
 LEVEL ?= normal
 LARGEST ?= 3000000
+ROWS ?= 3000000
 ONLY ?= plan fleet history cluster
 # Parts of check and test at a time: one more than cores, because a part on a cluster waits for a quarter of its time. What a part prints is shown when it ends.
 # After one that fails no other begins, and make fails.
@@ -52,7 +54,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -193,6 +195,9 @@ bench-log-dirs: setup
 
 bench-pipeline: setup
 	@$(BIN)/python -m bench.pipeline --largest $(LARGEST) --only $(ONLY)
+
+bench-spark-cluster: setup
+	@$(BIN)/python -m bench.spark_cluster --rows $(ROWS)
 
 bench-events: setup
 	@$(BIN)/python -m bench.events

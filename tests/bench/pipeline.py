@@ -248,6 +248,11 @@ def _content(path: Path) -> bytes:
     return digest.digest()
 
 
+def plan_content(folder: Path) -> dict[str, bytes]:
+    """Digests of the plan files in a folder, by name, without the lines that every run has of its own."""
+    return {path.name: _content(path) for path in folder.glob("*.json")}
+
+
 def _median(runs: Sequence[Measured]) -> float:
     return statistics.median(run.seconds for run in runs)
 

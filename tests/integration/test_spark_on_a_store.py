@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from integration.support import Answer, failure, run_module
 from unit.partition_situations import RUN, broker_rows, land, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
 from rig import s3a_jars
 from rig.object_store import SECRET, USER, ObjectStore
 
@@ -42,15 +42,19 @@ def workdir(object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.Monke
     """The URL of a workdir with the landing files of two clusters, below a folder of a bucket. The server is in the environment."""
     for name, value in {**object_store.environment(), "PYSPARK_PYTHON": sys.executable}.items():
         monkeypatch.setenv(name, value)
-    bucket = object_store.bucket()
+    url = f"s3://{object_store.bucket()}/fleet"
     for seed, name in enumerate(("east", "west")):
         situations = random_situations(random.Random(seed), 200)
-        land(
-            object_store.directory / bucket / "fleet",
-            name,
-            [*broker_rows(7, {7: 3.5}), *(row for case in situations for row in case.rows())],
-        )
-    return f"s3://{bucket}/fleet"
+        land(tmp_path, name, [*broker_rows(7, {7: 3.5}), *(row for case in situations for row in case.rows())])
+    put(url, tmp_path)
+    return url
+
+
+def put(url: str, folder: Path) -> None:
+    """Put the files of a folder into the store. The server has no ETag for files that were not put."""
+    client = Client(url)
+    for path in folder.rglob("*.json*"):
+        client.put(path.relative_to(folder).as_posix(), path)
 
 
 def on(cluster: Standalone, **conf: str) -> dict[str, Any]:
@@ -110,11 +114,9 @@ def tables(store: ObjectStore, workdir: str) -> dict[str, list[str]]:
 def test_a_history_is_written_by_the_cluster_as_by_an_embedded_spark(cluster: Standalone, workdir: str, object_store: ObjectStore) -> None:
     done(run_module("kafka_recovery_plan", {"workdir": workdir, "run_id": RUN, "strategy": "balanced"}))
     top = object_store.directory / workdir.removeprefix("s3://")
-    damaged = top / "landing" / "damaged" / "east.jsonl"
-    damaged.parent.mkdir()
-    damaged.write_text("{}\n")
-    shutil.copytree(top, top.with_name("copy"))
+    Client(workdir).put("landing/damaged/east.jsonl", b"{}\n")
     copy = f"{workdir.rpartition('/')[0]}/copy"
+    put(copy, top)
     options = {"workdir": workdir, "run_id": "report"}
     first = done(run_module("kafka_recovery_report", {**options, **on(cluster)}))
     assert first["summary"]["ingested"] == 3 and len(first["quarantine"]) == 1, first

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
 from history_tables import DAY, found, publish
 
@@ -18,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import PublishedRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import mounted
 
+T = TypeVar("T")
 DAYS, CLUSTERS = 5, ("east", "west")
 
 
@@ -32,23 +36,28 @@ def run_of(writer: str, number: int) -> PublishedRun:
 
 
 def runs_of(catalog: Catalog) -> set[str]:
-    """Return the ids of the runs in the tables. Files that the other writer removes while they are read are those of an old manifest."""
+    """Return the ids of the runs in the tables."""
+    return until_it_is_done(lambda: {run_id for _table, _cluster, _day, run_id, _value in found(catalog)})
+
+
+def until_it_is_done(act: Callable[[], T]) -> T:
+    """Do again, as an operator would, what ends because the other writer is always before it."""
     while True:
         with suppress(ConflictError):
-            return {run_id for _table, _cluster, _day, run_id, _value in found(catalog)}
+            return act()
 
 
 def main(url: str, writer: str, runs: int) -> None:
     """Publish those of the runs that are not in the tables."""
-    catalog = Catalog(mounted(url).root / "history", grace=5.0, abandoned=1.0)
+    catalog = Catalog(mounted(url).root / "history", grace=5.0, abandoned=5.0)
     present = runs_of(catalog)
     for number in range(runs):
         run = run_of(writer, number)
         if run.run_id not in present:
-            publish(catalog, {run: (DAY + timedelta(days=number % DAYS), rows_of(number))})
+            until_it_is_done(partial(publish, catalog, {run: (DAY + timedelta(days=number % DAYS), rows_of(number))}))
             print(number, flush=True)
         if number % 10 == 9:
-            compact(catalog, DAY + timedelta(days=DAYS))
+            until_it_is_done(partial(compact, catalog, DAY + timedelta(days=DAYS)))
 
 
 if __name__ == "__main__":
