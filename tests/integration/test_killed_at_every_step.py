@@ -265,7 +265,7 @@ def test_electing(units: Units, tmp_path: Path, every: int) -> None:
         ] * EACH, where
         assert not open_intents(job, unit) and not litter(job), where
         expected = {f"journal/unit-{unit}.jsonl", f"results/1/unit-{unit}.json", f"rescue/unit-{unit}/broker-1.json"}
-        assert content(Path(job.files)).keys() == expected, where
+        assert content(Path(job.files)).keys() - {f"leftovers/unit-{unit}.json"} == expected, where
 
     log = RequestLog(units.cluster)
     third = run_all(replace(job, stop_at=None) for job in jobs)
