@@ -100,8 +100,8 @@ class WorkerSpec:
 class Standalone:
     """A master and its workers, on loopback, that accept only who knows the secret. Each worker has a folder of its own.
 
-    `directory`: for their logs. `master`: its URL; `python`: the PYSPARK_PYTHON of its clients; `works`: the folder of each worker, with a folder for each application; `conf`, `secret_conf`: the
-    settings of its clients.
+    `directory`: for their logs. `master`: its URL; `python`: the PYSPARK_PYTHON of its clients; `works`: the folder of each worker, with a folder for each
+    application; `conf`, `secret_conf`: the settings of its clients.
     """
 
     def __init__(self, directory: Path, workers: Sequence[WorkerSpec], executor_memory: str) -> None:
