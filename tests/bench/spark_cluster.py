@@ -35,7 +35,6 @@ def main() -> int:
     cli.add_argument("--rows", type=int, default=3_000_000, help="replica rows of the simulated fleet (default 3000000)")
     rows = cli.parse_args().rows
     console = Console(highlight=False, width=140)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-recovery-bench-")))
         server = stack.enter_context(object_store(scratch / "store"))
@@ -57,6 +56,7 @@ def main() -> int:
         shutil.rmtree(in_store)
         users = ("nobody", "daemon") if os.geteuid() == 0 else (None, None)
         cluster = stack.enter_context(standalone(scratch, [WorkerSpec(1, user) for user in users], "1g"))
+        os.environ["PYSPARK_PYTHON"] = cluster.python
         before = psutil.Process(server.pid).cpu_times()
         run = planned(
             url,

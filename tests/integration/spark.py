@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import pwd
 import secrets
+import shutil
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
+import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import listening
@@ -97,8 +100,8 @@ class WorkerSpec:
 class Standalone:
     """A master and its workers, on loopback, that accept only who knows the secret. Each worker has a folder of its own.
 
-    `directory`: for their logs. `master`: its URL; `works`: the folder of each worker, with a folder for each application; `conf`, `secret_conf`: the
-    settings of its clients.
+    `directory`: for their logs. `master`: its URL; `python`: the PYSPARK_PYTHON of its clients; `works`: the folder of each worker, with a folder for each
+    application; `conf`, `secret_conf`: the settings of its clients.
     """
 
     def __init__(self, directory: Path, workers: Sequence[WorkerSpec], executor_memory: str) -> None:
@@ -109,6 +112,7 @@ class Standalone:
         folder.chmod(0o711)
         self._processes = Processes(keep_open=[self._ports.lock_fd], remove=[folder])
         self.works = [folder / f"worker-{number}" / "work" for number in range(len(workers))]
+        self.python = python_of_others(folder) if any(spec.user for spec in workers) else sys.executable
         self.conf = {"spark.authenticate": "true", "spark.executor.memory": executor_memory}
         self.secret_conf = {"spark.authenticate.secret": secrets.token_urlsafe(32)}
         self.master = f"spark://127.0.0.1:{self._ports.take()}"
@@ -151,6 +155,17 @@ class Standalone:
         """End all of them."""
         self._processes.close()
         self._ports.release()
+
+
+def python_of_others(folder: Path) -> str:
+    """Write a program into `folder` that other users can run: the system's Python of this version, with the libraries of this one. Skips without one."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if (system := shutil.which(name, path="/usr/bin:/usr/local/bin")) is None:
+        pytest.skip(f"other users have no {name}")
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nexport PYTHONPATH={sysconfig.get_path("purelib")}\nexec {system} "$@"\n')
+    program.chmod(0o755)
+    return str(program)
 
 
 @contextmanager

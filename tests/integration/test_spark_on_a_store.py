@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,14 +32,15 @@ S3A_SECRETS = {"spark.hadoop.fs.s3a.access.key": USER, "spark.hadoop.fs.s3a.secr
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     """Two workers, each of a user and a folder of its own."""
     workers = [WorkerSpec(1, "nobody"), WorkerSpec(1, "daemon")]
-    with standalone(tmp_path_factory.mktemp("standalone"), workers) as running:
+    with standalone(tmp_path_factory.mktemp("standalone"), workers) as running, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYSPARK_PYTHON", running.python)
         yield running
 
 
 @pytest.fixture
 def workdir(object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of a workdir with the landing files of two clusters, below a folder of a bucket. The server is in the environment."""
-    for name, value in {**object_store.environment(), "PYSPARK_PYTHON": sys.executable}.items():
+    for name, value in object_store.environment().items():
         monkeypatch.setenv(name, value)
     url = f"s3://{object_store.bucket()}/fleet"
     for seed, name in enumerate(("east", "west")):
