@@ -34,7 +34,7 @@ options:
   approved_moves:
     description:
       - File of moves that were merged, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it, in place of O(partitions) and
-        O(reassignment_file). It must be of this O(cluster), by name and by Kafka's cluster id, and of this O(run_id).
+        O(reassignment_file). It must be of this O(cluster), by name and by Kafka's cluster id.
       - A partition whose topic was created again, or that has other replicas than when the moves were planned, is V(stale) and not moved. The others are.
       - The run is never faster than the throttle in the file. A lower O(throttle) counts, a higher one gives a warning.
       - The results are written to RV(results_path), for M(streamops.kafka_recovery.kafka_recovery_commit).

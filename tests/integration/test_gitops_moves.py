@@ -92,7 +92,7 @@ def test_moves_are_proposed_merged_and_made_and_nothing_else_is(operator: Operat
     assert all(len(state.isr) == len(state.replicas) for state in states.values()) and forge.tip() == tip
     assert all(state.leader == state.replicas[0] for state in states.values())
     assert "later-0 is stale: its replicas are [2], and were [2, 3]" in killed.said, killed
-    assert operator.read("move_results", "r1")["throttle"] == RATE, "never faster than approved"
+    assert operator.read("move_results", "x5")["throttle"] == RATE, "never faster than approved"
 
     forge.hook("pre-receive", "")
     log = RequestLog(cluster)

@@ -36,18 +36,19 @@ RESULTS_FOLDER, SUFFIX = "move_results", ".arrived.json"
 
 
 class ApprovedMoves:
-    """The merged moves of one cluster. Raises MovesError if the file cannot be used, or RecoveryError if it is of another cluster or run.
+    """The merged moves of one cluster. Raises MovesError if the file cannot be used, or RecoveryError if it is of another cluster.
 
-    `path`: as kafka_recovery_commit_info has copied it. `targets`: the new replicas by partition.
+    `path`: as kafka_recovery_commit_info has copied it. `run_id`: of the run that makes the moves, for its files. `targets`: the new replicas by partition.
     """
 
     def __init__(self, path: Path, cluster: str, run_id: str) -> None:
         self._document = moves_file.load(path)
-        made = self._document["cluster"], self._document["run_id"]
-        if made != (cluster, run_id):
+        if self._document["cluster"] != cluster:
             raise RecoveryError(
-                f"{path} was made for cluster {made[0]} in run {made[1]}, not for {cluster} in run {run_id}: name the file of this run"
+                f"{path} was made for cluster {self._document['cluster']}, not for {cluster}: name the file of this cluster"
             )
+        # The run that makes moves may have another name than the one that planned them.
+        self._cluster, self._run_id = cluster, run_id
         self._path = path
         self._rows = {(row["topic"], row["partition"]): row for row in self._document["partitions"]}
         self.targets: dict[TopicPartition, tuple[int, ...] | None] = {key: tuple(row["replicas"]) for key, row in self._rows.items()}
@@ -110,11 +111,11 @@ class ApprovedMoves:
             "summary": dict(summary),
             "partitions": [result.as_dict() for result in sorted(results, key=lambda result: result.key)],
         }
-        path = work_file(workdir, RESULTS_FOLDER, self._document["cluster"], self._document["run_id"])
+        path = work_file(workdir, RESULTS_FOLDER, self._cluster, self._run_id)
         write_private(path, (json.dumps(document, indent=1) + "\n").encode())
         arrived = {result.key: result.target_replicas or () for result in results if result.outcome in (REASSIGNED, UNCHANGED)}
         if not arrived:
             return path, None
-        settled = work_file(workdir, RESULTS_FOLDER, self._document["cluster"], self._document["run_id"], SUFFIX)
+        settled = work_file(workdir, RESULTS_FOLDER, self._cluster, self._run_id, SUFFIX)
         write_private(settled, as_file(arrived))
         return path, settled
