@@ -82,7 +82,7 @@ def files(store: ObjectStore, workdir: str, pattern: str) -> dict[str, Any]:
 
 
 def done(answer: Answer) -> dict[str, Any]:
-    assert answer.returncode == 0, answer
+    assert answer.returncode == 0, answer.msg
     assert answer.stderr == "", "Spark's own noise"
     return answer.result
 
