@@ -1,7 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recoveries with their workdir in an S3 bucket: nothing that they need is on this machine, and another machine goes on."""
+"""Recoveries with their workdir in an S3 bucket: nothing that they need is on this machine, and another machine goes on.
+
+Spark runs in the process that plans. One elsewhere needs the jars of S3.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def _planned(east: Operator, bucket: Bucket, topic: str, machine: Mapping[str, s
     files = {**east.files("1"), "workdir": bucket.url}
     collected = _run("kafka_replica_log_info", {**east.connection, **files, "partitions": _named(east, topic)}, machine)
     assert collected.returncode == 0, collected
-    options = {"workdir": bucket.url, "run_id": "1", "clusters": [east.name], "strategy": "aggressive", "spark_remote": east.spark_remote}
+    options = {"workdir": bucket.url, "run_id": "1", "clusters": [east.name], "strategy": "aggressive"}
     planned = _run("kafka_recovery_plan", options, machine)
     assert planned.returncode == 0 and not planned.result["quarantine"], planned
     return {**east.connection, **files, "plan": planned.result["plans"][0]["path"], "allow_data_loss": True}
@@ -64,7 +67,7 @@ def _planned(east: Operator, bucket: Bucket, topic: str, machine: Mapping[str, s
 def test_a_recovery_leaves_everything_in_the_bucket_and_a_second_one_elsewhere_changes_nothing(
     east: Operator, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"partitions": _named(east, "store"), "allow_data_loss": True, "workdir": bucket.url}
+    options: dict[str, Any] = {"partitions": _named(east, "store"), "allow_data_loss": True, "workdir": bucket.url, "spark_remote": ""}
     for name, value in _machine(tmp_path / "first").items():
         monkeypatch.setenv(name, value)
     first = east.play("recover", "1", **options)
@@ -87,6 +90,7 @@ def test_a_recovery_leaves_everything_in_the_bucket_and_a_second_one_elsewhere_c
     assert log.written() == {}
 
 
+@pytest.mark.long
 def test_another_machine_finishes_what_a_killed_one_began(east: Operator, bucket: Bucket, tmp_path: Path) -> None:
     before = east.states("store.killed")
     options = _planned(east, bucket, "store.killed", _machine(tmp_path / "first"))
@@ -102,6 +106,7 @@ def test_another_machine_finishes_what_a_killed_one_began(east: Operator, bucket
     assert again.returncode == 0 and not again.result["changed"] and not again.result["repaired"], again
 
 
+@pytest.mark.long
 def test_a_run_that_was_stalled_while_another_one_finished_leaves_no_order_changed(east: Operator, bucket: Bucket, tmp_path: Path) -> None:
     before = east.states("store.stalled")
     options = _planned(east, bucket, "store.stalled", _machine(tmp_path / "first"))
