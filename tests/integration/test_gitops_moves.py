@@ -86,10 +86,6 @@ def test_moves_are_proposed_merged_and_made_and_nothing_else_is(operator: Operat
     killed = operator.play("apply_merged", "x5", **options)
     assert killed.returncode != 0 and "The replicas are already moved" in killed.said, killed
     states = operator.states("orders", "later")
-    merged = json.loads(forge.show("main", moves))["partitions"]
-    assert {(row["topic"], row["partition"]): tuple(row["replicas"]) for row in merged if row["topic"] == "orders"}.items() <= {
-        key: state.replicas for key, state in states.items()
-    }.items()
     assert {key: sorted(state.replicas) for key, state in states.items()} == {
         ("orders", 0): [1, 2], ("orders", 1): [1, 2], ("orders", 2): [1, 2], ("later", 0): [2],
     }  # fmt: skip
