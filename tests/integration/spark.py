@@ -114,6 +114,9 @@ class Standalone:
         self.works = [folder / f"worker-{number}" / "work" for number in range(len(workers))]
         self.python = python_of_others(folder) if any(spec.user for spec in workers) else sys.executable
         self.conf = {"spark.authenticate": "true", "spark.executor.memory": executor_memory}
+        if any(spec.user for spec in workers):
+            # Executors of one host would read each other's files, those of another user.
+            self.conf["spark.shuffle.readHostLocalDisk"] = "false"
         self.secret_conf = {"spark.authenticate.secret": secrets.token_urlsafe(32)}
         self.master = f"spark://127.0.0.1:{self._ports.take()}"
 
