@@ -44,6 +44,7 @@ def sign(forge: Forge, path: str, key: Path, name: str) -> None:
     forge.ada.write({f"{path}.{name}.sig": done.stdout})
 
 
+@pytest.mark.long
 def test_moves_are_proposed_merged_and_made_and_nothing_else_is(operator: Operator, tmp_path: Path) -> None:
     cluster, forge = operator.cluster, Forge(tmp_path / "forge")
     (machine, one), (ada, two) = ssh_key(tmp_path, "planner", NAMESPACE), ssh_key(tmp_path, "ada", NAMESPACE)
