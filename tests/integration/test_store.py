@@ -26,6 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     work_file,
     write_private,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.throttles import last_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEADER_RATE, SetRate
@@ -197,3 +198,14 @@ def test_another_machine_sees_that_a_run_throttles_a_cluster_and_who_it_is(bucke
     assert not there.run_is_active()
     with here:
         assert here.rates() == {}
+
+
+def test_other_machines_see_the_id_of_the_run_that_throttles_a_cluster(bucket: Bucket) -> None:
+    for run_id in ("run-1", "run-2"):
+        end = ThrottleJournal(bucket.root(), "east", "abc").register_run(run_id)
+        journal = ThrottleJournal(bucket.root(), "east", "abc", read_only=True)
+        found = last_run(journal)
+        assert journal.run_is_active()
+        end()
+        assert found is not None and found[0] == run_id
+        assert not journal.run_is_active()

@@ -71,7 +71,9 @@ class Cleanup:
         rows = {key: moves.row(key, ongoing[key], begun.get(key)) for key in chosen if key not in revived}
         living = self._living_run()
         kept = {
-            key: f"run {living} is in progress: stop it first" for key in rows if living and key in begun and begun[key].run_id == living
+            key: f"run {begun[key].run_id} is in progress: stop it first"
+            for key in rows
+            if living is not None and key in begun and living in ("", begun[key].run_id)
         }
         if found.revival_is_active:
             kept = dict.fromkeys(rows, "a revival is in progress, or its journal cannot be read, and this may be a move of it")
@@ -94,10 +96,12 @@ class Cleanup:
             found.rows.append(rows[key].became(REMOVED if problem is None else FAILED, why))
 
     def _living_run(self) -> str | None:
-        """Return the id of the run that throttles this cluster and is in progress, None if there is none."""
+        """Return the id of the run that throttles this cluster and is in progress, empty if it is not known, None if there is no such run."""
         journal = self._found.throttle_journal()
-        run = throttles.last_run(journal) if journal.run_is_active() else None
-        return run[0] if run else None
+        if not journal.run_is_active():
+            return None
+        run = throttles.last_run(journal)
+        return run[0] if run else ""
 
     # --- replica orders ----------------------------------------------------------------------------------------------------
 

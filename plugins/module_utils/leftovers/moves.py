@@ -15,7 +15,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import in_bytes
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME, check_inside, safe_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    SAFE_NAME,
+    check_inside,
+    refresh,
+    safe_name,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import (
     KEPT,
     KILLED_RUN,
@@ -52,6 +57,7 @@ def begun_by_runs(workdir: Path, cluster: str, ongoing: Mapping[TopicPartition, 
     """Return the newest run of this workdir that has moved each of these partitions from the replicas that it has now. Unreadable files are skipped."""
     found: dict[TopicPartition, Begun] = {}
     folder = workdir / FOLDER
+    refresh(folder)  # a run may have begun since this process did
     files = [path / f"{safe_name('cluster', cluster)}{SUFFIX}" for path in folder.glob("*") if SAFE_NAME.fullmatch(path.name)]
     for path in files if ongoing else ():
         try:

@@ -17,6 +17,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, Self
@@ -25,12 +26,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import (
     JournalBusy,
     JournalFile,
+    is_stored,
     locked,
     may_be_locked,
     opened,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import fetch, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -267,11 +270,18 @@ class ThrottleJournal(JournalFile):
         if not locked(self._run_lock, stream, PROBE_SECONDS):
             with stream:
                 raise _run_is_active(stream, "wait until it has ended")
-        stream.truncate(0)
-        stream.write(
-            json.dumps({"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": timestamps.utc_now()}).encode()
-        )
-        stream.flush()
+        run = {"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": timestamps.utc_now()}
+        try:
+            stream.truncate(0)
+            stream.write(json.dumps(run).encode())
+            stream.flush()
+            if is_stored(self._run_lock):  # the lock of a store does not have the id of the run
+                with suppress(FileNotFoundError):
+                    fetch(self._run_lock)  # a store lets a process replace only what it has read
+                write_private(self._run_lock, json.dumps(run).encode())
+        except BaseException:
+            stream.close()
+            raise
         return stream.close
 
     def fail_if_run_active(self, remedy: str) -> None:
