@@ -20,7 +20,10 @@ import pytest
 from integration.store_clients import Bucket
 from unit.event_sources import free_port, loaded
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
+from rig.object_gate import Request
 
 
 @contextmanager
@@ -68,3 +71,23 @@ def test_a_source_is_active_again_after_another_one_was(bucket: Bucket, monkeypa
     for watcher in (first, second, first):
         assert watcher.check() and watcher.check()
         watcher.stop()
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_source_that_was_stalled_after_it_took_the_lock_does_not_take_the_name_of_the_active_one(bucket: Bucket, before: bool) -> None:
+    stalled, other = ActiveWatcher(bucket.root()), bucket.root() / "incidents" / "watcher.json"
+    if before:
+        private_directory(other.parent)
+        write_private(other, b"{}")
+    wrote: list[bytes] = []
+
+    def another_one_becomes_active(request: Request) -> None:
+        if request.method == "PUT" and request.key.endswith("watcher.lock.lease") and not wrote:
+            wrote.append(b'{"watcher": "another"}')
+            private_directory(other.parent)
+            write_private(other, wrote[0])
+
+    with bucket.gate.ruled(bucket.name, another_one_becomes_active), pytest.raises(RecoveryError):
+        stalled.check()
+    assert stalled.watcher is None
+    assert bucket.contents()["incidents/watcher.json"] == wrote[0]

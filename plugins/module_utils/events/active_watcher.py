@@ -13,13 +13,15 @@ import json
 import os
 import socket
 import uuid
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
+    create,
     fetch,
     private_directory,
     read_regular,
@@ -50,17 +52,20 @@ class ActiveWatcher:
             self.stop()
         for folder in (self._folder.parent, self._folder):
             private_directory(folder)
-        path = self._folder / LOCK
+        path, owner = self._folder / LOCK, self._folder / OWNER
+        # A store lets a process replace only what it has read. Read before the lock, it is refused to a source that is stalled until another one is active.
+        write = _replacement(owner)
         stream = append_only_file.opened(path)
         try:
             if not append_only_file.locked(path, stream):
                 stream.close()
                 return False
             watcher = uuid.uuid4().hex
-            owner = {"watcher": watcher, "host": socket.gethostname(), "pid": os.getpid(), "since": utc_now()}
-            with suppress(FileNotFoundError):
-                fetch(self._folder / OWNER)  # a store lets a process replace only what it has read
-            write_private(self._folder / OWNER, json.dumps(owner).encode() + b"\n")
+            content = {"watcher": watcher, "host": socket.gethostname(), "pid": os.getpid(), "since": utc_now()}
+            write(owner, json.dumps(content).encode() + b"\n")
+        except FileExistsError as error:
+            stream.close()
+            raise FileError(f"another source has written {owner} meanwhile: this one stands by") from error
         except BaseException:
             stream.close()
             raise
@@ -72,6 +77,15 @@ class ActiveWatcher:
         if self._lock is not None:
             self._lock.close()
         self._lock = self.watcher = None
+
+
+def _replacement(owner: Path) -> Callable[[Path, bytes], None]:
+    """Return the function that writes the file, in a store only if it is as it is now."""
+    try:
+        fetch(owner)
+    except FileNotFoundError:
+        return create
+    return write_private
 
 
 def active_watcher(workdir: Path) -> str | None:
