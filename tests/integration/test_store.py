@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration.store_clients import Bucket
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile, held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
@@ -26,6 +27,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     work_file,
     write_private,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal as ReorderJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.throttles import last_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
@@ -209,3 +212,41 @@ def test_other_machines_see_the_id_of_the_run_that_throttles_a_cluster(bucket: B
         end()
         assert found is not None and found[0] == run_id
         assert not journal.run_is_active()
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_who_only_looks_for_a_run_neither_takes_its_lock_nor_writes(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, alive: bool) -> None:
+    monkeypatch.setenv("KAFKA_RECOVERY_LEASE_SECONDS", "1")
+    mount = bucket.mounted()
+    end = ThrottleJournal(mount.root, "east", "abc").register_run("run-1")
+    if not alive:
+        left = bucket.contents()["throttles/id-abc.run.lease"]
+        end()
+        mount.client.put("throttles/id-abc.run.lease", left)
+    journal = ThrottleJournal(bucket.root(), "east", "abc", read_only=True)
+    before = bucket.contents()
+    assert journal.run_is_active() is alive
+    with pytest.raises(JournalBusy) if alive else nullcontext():
+        journal.fail_if_run_active("wait")
+    if alive:
+        end()
+        assert not journal.run_is_active()
+    else:
+        assert bucket.contents() == before
+
+
+def test_a_journal_that_a_living_run_has_open_is_told_from_one_of_a_killed_run(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_RECOVERY_LEASE_SECONDS", "1")
+    path = work_file(bucket.root(), "journal", "id-abc", suffix=".jsonl")
+    there = bucket.mounted().root / "journal/id-abc.jsonl"
+    with ReorderJournal(path, "abc", "run-1") as running:
+        running.intend([ChangedOrder("orders", 0, "id", (1, 2), (2, 1))])
+        with ReorderJournal(there, "abc", read_only=True) as journal, pytest.raises(JournalBusy, match="run-1"):
+            journal.fail_if_held()
+        left = bucket.contents()["journal/id-abc.jsonl.lease"]
+    with ReorderJournal(there, "abc", read_only=True) as journal:
+        journal.fail_if_held()
+    bucket.mounted().client.put("journal/id-abc.jsonl.lease", left)
+    with ReorderJournal(there, "abc", read_only=True) as journal:
+        journal.fail_if_held()
+        assert [*journal.left_behind()] == [("orders", 0)]

@@ -93,19 +93,41 @@ def may_be_locked(path: Path) -> bool:
     return path.exists() if mount is None else not mount.lease(path).is_free()
 
 
-def _leased(path: Path, stream: LeasedFile, seconds: float) -> bool:
+def is_unlocked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
+    """Return whether no run that lives has an open file locked, which may be locked then as by `locked`.
+
+    Of a file in a store the lease is not taken: a run that is only stalled must keep it. Then parameters and the content of the file are as `locked` has them.
+    """
+    if not isinstance(stream, LeasedFile):
+        return locked(path, stream, seconds)
+    lease = _lease(path)
+    if not lease.is_alive():
+        return True
+    _name_holder(stream, lease)
+    return False
+
+
+def _lease(path: Path) -> mounts.Lease:
     visible = path.parent / path.name.lstrip(mounts.LOCAL_PREFIX)
     mount = mounts.mount_of(visible)
     assert mount is not None  # `opened` has found it
-    lease = mount.lease(visible)
+    return mount.lease(visible)
+
+
+def _leased(path: Path, stream: LeasedFile, seconds: float) -> bool:
+    lease = _lease(path)
     if lease.acquire(seconds):
         stream.lease = lease
         return True
+    _name_holder(stream, lease)
+    return False
+
+
+def _name_holder(stream: LeasedFile, lease: mounts.Lease) -> None:
     stream.truncate(0)
     stream.write(json.dumps(lease.holder()).encode())
     stream.flush()
     stream.seek(0)
-    return False
 
 
 def still_locked(stream: IO[bytes]) -> bool:
@@ -147,6 +169,12 @@ class JournalFile:
         """Return for how long a run that had the journal before, and seems to be dead, may still act because it was only stalled. 0 for none."""
         lease = self._stream.lease if isinstance(self._stream, LeasedFile) else None
         return 0.0 if lease is None else lease.doubtful_seconds()
+
+    def fail_if_held(self) -> None:
+        """Raise the error `busy` if the journal is open `read_only`, in a store, and a run that lives has it. On this machine it could not be opened then."""
+        if self._read_only and self._stored is not None and _lease(self.path).is_alive():
+            self._stream.seek(0)  # it names the other run
+            raise self._busy()
 
     def __enter__(self) -> Self:
         if self._read_only and self._stored is not None:

@@ -42,6 +42,9 @@ class Lease(Protocol):
     def is_free(self) -> bool:
         """Return whether nobody holds it. One that a killed run held is not free before its time to live."""
 
+    def is_alive(self) -> bool:
+        """Return whether a run that lives has it. Writes nothing. To know that the holder was killed takes up to its time to live."""
+
     def holder(self) -> dict[str, Any]:
         """Return host, process and begin of the run that holds it, as far as they are known."""
 

@@ -12,6 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.stalled_runs import restore_later
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import model, moves, orders, throttles
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import FAILED, KEPT, REMOVABLE, REMOVED, Leftover
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.run import Leftovers
@@ -113,7 +114,8 @@ class Cleanup:
                 what = replica_orders.plan_repair(self._cluster, journal)
                 rows = orders.rows(journal, what)
                 refused = replica_orders.execute_repair(self._cluster, journal, what)
-            found.rows = [row for row in found.rows if row.kind != model.ORDER] + [orders.outcome(row, refused) for row in rows]
+                found.rows = [row for row in found.rows if row.kind != model.ORDER] + [orders.outcome(row, refused) for row in rows]
+                restore_later(self._cluster, journal, what.left)
 
     # --- throttles ---------------------------------------------------------------------------------------------------------
 

@@ -98,6 +98,7 @@ class Leftovers:
             path = journal_file(self.workdir, revival_journal.FOLDER, self.cluster.cluster_id, make=False)
             self.revival_is_active = True  # until its journal is open
             with revival_journal.RevivalJournal(path, self.cluster.cluster_id, read_only=True) as journal:
+                journal.fail_if_held()
                 self.revival_is_active = False
             return revivals.rows(journal, states)
         return []
@@ -122,7 +123,8 @@ class Leftovers:
                 self._orders_without_journal(path, states)
                 return
             with Journal(path, self.cluster.cluster_id, read_only=True) as journal:
-                pass  # a run that begins now must not find it locked
+                journal.fail_if_held()
+            # A run that begins now must not find it locked.
             self.rows += orders.rows(journal, replica_orders.plan_repair(self.cluster, journal))
 
     def _orders_without_journal(self, path: Path, states: Mapping[TopicPartition, PartitionState]) -> None:

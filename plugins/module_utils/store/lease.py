@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -31,6 +31,7 @@ SECONDS = 30.0
 SETTING = "KAFKA_RECOVERY_LEASE_SECONDS"
 SHORTEST, LONGEST = 1.0, 600.0
 LOOKS = 20  # at a lease, in one time to live
+State: TypeAlias = "tuple[str, int]"  # of a lease: its writer, and how often that has written
 _SHAPE = {
     "writer": strict_json.Name(), "count": int, "seconds": float, "released": bool,
     "host": str, "pid": int, "begun": str,
@@ -51,9 +52,12 @@ def seconds_to_live() -> float:
 class StoreLease:
     """The lease of one object `key`. Renewed by a thread from `acquire` to `release`."""
 
-    def __init__(self, client: Client, key: str, seconds: float, prove: Callable[[], None] = lambda: None) -> None:
-        """`prove`: raises FileError for a store that cannot keep two holders apart."""
+    def __init__(
+        self, client: Client, key: str, seconds: float, prove: Callable[[], None] = lambda: None, silent: dict[str, State] | None = None
+    ) -> None:
+        """`prove`: raises FileError for a store that cannot keep two holders apart. `silent`: states in which this process has found leases abandoned."""
         self._prove = prove
+        self._silent = {} if silent is None else silent
         self._client, self._key, self._seconds = client, key + SUFFIX, seconds
         self._writer, self._count = uuid.uuid4().hex, 0
         self._begun = utc_now()
@@ -72,7 +76,7 @@ class StoreLease:
         """
         self._prove()
         begun = changed_at = time.monotonic()
-        seen: tuple[str, int] | None = None
+        seen: State | None = None
         while True:
             body = self._look()
             state = None if body is None else (body["writer"], body["count"])
@@ -85,7 +89,7 @@ class StoreLease:
                 if seen is not None and now - begun >= seconds:
                     return False
                 seen, changed_at = state, now
-            elif now - changed_at >= max(self._seconds, min(float(body["seconds"]), LONGEST)):
+            elif now - changed_at >= self._longest_silence(body):
                 if self._take():
                     return self._hold(taken_over=True)
                 continue
@@ -99,6 +103,25 @@ class StoreLease:
         """Return whether nobody has it, or it was released. It is not free for its time to live if its holder was killed."""
         body = self._look()
         return body is None or bool(body["released"])
+
+    def is_alive(self) -> bool:
+        """Return whether a run that lives has it. Writes nothing. To know that the holder was killed takes up to its time to live."""
+        begun, seen = time.monotonic(), None
+        while (body := self._look()) is not None and not body["released"]:
+            state = body["writer"], body["count"]
+            if state == self._silent.get(self._key):
+                return False
+            if state != (seen := seen or state):
+                return True
+            if time.monotonic() - begun >= self._longest_silence(body):
+                self._silent[self._key] = state
+                return False
+            time.sleep(self._seconds / LOOKS)
+        return False
+
+    def _longest_silence(self, body: dict[str, Any]) -> float:
+        """Return the seconds after which a lease that has not changed is abandoned."""
+        return max(self._seconds, min(float(body["seconds"]), LONGEST))
 
     def _look(self) -> dict[str, Any] | None:
         try:

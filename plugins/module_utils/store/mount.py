@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.op
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError, Stored
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import FencedJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SUFFIX, StoreLease, seconds_to_live
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SUFFIX, State, StoreLease, seconds_to_live
 
 PROBE, PROBE_CONTENT, NO_ETAG = "probe", b"kafka_recovery\n", '"00000000000000000000000000000000"'
 VIEWS, SHARED = "views", "shared"
@@ -43,6 +43,7 @@ class StoreMount:
         self.root, self._lock = _new_view(private_directory(place / VIEWS))
         self._present: dict[str, str] = {}  # ETags of files whose content is in the folder
         self._read: dict[str, str] = {}  # ETags of files that this process has read or written
+        self._silent: dict[str, State] = {}
         self._proved = False
         self._guard = threading.RLock()
         if lists:
@@ -170,7 +171,7 @@ class StoreMount:
 
     def lease(self, path: Path) -> StoreLease:
         """Return the lease that stands for the lock of a file."""
-        return StoreLease(self.client, self.key(path), self._seconds, self.prove)
+        return StoreLease(self.client, self.key(path), self._seconds, self.prove, self._silent)
 
     def journal(self, path: Path) -> FencedJournal:
         """Return the journal at a path."""

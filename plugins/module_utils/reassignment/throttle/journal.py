@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ap
     JournalBusy,
     JournalFile,
     is_stored,
+    is_unlocked,
     locked,
     may_be_locked,
     opened,
@@ -288,7 +289,7 @@ class ThrottleJournal(JournalFile):
         """Raise RecoveryError if a run throttles this cluster now. `remedy`: the end of the message."""
         if may_be_locked(self._run_lock):
             with opened(self._run_lock) as stream:
-                if not locked(self._run_lock, stream, PROBE_SECONDS):
+                if not is_unlocked(self._run_lock, stream, PROBE_SECONDS):
                     raise _run_is_active(stream, remedy)
 
     def run_is_active(self) -> bool:
@@ -296,7 +297,7 @@ class ThrottleJournal(JournalFile):
         if not may_be_locked(self._run_lock):
             return False
         with opened(self._run_lock) as stream:
-            return not locked(self._run_lock, stream)
+            return not is_unlocked(self._run_lock, stream)
 
 
 def _run_is_active(stream: IO[bytes], remedy: str) -> RecoveryError:
