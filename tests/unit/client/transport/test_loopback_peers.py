@@ -93,7 +93,7 @@ def test_the_same_port_of_ipv6_is_not_localhost(monkeypatch: pytest.MonkeyPatch)
 
 @only_root
 def test_leave_to_send_secrets_is_leave_for_all_processes(taken: Taken) -> None:
-    assert "another user" not in asked(replace(plain_login([taken.server]), allow_plaintext_secrets=True, request_timeout=0.5))
+    assert "another user" not in asked(replace(plain_login([taken.server]), allow_plaintext_secrets=True, request_timeout=3))
     assert taken.process.received()
 
 
