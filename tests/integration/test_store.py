@@ -33,6 +33,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEADER_RATE, SetRate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run_bytes import counted_bytes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked as locked_folder
 from rig.object_gate import Act, Request
 
 
@@ -250,3 +253,21 @@ def test_a_journal_that_a_living_run_has_open_is_told_from_one_of_a_killed_run(b
     with ReorderJournal(there, "abc", read_only=True) as journal:
         journal.fail_if_held()
         assert [*journal.left_behind()] == [("orders", 0)]
+
+
+def test_saved_records_are_those_that_the_run_before_had_saved_when_it_ended(bucket: Bucket) -> None:
+    here, there = (folder_of(bucket.mounted().root, "1", "east") for _ in range(2))
+    with locked_folder(here):
+        write_private(here / "000001.batches", b"x" * 1500)
+        write_private(here / "000001.index", b"index")
+    with locked_folder(there):
+        assert [path.name for path in sorted(there.glob("0*"))] == ["000001.batches", "000001.index"]
+
+
+def test_the_bytes_that_another_cluster_of_the_run_has_saved_meanwhile_count(bucket: Bucket) -> None:
+    east, west = (folder_of(bucket.mounted().root, "1", name) for name in ("east", "west"))
+    with locked_folder(west), counted_bytes(west, 2000) as counted:
+        with locked_folder(east):
+            write_private(east / "000001.batches", b"x" * 1500)
+        assert counted.take(400)
+        assert not counted.take(200), "2,100 of 2,000 bytes"

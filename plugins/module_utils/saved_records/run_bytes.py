@@ -4,7 +4,8 @@
 """Counts what all clusters of a run have saved together, while each of them is saved by a process of its own.
 
 What is on the disk counts. A process that is saving has a file with a number of bytes, which counts instead: what its cluster has on the disk, and what
-it has reserved for the next batches. It holds a lock on that file, so the number of a killed process does not count.
+it has reserved for the next batches. It holds a lock on that file, so the number of a killed process does not count. These files are not kept in a store: if
+the workdir is there, what other processes save counts when a part is complete.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held, locked, opened
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refresh
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import BATCHES, INDEX
 
 COUNT, RUN_LOCK = ".bytes", ".lock"
@@ -39,6 +40,7 @@ class RunBytes:
         if self._used + size > self._reserved:
             path = self._folder.parent / RUN_LOCK
             with held(path, f"another run has locked {path}: wait until it has ended, and run again", LOCK_SECONDS):
+                refresh(self._folder.parent)
                 possible = self._most - sum(map(_bytes_of, self._others()))
                 if self._used + size > possible:
                     return False

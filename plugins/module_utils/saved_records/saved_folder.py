@@ -12,7 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory, safe_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
+    private_directory,
+    refresh,
+    safe_name,
+)
 
 LOCK = ".lock"
 # What stays free of the file system of the workdir: so many bytes, or this share of a small one, and this share of its files.
@@ -30,6 +35,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Create a folder of saved records, and hold its lock. Raises FileError if another run has it, or if it cannot be created."""
     private_directory(folder)
     with held(folder / LOCK, f"another run saves records in {folder}: wait until it has ended, or use another run_id"):
+        refresh(folder)  # the run that had the lock before may have written since this process began
         yield
 
 
