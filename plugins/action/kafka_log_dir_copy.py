@@ -12,6 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, error_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.user_paths import check_user_paths
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits, copy_logs
@@ -31,6 +32,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         _validation, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         if not arguments["dest"]:
             raise AnsibleActionFail("dest is missing: name a folder on the control node")
+        if has_url(arguments["dest"]):
+            raise AnsibleActionFail("dest is a URL: name a folder on the control node, as the filter machine_path finds it for a workdir")
         broker = {name: arguments[name] for name in ("log_dirs", "cluster_id", "broker_id")}
 
         def host(options: dict[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ options:
         required: true
   dest:
     description:
-      - Folder on the control node, which no one else may write in. Required unless O(pieces) are set.
+      - Folder on the control node, which no one else may write in, and no URL. Required unless O(pieces) are set.
       - It must be a folder of its own. Segments that an earlier task has copied there and that are not needed any more are removed. A folder that has other
         files is refused.
     type: path
@@ -115,7 +115,7 @@ EXAMPLES = r"""
     broker_id: 1
     logs:
       - {topic: orders, partition: 0, start_offset: 0, end_offset: 1}
-    dest: "{{ kafka_recovery_workdir }}/rescue/{{ inventory_hostname }}/copy-1"
+    dest: "{{ kafka_recovery_workdir | streamops.kafka_recovery.machine_path }}/rescue/{{ inventory_hostname }}/copy-1"
 """
 
 RETURN = r"""

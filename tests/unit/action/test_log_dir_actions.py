@@ -60,3 +60,11 @@ def test_a_host_writes_no_lines_to_the_terminal(tmp_path: Path, failed_when: boo
     shown = done.stdout + done.stderr
     assert "safe to start" in shown, "the message is shown"
     assert "\x1b" not in shown and not any(line.startswith("broker 2") for line in shown.splitlines())
+
+
+@pytest.mark.slow
+def test_a_disk_is_not_copied_into_a_folder_named_after_a_url(tmp_path: Path) -> None:
+    options = {"log_dirs": ["/nowhere"], "cluster_id": "abc", "broker_id": 1, "logs": [], "dest": "s3://bucket/work/copy-1"}
+    found = played(local_play(tmp_path, {"east": {}}, [{"streamops.kafka_recovery.kafka_log_dir_copy": options}]))
+    assert found["east"].failed and "dest is a URL" in found["east"].text
+    assert not (tmp_path / "s3:").exists()
