@@ -40,7 +40,7 @@ class Lease(Protocol):
         """Wait at most `seconds` for another run that lives, and as long as it takes to know that one does not live. Return whether it is held now."""
 
     def is_free(self) -> bool:
-        """Return whether nobody holds it. One that a killed run held is not free before its time to live."""
+        """Return whether no run holds it. One that a killed run held is not free before its time to live."""
 
     def holder(self) -> dict[str, Any]:
         """Return host, process and begin of the run that holds it, as far as they are known."""
