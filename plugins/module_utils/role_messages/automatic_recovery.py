@@ -37,8 +37,8 @@ def option_objections(options: AutomaticRecoveryOptions, cluster: str) -> list[s
         )
     if not (options.workdir.startswith(("/", "~")) or has_url(options.workdir)):
         objections.append(
-            f"kafka_recovery_workdir is {options.workdir}: the ledger of automatic recoveries is stored there, so set a path that begins with / or ~, or the URL of a "
-            "folder in an object store"
+            f"kafka_recovery_workdir is {options.workdir}: the ledger of automatic recoveries is stored there, so set a path that begins with / or ~, "
+            "or the URL of a folder in an object store"
         )
     if (options.strategy, options.ranking) != (STRATEGY, RANKING):
         objections.append(
