@@ -16,8 +16,8 @@ description:
     true. The evidence of every partition to elect is C(prefix), the plan was made with the strategy C(balanced), the limits below are kept, data loss
     is allowed, and none of these outages was claimed before.
   - Claims are written before anything is elected, to C(<workdir>/incidents/<cluster>/), one file for each outage of a partition. The file name has topic
-    id, partition and leader epoch. An outage is claimed only once, whatever the outcome of the run. A later outage of the same partition is another
-    outage.
+    id, partition and leader epoch. An outage is claimed only once, whatever the outcome of the run (for the exception
+    see O(watcher)). A later outage of the same partition is another outage.
   - Contacts no Kafka cluster and elects nothing. The role P(streamops.kafka_recovery.respond#role) uses it.
 options:
   state:

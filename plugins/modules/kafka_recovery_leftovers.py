@@ -33,6 +33,7 @@ options:
     required: true
   workdir:
     description: Directory on the host that runs the module, with the journals. Created if it is missing, private to its owner.
+      Or the URL of a folder in an object store (C(s3://), C(gs://), C(az://)).
     type: path
     required: true
   foreign_throttles:
@@ -45,7 +46,7 @@ options:
     default: []
   cancel_moves:
     description:
-      - Topics, or partitions of them, whose reassignments are cancelled (KIP-455), whoever has begun them.
+      - Topics, or partitions of them, whose reassignments are cancelled (KIP-455), also those of another tool.
       - The order of replicas is restored if the workdir knows it. A reassignment of a run in progress that has a throttle, or of a revival, is not cancelled.
     type: list
     elements: dict
@@ -94,7 +95,7 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
     workdir: "{{ kafka_recovery_workdir }}"
 
-- name: Remove a throttle that nobody needs, and cancel the moves of a topic
+- name: Remove throttles of another tool, and cancel the moves of a topic
   streamops.kafka_recovery.kafka_recovery_leftovers:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"

@@ -19,7 +19,8 @@ description:
   - Replica orders are known from the journal of the workdir. If there is none, RV(unknown) says so, and with O(controller_bootstrap_servers) the metadata log
     shows which orders were changed without a change of replicas. Whether a run or an operator has done that, it does not show.
   - Writes what remains to C(<workdir>/leftovers/<cluster>.json), for the metrics of the report, but not in check mode.
-  - Needs DESCRIBE and DESCRIBE_CONFIGS on the cluster and on the topics, and DESCRIBE on transactional ids.
+  - Needs DESCRIBE and DESCRIBE_CONFIGS on the cluster and on the topics, and DESCRIBE on transactional ids. For the metadata log it
+    needs CLUSTER_ACTION on the cluster.
 options:
   cluster:
     description: Name of the cluster, as in the inventory. Part of the names of its files in O(workdir).
@@ -27,6 +28,7 @@ options:
     required: true
   workdir:
     description: Directory on the host that runs the module, with the journals. Created if it is missing, private to its owner.
+      Or the URL of a folder in an object store (C(s3://), C(gs://), C(az://)).
     type: path
     required: true
   window:

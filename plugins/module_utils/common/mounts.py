@@ -40,7 +40,7 @@ class Lease(Protocol):
         """Wait at most `seconds` for another run that lives, and as long as it takes to know that one does not live. Return whether it is held now."""
 
     def is_free(self) -> bool:
-        """Return whether nobody holds it. One that a killed run held is not free before its time to live."""
+        """Return whether no run holds it. One that a killed run held is not free before its time to live."""
 
     def is_alive(self) -> bool:
         """Return whether a run that lives has it. Writes nothing. To know that the holder was killed takes up to its time to live."""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs have left on a cluster when somebody last looked, `<workdir>/leftovers/<cluster>.json`, for the report."""
+"""What runs have left on a cluster when `cleanup` last looked, `<workdir>/leftovers/<cluster>.json`, for the report."""
 
 from __future__ import annotations
 

@@ -188,8 +188,8 @@ def _unknown(config: str, value: str, behind: int, topic: str | None = None, bro
     row = Leftover(THROTTLE, UNKNOWN, KEPT, topic=topic, broker_id=broker, config=config, present=value)
     slows = f"it slows down {behind} partitions that have a replica out of sync; " if behind else ""
     why = (
-        f"no run of this workdir has set it: Kafka's tool, an operator or a run with another workdir has; {slows}if nobody needs it, name it in "
-        f"remove_foreign_throttles (kafka_recovery_remove_foreign_throttles): '{row.resource}'"
+        f"no run of this workdir has set it: Kafka's tool, an operator or a run with another workdir has; {slows}if it is not needed, name it in "
+        f"foreign_throttles (kafka_recovery_remove_foreign_throttles): '{row.resource}'"
     )
     return row.became(KEPT, why)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.auto_recovery_ledger import RANKING, STRATEGY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import step_lines
@@ -34,9 +35,10 @@ def option_objections(options: AutomaticRecoveryOptions, cluster: str) -> list[s
         objections.append(
             f"An automatic recovery works on one cluster, and this run has {options.clusters}: name the cluster with --limit CLUSTER"
         )
-    if not options.workdir.startswith(("/", "~")):
+    if not (options.workdir.startswith(("/", "~")) or has_url(options.workdir)):
         objections.append(
-            f"kafka_recovery_workdir is {options.workdir}: the ledger of automatic recoveries is stored there, so set a path that begins with / or ~"
+            f"kafka_recovery_workdir is {options.workdir}: the ledger of automatic recoveries is stored there, so set a path that begins with / or ~, "
+            "or the URL of a folder in an object store"
         )
     if (options.strategy, options.ranking) != (STRATEGY, RANKING):
         objections.append(

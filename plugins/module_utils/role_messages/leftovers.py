@@ -28,6 +28,7 @@ def leftover_lines(found: Mapping[str, Any], run: PresentRun, allowed: bool) -> 
     """
     counts = found["summary"]
     total = sum(counts[outcome] for outcome in OUTCOMES)
+    more = total - len(found["leftovers"])
     parts = [f"{counts[outcome]} {words}" for outcome, words in OUTCOMES.items() if counts[outcome]]
     dry_run = not allowed or run.check_mode
     lines = [
@@ -35,7 +36,7 @@ def leftover_lines(found: Mapping[str, Any], run: PresentRun, allowed: bool) -> 
         + (f"{count(total, 'leftover')}: {', '.join(parts)}" if total else "nothing is left over"),
         *([f"{count(counts['moving'], 'reassignment')} in progress, not left over"] if counts["moving"] else []),
         *(_row(row) for row in found["leftovers"]),
-        *(["and more"] if total > len(found["leftovers"]) else []),
+        *([f"and {count(more, 'leftover')} more: kafka_recovery_leftovers_info shows them with a higher preview"] if more > 0 else []),
         *(f"Run in progress, left alone: {sentence}" for sentence in found["running"]),
         *(f"Not known: {sentence}" for sentence in found["unknown"]),
         *(f"Problem: {sentence}" for sentence in found["problems"]),

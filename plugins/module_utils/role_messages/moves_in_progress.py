@@ -16,9 +16,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 BROKERS_SHOWN = 20
 _THROTTLES = {
     "running": "A run moves replicas with a throttle at present",
-    "left_over": "The throttle of a run that has ended is still set: when its moves have ended, the next run of reassign removes it, or "
-    "kafka_replication_throttle with state: cleaned",
-    "stands": "A standing throttle is set",
+    "left_over": "The throttle of a run that has ended is still set: when its moves have ended, the next run of the playbook reassign removes it, "
+    "or cleanup, or kafka_replication_throttle with state: cleaned",
+    "stands": "A standing throttle is set: kafka_replication_throttle changes its rate, and removes it with state: absent",
     "expired": "A standing throttle that has expired is still set: remove it with kafka_replication_throttle and state: cleaned",
 }
 

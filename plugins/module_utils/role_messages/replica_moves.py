@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 _IN_PROGRESS = "reassignment_in_progress"
 _STEPS = {
     "no_leader": "recover them first (playbook recover)",
-    _IN_PROGRESS: "wait until it ends, or cancel it (kafka_partition_reassignment with state cancelled)",
+    _IN_PROGRESS: "wait until it ends, or cancel it (playbook cancel_moves)",
     "too_few_brokers": "start brokers, or set fewer replicas (kafka_recovery_replication_factor)",
     "below_min_isr": "lower min.insync.replicas of these topics first",
     "no_room": "free disk space, add brokers, or raise kafka_recovery_max_disk_percent",
@@ -90,13 +90,15 @@ def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allow
     lines = [prefix + summary(reassigned["summary"])]
     lines += unmade_lines(reassigned) if merged else []
     if reassigned["previous_assignment"]:
-        lines.append(f"To undo the moves: {reassigned['previous_assignment']}")
+        lines.append(
+            f"To undo the moves, name this file as reassignment_file of kafka_partition_reassignment: {reassigned['previous_assignment']}"
+        )
     elif not allowed and merged:
         lines.append("Next, to make the merged moves: run this playbook again with -e kafka_recovery_allow_data_loss=true")
     elif not allowed and not run.check_mode:
         lines += [
             "Next, to move replicas (a replica that is given up is deleted if its broker ever returns):",
-            _command(run, os.path.dirname(path)),  # noqa: PTH120 - it may be a URL,
+            _command(run, os.path.dirname(path)),  # noqa: PTH120 - it may be a URL
         ]
     return lines
 

@@ -1,4 +1,4 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Workdirs in an object store: requests, leases, journals, and the folder of a process that stands for one."""
+"""Keeps a workdir in an object store: requests, the folder that stands for it in a process, leases, fenced journals."""

@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 
 T = TypeVar("T")
 
-# How long a store that does not answer, or answers that it cannot now, is asked again.
+# How long a store that does not answer, or answers that it cannot now, gets a request again.
 PATIENCE = 90.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 CONNECT_SECONDS, SMALL_SECONDS, BULK_SECONDS = 5, 20, 900
@@ -63,7 +63,9 @@ class Client:
         try:
             return from_url(self.url, client_options=options, retry_config=retries)
         except (exceptions.BaseError, ValueError) as error:
-            raise FileError(f"{self.url} cannot be used ({_text(error)}): check the URL, and the variables of the environment") from error
+            raise FileError(
+                f"{self.url} cannot be used ({_text(error)}): check kafka_recovery_workdir, and the variables of the environment (docs/stores.md)"
+            ) from error
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -137,14 +139,14 @@ class Client:
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if "NoSuchBucket" in str(error):
                     raise
-                raise ConflictError(f"{self.url}/{key} was removed meanwhile by another run") from error
+                raise ConflictError(f"{self.url}/{key} was removed meanwhile by another run: run again when that has ended") from error
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, exceptions.GenericError) as error:
                 # The answer to a write that has arrived may be lost, and the same write be refused the next time.
                 if (arrived := self._has(key, content)) is not None:
                     return arrived
                 if isinstance(error, exceptions.GenericError):
                     raise
-                raise ConflictError(f"{self.url}/{key} was written meanwhile by another run") from error
+                raise ConflictError(f"{self.url}/{key} was written meanwhile by another run: run again when that has ended") from error
 
         return self._ask(key, write, patience)
 
@@ -228,7 +230,9 @@ def _unless(etag: str | None) -> Any:
 def _etag(meta: Any) -> str:
     """Return the ETag of an answer. A store without ETags cannot say whether an object has changed."""
     if not meta["e_tag"]:
-        raise FileError("the object store answers without an ETag, so it cannot be known who writes: use another store")
+        raise FileError(
+            "the object store answers without an ETag, so it cannot be known who writes: name another store in kafka_recovery_workdir"
+        )
     return str(meta["e_tag"])
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Journals in an object store: one object that is replaced with each line, by whoever took it last.
+"""Journals in an object store: one object that is replaced with each line, by the run that took it last.
 
 The first line of the object has the writer's id and a counter, so that no two contents are the same: a holder that was stalled while another run took the
 journal cannot write to it any more.
@@ -60,7 +60,9 @@ class FencedJournal:
         try:
             self._write(content)
         except ConflictError as error:
-            raise TakenError(f"another run has taken {self._url} while this one was stalled: this one stops") from error
+            raise TakenError(
+                f"another run has taken {self._url} while this one was stalled: this one stops; run again when the other one has ended"
+            ) from error
 
     def _write(self, content: bytes) -> None:
         self._count += 1

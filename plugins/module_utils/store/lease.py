@@ -100,7 +100,7 @@ class StoreLease:
         return max(0.0, self._sure_at - time.monotonic())
 
     def is_free(self) -> bool:
-        """Return whether nobody has it, or it was released. It is not free for its time to live if its holder was killed."""
+        """Return whether no run has it, or it was released. It is not free for its time to live if its holder was killed."""
         body = self._look()
         return body is None or bool(body["released"])
 

@@ -59,7 +59,7 @@ class StoreMount:
             return
         lies = FileError(
             f"{self.url} cannot be used: its store does not refuse a write whose condition (If-None-Match, If-Match) is not met, so two runs could not be "
-            "kept apart; use a store that does, as S3"
+            "kept apart; name a store that does, such as S3, in kafka_recovery_workdir"
         )
         for _ in range(2):  # the first one may create it
             with suppress(ConflictError):

@@ -58,3 +58,9 @@ def test_where_nothing_is_left_it_says_so() -> None:
 def test_what_is_not_known_is_shown() -> None:
     lines = leftover_lines(result(running=["run 1"], unknown=["broker 3"], problems=["a journal"]), RUN, allowed=True)
     assert lines[1:] == ["Run in progress, left alone: run 1", "Not known: broker 3", "Problem: a journal"]
+
+
+def test_rows_beyond_the_preview_are_counted() -> None:
+    found = result(ORDER, RATE)
+    lines = leftover_lines({**found, "leftovers": found["leftovers"][:1]}, RUN, allowed=True)
+    assert lines[2].startswith("and 1 leftover more:") and "preview" in lines[2]

@@ -109,6 +109,7 @@ ALLOWED = AutomaticRecoveryOptions(1, "/w", "balanced", "last_written_epoch", {}
     [
         ({}, None),
         ({"workdir": "~/w"}, None),
+        ({"workdir": "s3://bucket/folder"}, None),
         ({"clusters": 2}, "--limit CLUSTER"),
         ({"workdir": "w"}, "kafka_recovery_workdir is w"),
         ({"strategy": "aggressive"}, "this run has aggressive and last_written_epoch"),

@@ -80,7 +80,7 @@ def test_made_moves_name_the_file_that_undoes_them() -> None:
     result = {"summary": {"failed": 0, "reassigned": 3}, "previous_assignment": "/w/reassignments/2/east.before.json"}
     assert replica_moves.moved_lines(result, MOVES["path"], RUN, allowed=True) == [
         "3 reassigned",
-        "To undo the moves: /w/reassignments/2/east.before.json",
+        "To undo the moves, name this file as reassignment_file of kafka_partition_reassignment: /w/reassignments/2/east.before.json",
     ]
 
 
