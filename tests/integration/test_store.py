@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 from integration.store_clients import Bucket
+from unit.record_batches import batch
+from unit.saved_folders import HEADER, save
+from unit.saved_folders import folder as saved_folder
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -29,13 +32,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal as ReorderJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.throttles import last_run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEADER_RATE, SetRate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run_bytes import counted_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked as locked_folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 from rig.object_gate import Act, Request
 
 
@@ -271,3 +278,19 @@ def test_the_bytes_that_another_cluster_of_the_run_has_saved_meanwhile_count(buc
             write_private(east / "000001.batches", b"x" * 1500)
         assert counted.take(400)
         assert not counted.take(200), "2,100 of 2,000 bytes"
+
+
+def test_a_stalled_run_cannot_replace_what_its_successor_has_saved(bucket: Bucket) -> None:
+    here, there = (bucket.mounted().root for _ in range(2))
+    private_directory(saved_folder(here))
+    data = batch(7, 1)
+    with pytest.raises(FileError, match="written meanwhile by another run"), open_part(saved_folder(here), HEADER) as stalled:
+        stalled.add(Tail("t", 0, "id", 5, 3, 7, 8), 7, memoryview(data), list(stored_batches(data)))
+        save(there, {("t", 0, 3, 7): batch(7, 2)})
+        saved = bucket.contents()
+    assert bucket.contents() == saved
+    # It may stall between its batches and their index, too.
+    index = saved_folder(here) / "000001.jsonl"
+    with pytest.raises(FileError, match="written meanwhile by another run"):
+        landing_format.write(index, {**HEADER, "collected_at": "2026-11-21T04:00:00Z"}, [], new=True)
+    assert bucket.contents() == saved

@@ -85,8 +85,11 @@ class Mount(Protocol):
     def read_from(self, path: Path, start: int, size: int) -> bytes:
         """Return a file of `size` bytes from the byte `start`, and do not keep it. Raises FileNotFoundError if the store does not have it."""
 
-    def publish(self, staged: Path, path: Path) -> None:
-        """Write the content of `staged` to the store as `path`. Raises FileError if that fails, or if it has changed since this process read it."""
+    def publish(self, staged: Path, path: Path, new: bool) -> None:
+        """Write the content of `staged` to the store as `path`.
+
+        Raises FileError if that fails, if it has changed since this process read it, or if it is there although it is `new`.
+        """
 
     def create(self, path: Path, content: bytes) -> None:
         """Write a file that does not exist. Raises FileExistsError if it does."""

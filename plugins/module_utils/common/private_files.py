@@ -234,11 +234,12 @@ def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
     """Yield a new file (mode 0600) and rename it to `path` after an fsync. On any error `path` stays as it was.
 
-    The new file of a killed run is reused. Raises FileError if `path` is a link, if another run writes it, or if
-    it cannot be written, for example because the disk is full.
+    `new`: there is no such file. In a store, which a run that was stalled may write to, too, that is a condition. The new file of a
+    killed run is reused. Raises FileError if `path` is a link, if another run writes it, or if it cannot be written, for example because the
+    disk is full.
     """
     refuse_link(path)
     temporary = path.with_name(f".{path.name}.new")
@@ -250,7 +251,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         stream.flush()
         os.fsync(stream.fileno())
         if (mount := mounts.mount_of(path)) is not None:
-            mount.publish(temporary, path)
+            mount.publish(temporary, path, new)
         with critical_section():
             temporary.replace(path)
             temporary = path

@@ -35,16 +35,17 @@ class SnapshotError(RecoveryError):
     """A sealed file cannot be used. The message gives the reason."""
 
 
-def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> int:
+def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], new: bool = False) -> int:
     """Replace `path` with header, rows and seal, whole or not at all. Returns the number of rows without header and seal.
 
-    `header`: has HEADER_FIELDS at least; `kind` and `schema` are added. Raises SnapshotError without orjson, FileError as `private_files.replacing` does.
+    `header`: has HEADER_FIELDS at least; `kind` and `schema` are added. `new`: as `private_files.replacing` has it. Raises SnapshotError without
+    orjson, FileError as `private_files.replacing` does.
     """
     if import_error("orjson"):
         raise SnapshotError(f"{path} cannot be written without the Python library orjson: pip install orjson")
     digest = hashlib.sha256()
     count = 0
-    with replacing(path) as stream:
+    with replacing(path, new) as stream:
         for row in chain([{"kind": "header", "schema": SCHEMA, **header}], rows):
             line = _line(path, row)
             digest.update(line)

@@ -14,7 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import refuse_link, replacing, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    refuse_link,
+    remove,
+    replacing,
+    write_private,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
@@ -104,13 +109,16 @@ class PartWriter:
 def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
     """Yield a writer of the next part. Batches and index are durable when the context ends without an error; without a piece nothing is written.
 
-    `header`: the fields of landing_format.HEADER_FIELDS without `collected_at`. Raises FileError if the disk is full or another run writes this part.
+    `header`: the fields of landing_format.HEADER_FIELDS without `collected_at`. Raises FileError if the disk is full, or if another run writes
+    this part: in a store also one that took the lock of the folder from this one, which was stalled.
     """
     numbers = (int(path.stem) for path in folder.iterdir() if path.suffix == INDEX and path.stem.isdecimal())
     part = folder / f"{1 + max(numbers, default=0):06}{BATCHES}"
     refuse_link(part)
+    if part.exists():
+        remove(part)  # a killed run has written no index for it
     try:
-        with replacing(part) as stream, ThreadPoolExecutor(1) as disk:
+        with replacing(part, new=True) as stream, ThreadPoolExecutor(1) as disk:
             writer = PartWriter(stream, disk)
             yield writer
             end = writer.end()
@@ -118,7 +126,7 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
                 raise _EmptyPartError
     except _EmptyPartError:
         return
-    landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, end])
+    landing_format.write(part.with_suffix(INDEX), {**header, "collected_at": utc_now()}, [*writer.rows, end], new=True)
     count_parts(folder)
 
 

@@ -100,16 +100,19 @@ class StoreMount:
         """Return a file of `size` bytes from the byte `start`, and do not keep it."""
         return self.client.get_range(self.key(path), start, size)
 
-    def publish(self, staged: Path, path: Path) -> None:
+    def publish(self, staged: Path, path: Path, new: bool) -> None:
         """Write the content of `staged` to the store as `path`: on the condition that it is as this process has read it, if it has.
 
-        Other files are replaced whatever is there, as in a local folder. `staged` is the file of `path` afterwards.
+        One that is `new` must not be there. Other files are replaced whatever is there, as in a local folder. `staged` is the file of `path` afterwards.
         """
         self.prove()
         key, size = self.key(path), staged.stat().st_size
         with self._guard:
             before = self._read.get(key)
-            etag = self.client.put(key, staged) if before is None else self.client.replace(key, staged.read_bytes(), before)
+            if new:
+                etag = self.client.create(key, staged.read_bytes())
+            else:
+                etag = self.client.put(key, staged) if before is None else self.client.replace(key, staged.read_bytes(), before)
             self._present[key] = self._read[key] = etag
             if size > KEPT_BYTES:
                 _empty(staged, size)
