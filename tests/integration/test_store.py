@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from integration.store_clients import Bucket
 
+from ansible_collections.streamops.kafka_recovery.plugins.filter.file_text import file_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -250,3 +251,9 @@ def test_a_journal_that_a_living_run_has_open_is_told_from_one_of_a_killed_run(b
     with ReorderJournal(there, "abc", read_only=True) as journal:
         journal.fail_if_held()
         assert [*journal.left_behind()] == [("orders", 0)]
+
+
+def test_playbooks_read_files_of_the_bucket(bucket: Bucket) -> None:
+    write_private(work_file(bucket.root(), "plans", "east", "1"), b"{}")
+    assert file_text(f"{bucket.url}/plans/1/east.json") == "{}"
+    assert file_text(f"{bucket.url}/plans/1/west.json") == ""
