@@ -17,6 +17,7 @@ from unit.record_batches import batch
 from unit.saved_folders import HEADER, save
 from unit.saved_folders import folder as saved_folder
 
+from ansible_collections.streamops.kafka_recovery.plugins.filter.file_text import file_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -294,3 +295,9 @@ def test_a_stalled_run_cannot_replace_what_its_successor_has_saved(bucket: Bucke
     with pytest.raises(FileError, match="written meanwhile by another run"):
         landing_format.write(index, {**HEADER, "collected_at": "2026-11-21T04:00:00Z"}, [], new=True)
     assert bucket.contents() == saved
+
+
+def test_playbooks_read_files_of_the_bucket(bucket: Bucket) -> None:
+    write_private(work_file(bucket.root(), "plans", "east", "1"), b"{}")
+    assert file_text(f"{bucket.url}/plans/1/east.json") == "{}"
+    assert file_text(f"{bucket.url}/plans/1/west.json") == ""

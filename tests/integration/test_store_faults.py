@@ -10,16 +10,18 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from integration.held import wait_until
 from integration.store_clients import Bucket
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held, still_locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, create
@@ -163,6 +165,46 @@ def test_the_lock_of_a_killed_process_is_taken_after_its_time_to_live(bucket: Bu
         holder.wait()
         with held(root / "lock", "busy"):
             pass
+
+
+def test_a_run_keeps_its_lease_if_one_request_for_it_hangs(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_RECOVERY_LEASE_SECONDS", "6")
+    root, other, hung = bucket.root(), bucket.root(), list[Request]()
+
+    def hangs(request: Request) -> Any:
+        if request.method == "PUT" and request.key.endswith("lock.lease") and not hung:
+            hung.append(request)
+            return Act.HOLD
+        return None
+
+    with held(root / "lock", "busy") as stream, bucket.gate.ruled(bucket.name, hangs):
+        assert bucket.gate.held.acquire(timeout=60)
+        with pytest.raises(RecoveryError, match="busy"), held(other / "lock", "busy"):
+            pass
+        assert still_locked(stream)
+
+
+def test_a_run_keeps_its_lease_if_the_answers_to_a_renewal_are_lost(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_RECOVERY_LEASE_SECONDS", "3")
+    bodies = set[bytes]()
+
+    def loses(request: Request) -> Any:
+        return None if not request.key.endswith("lock.lease") else Act.LOSE if request.method == "PUT" else 503
+
+    def renewed() -> bool:
+        bodies.add(bucket.contents()["lock.lease"])
+        return len(bodies) > 1
+
+    with held(bucket.root() / "lock", "busy") as stream:
+        assert not renewed()
+        with bucket.gate.ruled(bucket.name, loses):
+            wait_until(renewed, "a renewal")
+            requests = bucket.gate.requests[bucket.name]["PUT"]
+            time.sleep(1.2)  # the renewal is given up
+            assert bucket.gate.requests[bucket.name]["PUT"] > requests
+        bodies.clear()
+        wait_until(renewed, "a renewal")
+        assert still_locked(stream)
 
 
 def test_a_name_of_the_inventory_stays_with_its_cluster(bucket: Bucket) -> None:

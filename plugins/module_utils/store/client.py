@@ -51,12 +51,13 @@ class Client:
     Requests are not tried again by obstore: it would do that without a look at signals, and only here it is known whether an own write has arrived.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seconds: float = SMALL_SECONDS) -> None:
+        """`seconds`: maximum of a request that transfers little."""
         self.url, self._patience = url, PATIENCE
-        self._small, self._bulk = self._opened(SMALL_SECONDS), self._opened(BULK_SECONDS)
+        self._small, self._bulk = self._opened(seconds), self._opened(BULK_SECONDS)
 
-    def _opened(self, seconds: int) -> Any:
-        options: Any = {"timeout": f"{seconds}s", "connect_timeout": f"{CONNECT_SECONDS}s"}
+    def _opened(self, seconds: float) -> Any:
+        options: Any = {"timeout": f"{seconds:g}s", "connect_timeout": f"{min(seconds, CONNECT_SECONDS):g}s"}
         if os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes"):
             options["allow_http"] = True
         retries: Any = {"max_retries": 0, "retry_timeout": timedelta(seconds=seconds)}
@@ -69,10 +70,10 @@ class Client:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def get(self, key: str, known: str | None = None) -> tuple[bytes, str] | None:
+    def get(self, key: str, known: str | None = None, patience: float | None = None) -> tuple[bytes, str] | None:
         """Return content and ETag of a small object, None if it has the ETag `known`. Raises FileNotFoundError if it does not exist."""
         try:
-            found = self._ask(key, lambda: self._read(key, known))
+            found = self._ask(key, lambda: self._read(key, known), patience)
         except exceptions.NotModifiedError:
             return None
         return found

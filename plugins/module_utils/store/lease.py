@@ -30,7 +30,8 @@ SUFFIX = ".lease"
 SECONDS = 30.0
 SETTING = "KAFKA_RECOVERY_LEASE_SECONDS"
 SHORTEST, LONGEST = 1.0, 600.0
-LOOKS = 20  # at a lease, in one time to live
+LOOKS, RENEWALS = 20, 3  # of a lease, in one time to live
+LEAST_REQUEST_SECONDS = 1.0
 State: TypeAlias = "tuple[str, int]"  # of a lease: its writer, and how often that has written
 _SHAPE = {
     "writer": strict_json.Name(), "count": int, "seconds": float, "released": bool,
@@ -59,6 +60,7 @@ class StoreLease:
         self._prove = prove
         self._silent = {} if silent is None else silent
         self._client, self._key, self._seconds = client, key + SUFFIX, seconds
+        self._renewals = client
         self._writer, self._count = uuid.uuid4().hex, 0
         self._begun = utc_now()
         self._etag = ""
@@ -75,6 +77,8 @@ class StoreLease:
         To know whether the other run lives takes up to its time to live.
         """
         self._prove()
+        # A request that hangs must leave time for another one.
+        self._renewals = Client(self._client.url, max(LEAST_REQUEST_SECONDS, self._seconds / RENEWALS / 2))
         begun = changed_at = time.monotonic()
         seen: State | None = None
         while True:
@@ -123,9 +127,9 @@ class StoreLease:
         """Return the seconds after which a lease that has not changed is abandoned."""
         return max(self._seconds, min(float(body["seconds"]), LONGEST))
 
-    def _look(self) -> dict[str, Any] | None:
+    def _look(self, client: Client | None = None, patience: float | None = None) -> dict[str, Any] | None:
         try:
-            found = self._client.get(self._key)
+            found = (client or self._client).get(self._key, patience=patience)
         except FileNotFoundError:
             self._etag = ""
             return None
@@ -169,17 +173,25 @@ class StoreLease:
         return True
 
     def _renew(self) -> None:
-        while not self._ended.wait(self._seconds / 3):
+        while not self._ended.wait(self._seconds / RENEWALS):
             with self._guard:
                 if self._ended.is_set():
                     return
-                try:
-                    self._etag = self._client.replace(self._key, self._body(), self._etag, patience=self._seconds / 3)
-                except ConflictError:
-                    self.lost = True
-                    return
-                except RecoveryError:
-                    continue  # the store does not answer; what this run writes to it is refused if another one has the lease by then
+                # If the store does not answer, what this run writes to it is refused if another one has the lease by then.
+                with suppress(RecoveryError):
+                    if not self._is_renewed():
+                        self.lost = True
+                        return
+
+    def _is_renewed(self) -> bool:
+        """Renew the lease, and return False if another run has taken it. Raises RecoveryError if the store does not answer."""
+        try:
+            self._etag = self._renewals.replace(self._key, self._body(), self._etag, patience=self._seconds / RENEWALS)
+        except ConflictError:
+            # The renewal before may have arrived, and its answer not. `_look` has its ETag then, for the next one.
+            body = self._look(self._renewals, self._seconds / RENEWALS)
+            return body is not None and body["writer"] == self._writer
+        return True
 
     def holder(self) -> dict[str, Any]:
         """Return host, process and begin of the run that was found to hold it."""
