@@ -64,7 +64,7 @@ def record_name(workdir: Path, name: str, cluster_id: str, check_mode: bool = Fa
     if known not in (None, cluster_id):
         raise RecoveryError(
             f"the workdir {workdir} has the files of another cluster {name}, {known}, and this cluster is {cluster_id}: two fleets must not share a workdir. "
-            f"Use another kafka_recovery_workdir, or another name in the inventory. If {name} was built anew, remove {path}"
+            f"Use another kafka_recovery_workdir, or another name in the inventory. If {name} was built again, remove {path}"
         )
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What evidence tells about the leader epochs along each log of a partition. Pure.
+"""What evidence says about the leader epochs along each log of a partition. Pure.
 
 The last batch of a log was read, and so was the batch before a committed offset that is confirmed. A log that shares an offset with another has
 the same epoch there (log matching), epochs never decrease along a log, and two logs have different epochs at the offset where they fork. What does not
@@ -52,7 +52,7 @@ def known_epochs(evidence: PartitionEvidence, batches: Iterable[tuple[int, int, 
     pairs = [
         pair for pair in evidence.pairs.values() if pair.relation in (SAME, PREFIX, FORKED) and {pair.broker_a, pair.broker_b} <= {*logs}
     ]
-    # All pairs in each round, until none tells anything more.
+    # All pairs in each round, until none adds anything.
     while sum(_learn(points, pair) for pair in pairs):
         pass
     return {broker: tuple(_segments(log, points[broker])) for broker, log in logs.items()}

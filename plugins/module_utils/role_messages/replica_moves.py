@@ -119,4 +119,7 @@ def incomplete_lines(planned: int, restored: Mapping[str, Any]) -> list[str]:
         return []
     missing = planned - restored["summary"].get("in_place", 0)
     examples = ", ".join(f"{row['topic']}-{row['partition']} ({row['state']})" for row in rows)
-    return [f"{missing} of {count(planned, 'partition')} {verb(missing, 'is', 'are')} not fully redundant, for example {examples}"]
+    return [
+        f"{missing} of {count(planned, 'partition')} {verb(missing, 'is', 'are')} not fully redundant, for example {examples}. "
+        "Next: run this playbook again"
+    ]
