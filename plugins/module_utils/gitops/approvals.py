@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     SAFE_NAME,
@@ -69,7 +70,8 @@ class Approvals:
     def __init__(self, repository: Repository, layout: Layout, workdir: Path, rules: Rules) -> None:
         self._repository = repository
         self._layout = layout
-        self._workdir = workdir
+        # On this machine: who may write in the store of a workdir must not change a copy between its approval and its use.
+        self._copies = mounts.shared(workdir)
         self._rules = rules
         self._present = repository.list_files(repository.tip, layout.directory)
         self._changes = branch_log.changes(repository, repository.tip, layout.directory)
@@ -162,7 +164,7 @@ class Approvals:
         approval.brought_by = provenance.commit_introducing(repository, repository.tip, path)
         approval.merged_by = provenance.merged_by(repository, repository.tip, path)
         self._check_signature_of_commit(approval)
-        copy = work_file(self._workdir, COPIES[kind.name], approval.cluster, approval.run_id)
+        copy = work_file(self._copies, COPIES[kind.name], approval.cluster, approval.run_id)
         write_private(copy, content)
         approval.state, approval.plan = MERGED, str(copy)
 
