@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 from integration.store_clients import Bucket
-from unit.git_proposals import LAYOUT, plan, proposed
-from unit.git_remotes import Forge
 from unit.record_batches import batch
 from unit.saved_folders import HEADER, save
 from unit.saved_folders import folder as saved_folder
@@ -36,9 +34,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal as ReorderJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.throttles import last_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
@@ -306,13 +301,3 @@ def test_playbooks_read_files_of_the_bucket(bucket: Bucket) -> None:
     write_private(work_file(bucket.root(), "plans", "east", "1"), b"{}")
     assert file_text(f"{bucket.url}/plans/1/east.json") == "{}"
     assert file_text(f"{bucket.url}/plans/1/west.json") == ""
-
-
-def test_copies_of_merged_plans_are_not_where_others_may_write(bucket: Bucket, tmp_path: Path) -> None:
-    forge, path = Forge(tmp_path / "forge"), plan(tmp_path)
-    proposed(forge, path)
-    forge.ada.merge("recovery/r1")
-    with scratch(Remote(forge.url), "main") as repository:
-        (row,) = Approvals(repository, LAYOUT, bucket.root(), Rules()).merged(["east"])
-    assert Path(row["plan"]).read_bytes() == path.read_bytes()
-    assert not any(name.startswith("merged") for name in bucket.contents())

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from git_approvals import PATH, judged, refused, the_one
 from git_proposals import FOLDER, committed, plan, proposed, results
 from git_remotes import Forge, Person, git, signing, ssh_key, with_a_key
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.provenance import merge_signers
@@ -63,6 +65,15 @@ def test_a_plan_is_approved_once_it_is_merged_and_what_is_applied_is_what_was_me
         assert Path(row["plan"]).read_bytes() == path.read_bytes()
         assert row["merged_by"]["commit"] == commit and row["merged_by"]["committer"] == "Ada <ada@example.com>"
         assert row["brought_by"]["commit"] == forge.tip("recovery/r1")
+
+
+def test_the_copy_of_a_merged_plan_is_not_in_the_store_of_the_workdir(
+    forge: Forge, tmp_path: Path, merged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = SimpleNamespace(root=tmp_path / "work", shared=tmp_path / "machine", url="s3://bucket/work")
+    monkeypatch.setattr(mounts, "_mounts", [mount])
+    copy = Path(the_one(judged(forge, tmp_path, merged))["plan"])
+    assert copy.read_bytes() == merged.read_bytes() and mount.shared in copy.parents
 
 
 @pytest.mark.parametrize("how", [["--ff-only"], ["--squash"]])
