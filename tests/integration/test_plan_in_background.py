@@ -47,7 +47,7 @@ def playbook(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
                 cwd=CHECKOUT,
                 env={
                     **os.environ,
-                    "ANSIBLE_REMOTE_TEMP": str(tmp_path / "remote"),
+                    "ANSIBLE_LOCAL_TEMP": str(tmp_path / "local"),
                     "ANSIBLE_ASYNC_DIR": str(tmp_path / "async"),
                     "TMPDIR": str(temporary(tmp_path)),
                 },
@@ -72,7 +72,7 @@ def background(folder: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         parts = process.info["cmdline"] or ()
-        if any(str(folder / "remote") in part for part in parts) and not any("async_wrapper" in part for part in parts):
+        if any(str(folder / "local") in part for part in parts) and not any("async_wrapper" in part for part in parts):
             with suppress(psutil.NoSuchProcess):
                 found += [process, *process.children(recursive=True)]
     return found

@@ -169,7 +169,8 @@ def recovery(fortress: Fortress, tmp_path_factory: pytest.TempPathFactory) -> Re
         for name, (login, topic) in CLUSTERS.items()
     }
     write_inventory(folder / "inventory.yml", inventory(logins))
-    seen = recover(folder / "home", folder / "inventory.yml", folder / "work", spark_remote="", allow_data_loss=True)
+    # All three are one cluster, and one run at a time works on a cluster.
+    seen = recover(folder / "home", folder / "inventory.yml", folder / "work", spark_remote="", allow_data_loss=True, serial=1)
     return Recovery(folder, folder / "inventory.yml", seen)
 
 

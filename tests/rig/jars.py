@@ -122,12 +122,12 @@ def _with_maven(version: str, download: Path) -> None:
         for group, artifact, number in _coordinates(version)
     ]
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={download / 'libs'}"]
-    run_maven(download, rows, goal, version)
+    run_maven(download, rows, goal, f"Kafka {version}")
 
 
 def _with_ivy(version: str, download: Path) -> None:
     rows = [f'    <dependency org="{group}" name="{artifact}" rev="{number}"/>' for group, artifact, number in _coordinates(version)]
-    run_ivy(download, rows, ["-retrieve", f"{download}/libs/[artifact]-[revision](-[classifier]).[ext]"], version)
+    run_ivy(download, rows, ["-retrieve", f"{download}/libs/[artifact]-[revision](-[classifier]).[ext]"], f"Kafka {version}")
 
 
 def run_maven(where: Path, dependencies: Iterable[str], goal: Sequence[str], version: str) -> None:
