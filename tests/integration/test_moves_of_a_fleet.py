@@ -77,6 +77,7 @@ def test_one_of_a_hundred_clusters_fails_and_those_of_later_batches_are_not_touc
     wait_for_throttles(cluster)
 
 
+@pytest.mark.long
 def test_moves_of_a_fleet_are_shown_and_cancelled_on_request(operator: Operator) -> None:
     cluster = operator.cluster
     cluster.create_topics([NewTopic("orders", [[1, 2], [2, 1]])])

@@ -64,6 +64,7 @@ def _planned(east: Operator, bucket: Bucket, topic: str, machine: Mapping[str, s
     return {**east.connection, **files, "plan": planned.result["plans"][0]["path"], "allow_data_loss": True}
 
 
+@pytest.mark.long
 def test_a_recovery_leaves_everything_in_the_bucket_and_a_second_one_elsewhere_changes_nothing(
     east: Operator, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
