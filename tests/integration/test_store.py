@@ -34,7 +34,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal as ReorderJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.throttles import last_run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
@@ -218,7 +217,7 @@ def test_other_machines_see_the_id_of_the_run_that_throttles_a_cluster(bucket: B
     for run_id in ("run-1", "run-2"):
         end = ThrottleJournal(bucket.root(), "east", "abc").register_run(run_id)
         journal = ThrottleJournal(bucket.root(), "east", "abc", read_only=True)
-        found = last_run(journal)
+        found = journal.last_run()
         assert journal.run_is_active()
         end()
         assert found is not None and found[0] == run_id

@@ -84,7 +84,12 @@ def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
 
 def is_stored(path: Path) -> bool:
     """Return whether a lock is a lease: the file, or a file for locks alone, is in a workdir in a store."""
-    return mounts.mount_of(path.parent / path.name.lstrip(mounts.LOCAL_PREFIX)) is not None
+    return mounts.mount_of(_visible(path)) is not None
+
+
+def _visible(path: Path) -> Path:
+    """Return the name that the lease of a lock goes by: a file for locks alone may have one that stays on this machine."""
+    return path.parent / path.name.lstrip(mounts.LOCAL_PREFIX)
 
 
 def may_be_locked(path: Path) -> bool:
@@ -108,10 +113,9 @@ def is_unlocked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
 
 
 def _lease(path: Path) -> mounts.Lease:
-    visible = path.parent / path.name.lstrip(mounts.LOCAL_PREFIX)
-    mount = mounts.mount_of(visible)
+    mount = mounts.mount_of(_visible(path))
     assert mount is not None  # `opened` has found it
-    return mount.lease(visible)
+    return mount.lease(_visible(path))
 
 
 def _leased(path: Path, stream: LeasedFile, seconds: float) -> bool:

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER, Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
@@ -89,7 +89,7 @@ class Recovery:
         self._cluster = cluster
         self._workdir = workdir
         self._duration, self._attempts = duration, attempts
-        self._journal_path = journal_file(workdir, "journal", cluster.cluster_id, make=not check_mode)
+        self._journal_path = journal_file(workdir, FOLDER, cluster.cluster_id, make=not check_mode)
         header = {
             "cluster": name,
             "cluster_id": cluster.cluster_id,

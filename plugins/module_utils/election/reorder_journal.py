@@ -40,6 +40,9 @@ class Origin(NamedTuple):
     begun: str
 
 
+FOLDER = "journal"
+
+
 @dataclass(frozen=True)
 class ChangedOrder:
     """A partition whose replica order was, or was about to be, changed for an election."""

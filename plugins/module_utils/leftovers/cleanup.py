@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
@@ -101,21 +100,19 @@ class Cleanup:
         journal = self._found.throttle_journal()
         if not journal.run_is_active():
             return None
-        run = throttles.last_run(journal)
+        run = journal.last_run()
         return run[0] if run else ""
 
     # --- replica orders ----------------------------------------------------------------------------------------------------
 
     def _restore_orders(self) -> None:
         found = self._found
-        with found.noted():
-            path = journal_file(found.workdir, "journal", self._cluster.cluster_id)
-            with Journal(path, self._cluster.cluster_id, self._run_id) as journal:
-                what = replica_orders.plan_repair(self._cluster, journal)
-                rows = orders.rows(journal, what)
-                refused = replica_orders.execute_repair(self._cluster, journal, what)
-                found.rows = [row for row in found.rows if row.kind != model.ORDER] + [orders.outcome(row, refused) for row in rows]
-                restore_later(self._cluster, journal, what.left)
+        with found.noted(), Journal(found.order_journal_path(make=True), self._cluster.cluster_id, self._run_id) as journal:
+            what = replica_orders.plan_repair(self._cluster, journal)
+            rows = orders.rows(journal, what)
+            refused = replica_orders.execute_repair(self._cluster, journal, what)
+            found.rows = [row for row in found.rows if row.kind != model.ORDER] + [orders.outcome(row, refused) for row in rows]
+            restore_later(self._cluster, journal, what.left)
 
     # --- throttles ---------------------------------------------------------------------------------------------------------
 

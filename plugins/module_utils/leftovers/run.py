@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import reorder_journal, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import (
     model,
@@ -116,9 +116,13 @@ class Leftovers:
         self.moving = len(motion) - len(found)
         self.rows += found
 
+    def order_journal_path(self, make: bool) -> Path:
+        """Return where the journal of replica orders is. `make`: whether its folder is created."""
+        return journal_file(self.workdir, reorder_journal.FOLDER, self.cluster.cluster_id, make)
+
     def _orders(self, states: Mapping[TopicPartition, PartitionState]) -> None:
         with self.noted():
-            path = journal_file(self.workdir, "journal", self.cluster.cluster_id, make=False)
+            path = self.order_journal_path(make=False)
             if not path.exists():
                 self._orders_without_journal(path, states)
                 return

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import (
     EXPIRED,
     KEPT,
@@ -56,16 +54,6 @@ class Configs:
     brokers: Mapping[int, Settings]
     every: Settings
     topics: Mapping[str, Settings]
-
-
-def last_run(journal: ThrottleJournal) -> tuple[str, str] | None:
-    """Return the id of the run that has throttled this cluster last, and when it began; None if that is not known."""
-    try:
-        entry = strict_json.parse(read_regular(journal.path.with_suffix(".run"), follow=False))
-        strict_json.check(entry, {"run_id": strict_json.Name(), "begun": strict_json.Name()})
-    except (OSError, ValueError):
-        return None
-    return entry["run_id"], entry["begun"]
 
 
 # --- of the journal ---------------------------------------------------------------------------------------------------
@@ -117,7 +105,7 @@ def _rows(
     cluster: ThrottleCluster, journal: ThrottleJournal, configs: Configs, owners: Collection[str], outcome: str, reason: str | None
 ) -> Iterator[Leftover]:
     what = plan_removal(cluster, journal, owners)
-    of_run, run = journal.rates([journal_entries.RUN]), last_run(journal)
+    of_run, run = journal.rates([journal_entries.RUN]), journal.last_run()
 
     def row(owner: str, **values: str | int | None) -> Leftover:
         if owner == journal_entries.RUN:

@@ -267,8 +267,8 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
 
 def _workdir(given: object) -> Path:
     """Return the folder of the option `workdir`. One in an object store is mounted for the rest of this process."""
-    options = {"workdir": str(given)}
-    return Path({**options, **local_options(options)}["workdir"]).expanduser()
+    workdir = str(given)
+    return Path(local_options({"workdir": workdir}).get("workdir", workdir)).expanduser()
 
 
 async def main(queue: Any, args: dict[str, Any]) -> None:

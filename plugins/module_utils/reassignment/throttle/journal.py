@@ -34,7 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ap
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import fetch, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import fetch, read_regular, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -272,14 +272,15 @@ class ThrottleJournal(JournalFile):
             with stream:
                 raise _run_is_active(stream, "wait until it has ended")
         run = {"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": timestamps.utc_now()}
+        content = json.dumps(run).encode()
         try:
             stream.truncate(0)
-            stream.write(json.dumps(run).encode())
+            stream.write(content)
             stream.flush()
             if is_stored(self._run_lock):  # the lock of a store does not have the id of the run
                 with suppress(FileNotFoundError):
                     fetch(self._run_lock)  # a store lets a process replace only what it has read
-                write_private(self._run_lock, json.dumps(run).encode())
+                write_private(self._run_lock, content)
         except BaseException:
             stream.close()
             raise
@@ -298,6 +299,15 @@ class ThrottleJournal(JournalFile):
             return False
         with opened(self._run_lock) as stream:
             return not is_unlocked(self._run_lock, stream)
+
+    def last_run(self) -> tuple[str, str] | None:
+        """Return the id of the run that has throttled this cluster last, and when it began; None if that is not known."""
+        try:
+            entry = strict_json.parse(read_regular(self._run_lock, follow=False))
+            strict_json.check(entry, {"run_id": strict_json.Name(), "begun": strict_json.Name()})
+        except (OSError, ValueError):
+            return None
+        return entry["run_id"], entry["begun"]
 
 
 def _run_is_active(stream: IO[bytes], remedy: str) -> RecoveryError:
