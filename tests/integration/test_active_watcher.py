@@ -28,7 +28,7 @@ from rig.object_gate import Request
 
 @contextmanager
 def source(bucket: Bucket, machine: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """An event source that tells of a cluster that cannot be reached as soon as it is active. `machine`: its temporary folder."""
+    """An event source that sends an event of an unreachable cluster as soon as it is active. `machine`: its temporary folder."""
     machine.mkdir()
     args = {
         "clusters": [{"name": "east", "bootstrap_servers": f"127.0.0.1:{free_port()}"}],

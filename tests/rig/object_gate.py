@@ -1,6 +1,6 @@
 """An HTTP proxy in front of an S3 server: requests that are refused, cut or held, and answers that are lost.
 
-s3proxy compares an ETag first and writes later, so that two writers at once may both be told that they replaced the same object. S3 does
+s3proxy compares an ETag first and writes later, so that two writers at once may both get the answer that they replaced the same object. S3 does
 both at one moment. The gate lets one request with a condition through at a time for each object, and so is as strict as S3.
 """
 

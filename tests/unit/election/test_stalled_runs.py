@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a stalled run does to replica orders after another one took its journal is undone, by whoever notices first."""
+"""What a stalled run does to replica orders after another one took its journal is undone by the run that notices first."""
 
 from __future__ import annotations
 
