@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +68,13 @@ def crawl(operator: Operator, topic: str) -> None:
     for broker in operator.cluster.brokers:
         set_by_operator(operator.cluster, BROKER, str(broker), leader_rate=CRAWL, follower_rate=CRAWL)
     set_by_operator(operator.cluster, TOPIC, topic, leader_replicas="*", follower_replicas="*")
+
+
+def fill_a_percent(folder: Path, stream: Any) -> None:
+    """Fill a disk until more than one percent of it is used."""
+    disk = shutil.disk_usage(folder)
+    if (missing := disk.free - disk.total * 99 // 100) >= 0:
+        os.posix_fallocate(stream.fileno(), 0, missing + 1_000_000)
 
 
 # --- moving --------------------------------------------------------------------------------------------------------
@@ -327,3 +337,15 @@ def test_a_playbook_shows_how_far_it_is(operator: Operator, tmp_path: Path) -> N
     assert f"{operator.name}: 0 of 1 partitions in sync, " in played.said, str(played)
     assert " behind, " in played.said and "should this be interrupted, run it again to go on" in played.said
     wait_for_throttles(operator.cluster)
+
+
+def test_a_broker_without_room_for_what_it_would_copy_gets_nothing(operator: Operator) -> None:
+    topic_of(operator, "too_large", [1, 2], megabytes=1)
+    wanted = {("too_large", 0): [2, 3]}
+    with tempfile.TemporaryFile(dir=operator.cluster.directory) as other:
+        fill_a_percent(operator.cluster.directory, other)
+        refused = reassign(operator, wanted, max_disk_percent=1).result
+    assert refused["errors"] == {"KAFKA_STORAGE_ERROR": 1} and refused["failed"], refused
+    assert "(max_disk_percent 1)" in refused["msg"], refused
+    assert replicas(operator, "too_large") == {("too_large", 0): [1, 2]}
+    assert reassign(operator, wanted, max_disk_percent=99).result["summary"]["reassigned"] == 1

@@ -50,7 +50,8 @@ def full_brokers(
         disk = disks.get(broker)
         if not needs or disk is None or disk.usable_bytes is None or disk.total_bytes is None:
             continue
-        room = max(0, disk.usable_bytes - disk.total_bytes * (100 - max_disk_percent) // 100)
+        # The same reserve as `pipeline/redundancy/placement.py` has as a column, so that a plan and its run agree.
+        room = max(0, disk.usable_bytes - disk.total_bytes // 100 * (100 - max_disk_percent))
         if needs > room:
             found[broker] = (
                 f"the moves copy {in_bytes(needs)} to broker {broker}, which has room for {in_bytes(room)} (max_disk_percent {max_disk_percent}); "
