@@ -99,10 +99,10 @@ lint:
 	$(BIN)/ansible-lint --offline
 
 unit-spark:
-	$(PYTEST) tests/unit -m "spark and not slow"
+	$(PYTEST) tests/unit -m "spark and not slow and not long"
 
 unit-plain:
-	$(PYTEST) tests/unit -m "not spark and not slow"
+	$(PYTEST) tests/unit -m "not spark and not slow and not long"
 
 test: setup
 	$(call WITH_TABLE,check clusters)
@@ -144,7 +144,7 @@ on-long:
 
 # Properties with the number of examples that Hypothesis takes by itself.
 on-properties:
-	$(PYTEST) tests/unit -m "not spark and not slow" --hypothesis-profile=thorough
+	$(PYTEST) tests/unit -m "not spark and not slow and not long" --hypothesis-profile=thorough
 
 on-model:
 	$(PYTEST) tests/model -m "not long"
