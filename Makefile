@@ -109,7 +109,7 @@ test: setup
 
 # The longest parts first.
 clusters:
-	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-chaos on-molecule on-model on-docs
+	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-molecule on-model on-chaos on-docs
 
 on-east:
 	$(PYTEST) tests/integration -m "east and not long"
