@@ -99,17 +99,17 @@ lint:
 	$(BIN)/ansible-lint --offline
 
 unit-spark:
-	$(PYTEST) tests/unit -m "spark and not slow"
+	$(PYTEST) tests/unit -m "spark and not slow and not long"
 
 unit-plain:
-	$(PYTEST) tests/unit -m "not spark and not slow"
+	$(PYTEST) tests/unit -m "not spark and not slow and not long"
 
 test: setup
 	$(call WITH_TABLE,check clusters)
 
 # The longest parts first.
 clusters:
-	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-chaos on-molecule on-model on-docs
+	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-molecule on-model on-chaos on-docs
 
 on-east:
 	$(PYTEST) tests/integration -m "east and not long"
@@ -144,7 +144,7 @@ on-long:
 
 # Properties with the number of examples that Hypothesis takes by itself.
 on-properties:
-	$(PYTEST) tests/unit -m "not spark and not slow" --hypothesis-profile=thorough
+	$(PYTEST) tests/unit -m "not spark and not slow and not long" --hypothesis-profile=thorough
 
 on-model:
 	$(PYTEST) tests/model -m "not long"

@@ -79,6 +79,7 @@ class StoppedEarly(SurvivorStopped):
     early = True
 
 
+@pytest.mark.long
 def test_a_stopped_survivor_is_no_lost_one(ground: Ground, forked: Script) -> None:
     """Fenced, but its port accepts connections: what it holds is not given up because it cannot be read just now."""
     done = ground.recover(forked, 1, {"strategy": "balanced"}, StoppedEarly)

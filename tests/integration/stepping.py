@@ -29,8 +29,8 @@ SIDE_BY_SIDE = 3
 NOTE_SECONDS = 10.0
 # Bytes that are written at once.
 SHORT = 500
-# make test disturbs every eighth step, make test-long each one.
-sampled = pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.long)], ids=["sample", "all"])
+# make test disturbs every sixteenth step, make test-long each one.
+sampled = pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.long)], ids=["sample", "all"])
 
 
 @dataclass(frozen=True)

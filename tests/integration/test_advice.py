@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from integration import damaged
+from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, TopicPartition
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import FORCE, order
@@ -68,8 +69,9 @@ def reasons_of(operator: Operator, run_id: str) -> dict[str, set[TopicPartition]
 
 
 def test_a_dry_run_advises_to_force_what_is_forked_and_nothing_else(east: Operator) -> None:
-    before = east.states(*TOPICS)
+    before, log = east.states(*TOPICS), RequestLog(east.cluster)
     played = east.play("recover", "1", "--check", "--diff", partitions=named(east, TOPICS), allow_data_loss=True)
+    assert east.read("plans", "1")["dry_run"] is True and not east.path("results", "1").exists()
     commands, reasons = list(commands_of(played.said)), reasons_of(east, "1")
     words = sorted(set(reasons) - {"planned"}, key=order)
     assert words[:2] == ["wait_for_clean_leader", "no_survivor"] and set(words[2:]) <= set(FORCE), words
@@ -84,7 +86,7 @@ def test_a_dry_run_advises_to_force_what_is_forked_and_nothing_else(east: Operat
     said, planned, elected = pasted(commands[-1], east)
     assert planned == elected == reasons[words[-1]], said
     assert {topic for topic, _partition in elected} == {"forked.none"}
-    assert east.states(*TOPICS) == before
+    assert log.written() == {} and east.states(*TOPICS) == before
 
 
 @pytest.mark.long

@@ -79,6 +79,7 @@ def test_the_best_play_gets_full_marks_and_a_forced_election_afterwards_loses_th
     assert marks(score(after))["refusals"] == 0
 
 
+@pytest.mark.long
 def test_a_wrong_command_is_an_error(night: Prompt, capsys: pytest.CaptureFixture[str]) -> None:
     night.console = Console(highlight=False, width=140)
     commands = ("run", "run nonsense", "run 'plan", "wait long", "mount", "mount 9", "restart nowhere 1", "elect", "hint", "hint", "hint")

@@ -96,9 +96,6 @@ def test_a_recovery_is_proposed_merged_with_a_signature_and_applied_once_and_its
     refused = east.play("apply", "early", **options)
     assert refused.returncode != 0 and f"{folder}/plans/east.json is not on main" in refused.said, refused
     assert "Run readiness checks" not in refused.said, "no cluster was asked"
-    bypassed = east.play("recover", "bypass", partitions=named, require_commit=True, allow_data_loss=True)
-    assert bypassed.returncode != 0 and "is not known to be merged, so nothing is elected" in bypassed.said, bypassed
-
     check_forgeries(east, forge, key, repository)
     assert log.written() == {} and east.states("gitops") == before
 
@@ -136,6 +133,15 @@ def test_a_recovery_is_proposed_merged_with_a_signature_and_applied_once_and_its
     assert log.written() == {}
 
 
+@pytest.mark.long
+def test_a_run_that_plans_and_elects_is_refused_if_plans_must_be_merged(east: Operator) -> None:
+    log, named = RequestLog(east.cluster), [{"topic": topic, "partition": partition} for topic, partition in east.keys(["forked.none"])]
+    options: dict[str, Any] = {"partitions": named, "strategy": "aggressive", "allow_data_loss": True}
+    refused = east.play("recover", "1", require_commit=True, **options)
+    assert refused.returncode != 0 and "is not known to be merged, so nothing is elected" in refused.said, refused
+    assert log.written() == {}
+
+
 def test_without_signers_no_plan_is_looked_at_unless_that_is_accepted(forge: Forge, tmp_path: Path) -> None:
     options = {"repository": forge.url, "workdir": str(tmp_path / "work"), "clusters": ["east"]}
     said = failure("kafka_recovery_commit_info", options)
@@ -169,6 +175,7 @@ def run(commands: str, folder: Path, **variables: str) -> Played:
     return Played(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.long
 def test_the_pipelines_propose_and_apply_what_came_with_a_merge(east: Operator, forge: Forge) -> None:
     settings: dict[str, Any] = {
         "kafka_recovery_workdir": str(east.workdir / "runner"),

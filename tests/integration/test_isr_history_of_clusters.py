@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from integration.support import Operator
 
 from rig import Damage, KafkaCluster, Roles
@@ -32,6 +33,7 @@ def resolved(roles: Roles, index: int) -> Plot:
     return Plot(first_leader=roles.behind, replicas=(roles.behind, roles.ahead, roles.lost[0]), base=100, fork=80, middle=20)
 
 
+@pytest.mark.long
 def test_a_snapshot_stands_for_the_beginning_of_the_log(spark_remote: str, tmp_path: Path) -> None:
     with KafkaCluster("south", brokers=3, session_timeout=5.0, heap="200m", elr=False, properties=PROPERTIES) as cluster:
         damage = Damage(cluster, Roles(returning=None))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from confluent_kafka import Producer
 from integration.held import wait_until
 from integration.requestlog import RequestLog
-from integration.stepping import Job, run_all, sampled
+from integration.stepping import Job, run_all, run_chains, sampled
 from integration.support import GIVE_UP_SECONDS, Operator, failure, running
 from integration.test_killed_runs_are_repaired import kill_an_election, open_intents
 from integration.throttle_leaks import (
@@ -99,11 +100,16 @@ def start_a_slow_move(operator: Operator) -> dict[str, Any]:
     return {**operator.connection, **operator.files("1"), "partitions": targets, "throttle": SLOW}
 
 
+def wait_for_the_move(operator: Operator, process: subprocess.Popen[str]) -> None:
+    """Wait until broker 3 gets a replica."""
+    wait_until(lambda: process.poll() is not None or 3 in operator.orders(MOVED)[MOVED, 0], "a move under way")
+    assert process.poll() is None, process.communicate()
+
+
 def kill_a_move(operator: Operator) -> None:
     """Kill a run that moves replicas with a throttle, once its move is under way."""
     with running(operator.workdir, MOVES, start_a_slow_move(operator)) as process:
-        wait_until(lambda: process.poll() is not None or "adding: 3" in moves_by_kafkas_tool(operator.cluster), "a move under way")
-        assert process.poll() is None, process.communicate()
+        wait_for_the_move(operator, process)
         process.kill()
         process.communicate()
 
@@ -207,7 +213,7 @@ def test_throttles_of_others_and_standing_ones_stay(operator: Operator) -> None:
 
 def test_a_run_in_progress_is_named_and_left_alone(operator: Operator) -> None:
     with running(operator.workdir, MOVES, start_a_slow_move(operator)) as process:
-        wait_until(lambda: process.poll() is not None or "adding: 3" in moves_by_kafkas_tool(operator.cluster), "a move under way")
+        wait_for_the_move(operator, process)
         before = throttles(operator.cluster)
         done = clean(operator, foreign_throttles=["all"], cancel_moves=[{"topic": MOVED}])
         assert process.poll() is None, process.communicate()
@@ -375,9 +381,8 @@ def test_killed_at_every_step_the_next_cleanup_ends_it(operator: Operator, jobs:
     wait_for_throttles(cluster, before)
     for step in range(1, len(counted.steps) + 1, every):
         leave_a_throttle(operator)
-        (killed,) = run_all([job(f"killed-{step}", step)])
+        ((killed, done),) = run_chains([[job(f"killed-{step}", step), job(f"after-{step}")]])
         assert killed.returncode in (0, -signal.SIGKILL), killed
-        (done,) = run_all([job(f"after-{step}")])
         assert done.returncode == 0, done
         wait_for_throttles(cluster, before)
     log = RequestLog(cluster)

@@ -129,6 +129,7 @@ def test_it_ends_with_the_playbook(playbook: subprocess.Popen[bytes], tmp_path: 
     assert [path.name for path in (tmp_path / "work").iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.long
 def test_it_plans_what_the_file_names_once_it_is_there(tmp_path: Path) -> None:
     """A landing file alone starts nothing: it may be of an earlier run with the same name."""
     tmp_path.chmod(0o700)

@@ -19,6 +19,7 @@ from integration.support import Operator, run_module
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.reassignment_files import skew_percent
 from rig import KafkaCluster, NewTopic, TopicPartition, stock
 
+pytestmark = pytest.mark.long
 RACKS = {1: "a", 2: "b", 3: "a", 4: "b", 5: "a", 6: "b"}
 LOST, LIVE = 1, [2, 3, 4, 5, 6]
 TOPIC, PARTITIONS, RUN = "orders", 36, "1"

@@ -191,6 +191,7 @@ def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fo
     assert log.written() == {}
 
 
+@pytest.mark.long
 def test_a_plan_of_named_partitions_needs_their_topic_alone_and_lists_useful_permissions(fortress: Fortress, operator: Operator) -> None:
     fortress.grant([DESCRIBE, Acl("READ", "TOPIC", "invoices")])
     hidden = operator.play("plan", "1")

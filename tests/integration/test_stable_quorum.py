@@ -131,6 +131,7 @@ def test_killed_controllers(controllers: Controllers) -> None:
     controllers.wait_following()
 
 
+@pytest.mark.long
 @newest
 def test_a_majority_behind(controllers: Controllers) -> None:
     """A leader gives up soon when the others fall silent. This one is configured to bear it for a minute."""
