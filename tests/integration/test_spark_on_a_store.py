@@ -61,7 +61,7 @@ def on(cluster: Standalone, **conf: str) -> dict[str, Any]:
     """The options of a module that uses the cluster."""
     return {
         "spark_master": cluster.master,
-        "spark_conf": {**cluster.conf, "spark.jars": ",".join(map(str, s3a_jars.s3a())), **conf},
+        "spark_conf": {**cluster.conf, "spark.jars": str(s3a_jars.s3a()[0].parent / "*.jar"), **conf},
         "spark_secret_conf": {**cluster.secret_conf, **S3A_SECRETS},
     }
 
