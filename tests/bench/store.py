@@ -1,14 +1,13 @@
 """`make bench-store`: the playbook recover on a real cluster, with its workdir on a real S3 server of this machine and on the disk."""
 
 import argparse
-import ctypes
 import json
 import os
 import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +16,13 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import playbook
+from bench.measure import adopt_orphans, playbook, processor_seconds
 from rig import Damage, KafkaCluster, Roles
 from rig.object_store import ObjectStore, object_store
 
 ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
 MOST = 1.3
 SHOWN_TASKS = 8
-PR_SET_CHILD_SUBREAPER = 36
 
 
 class Run(NamedTuple):
@@ -53,7 +51,7 @@ class Bench:
         wanted = self._scratch / f"{topic}.json"
         wanted.write_text(json.dumps({"partitions": [{"topic": topic, "partitions": [number for _topic, number in plots]}]}))
         server = psutil.Process(self._store.pid)
-        before, processor = sum(server.cpu_times()[:2]), _processor_seconds()
+        before, processor = sum(server.cpu_times()[:2]), processor_seconds()
         seconds, code, tasks = playbook(
             "recover",
             self._inventory,
@@ -63,22 +61,13 @@ class Bench:
             kafka_recovery_run_id=topic,
             kafka_recovery_partitions_file=str(wanted),
         )
-        processor, used = _processor_seconds() - processor, sum(server.cpu_times()[:2]) - before
+        processor, used = processor_seconds() - processor, sum(server.cpu_times()[:2]) - before
         states = self._cluster.describe(topic)
         good = [state for state in states if state.leader >= 0 and tuple(state.replicas) == plots[topic, state.partition].replicas]
         if code or len(good) != len(plots):
             raise RuntimeError(f"the playbook ended with {code}, and {len(good)} of {len(plots)} partitions are as they must be")
         self._cluster.wait_for_partitions([topic], lambda state: len(state.isr) == len(ROLES.survivors), "back in sync", seconds=300)
         return Run(seconds, tasks, processor, used)
-
-
-def _processor_seconds() -> float:
-    """Return the processor time of all children that have ended, and of theirs."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 @contextmanager
@@ -105,8 +94,7 @@ def main() -> int:
     cli.add_argument("--rounds", type=int, default=2, help="recoveries on the disk, and as many in the store (default 2)")
     arguments = cli.parse_args()
     console = Console(highlight=False, width=max(120, Console().width))
-    # Tasks in the background outlive their parents. Then they become children of this process, so that their time counts.
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()  # the plan is made in the background
     with _bench(arguments.partitions, arguments.rounds, console) as (bench, small, topics):
         console.rule("Measuring")
         bench.recover(small, stored=False)  # the first Spark of a user makes its archive of classes

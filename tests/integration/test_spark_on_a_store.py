@@ -121,6 +121,7 @@ def test_plans_of_a_spark_on_yarn_are_those_of_an_embedded_one(
     with yarn(folder) as conf:
         monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
         settings = {
+            "spark.authenticate": "true",
             "spark.jars": jars(),
             "spark.executor.instances": "2",
             "spark.executor.memory": "600m",
