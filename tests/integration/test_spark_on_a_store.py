@@ -59,16 +59,11 @@ def put(url: str, folder: Path) -> None:
         client.put(path.relative_to(folder).as_posix(), path)
 
 
-def jars() -> str:
-    """The jars of S3, as the guide names those of a folder."""
-    return str(s3a_jars.s3a()[0].parent / "*.jar")
-
-
 def on(cluster: Standalone, **conf: str) -> dict[str, Any]:
     """The options of a module that uses the cluster."""
     return {
         "spark_master": cluster.master,
-        "spark_conf": {**cluster.conf, "spark.jars": jars(), **conf},
+        "spark_conf": {**cluster.conf, "spark.jars": ",".join(map(str, s3a_jars.s3a())), **conf},
         "spark_secret_conf": {**cluster.secret_conf, **S3A_SECRETS},
     }
 
@@ -122,7 +117,7 @@ def test_plans_of_a_spark_on_yarn_are_those_of_an_embedded_one(
         monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
         settings = {
             "spark.authenticate": "true",
-            "spark.jars": jars(),
+            "spark.jars": ",".join(map(str, s3a_jars.s3a())),
             "spark.executor.instances": "2",
             "spark.executor.memory": "600m",
             "spark.yarn.stagingDir": str(folder),
