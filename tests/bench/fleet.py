@@ -63,7 +63,6 @@ class Bench:
         """Run a playbook of a checkout once."""
         path = self.scratch / "inventory.yml"
         write_inventory(path, inventory(hosts))
-        (self.scratch / "ansible.log").unlink(missing_ok=True)
         before, load = resource.getrusage(resource.RUSAGE_CHILDREN), os.getloadavg()[0]
         values = {"workdir": str(self.scratch / "workdir"), "run_id": f"run-{len(self.costs)}", **variables}
         named = {f"kafka_recovery_{key}": value for key, value in values.items()}

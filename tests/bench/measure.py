@@ -107,6 +107,7 @@ def _proportional_mb(process: psutil.Process) -> float:
 def playbook(name: str, inventory: Path, scratch: Path, root: Path = ROOT, **variables: Any) -> tuple[float, int, dict[str, float]]:
     """Run a playbook of the checkout `root`. Returns seconds, exit code and the seconds of each task (no role) in order (first: until the first one)."""
     log = scratch / "ansible.log"
+    log.unlink(missing_ok=True)  # Ansible appends to that of an earlier run
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"streamops.kafka_recovery.{name}", "-i", str(inventory)]
     command += ["-e", json.dumps(variables)]
     began = time.time()
