@@ -20,6 +20,7 @@
 # make bench-log-dirs  of these the seconds in which the log dir of a lost broker is read, beside kafka-dump-log.sh
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
 # make bench-spark-cluster  seconds of a plan by a Spark of two workers that share no folder, beside an embedded one: ROWS=3000000
+# make bench-store  what recover takes on 5,000 partitions with its workdir on an S3 server of this machine, beside one on the disk
 # make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, without an operator
 # make bench-fleet  what plan and recover cost for each of many clusters: AGAINST=another checkout to compare with
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
@@ -54,7 +55,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -198,6 +199,9 @@ bench-pipeline: setup
 
 bench-spark-cluster: setup
 	@$(BIN)/python -m bench.spark_cluster --rows $(ROWS)
+
+bench-store: setup
+	@$(BIN)/python -m bench.store
 
 bench-events: setup
 	@$(BIN)/python -m bench.events

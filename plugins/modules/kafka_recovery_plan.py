@@ -233,7 +233,7 @@ from ansible.module_utils.common.validation import check_type_path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, owner_process, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, refresh
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
@@ -298,7 +298,6 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
             if is_embedded(where["master"], where["remote"]):
                 write_warmup_plan(spark)
             clusters = wait_until_collected(mounts.shared(workdir), Path(params["collected_file"]).absolute())
-            refresh(workdir / "landing")
         found = plan_files.find_landing_files(workdir, params["run_id"], *clusters)
         options.fail_if_no_input(module, found.files, found.quarantine, "landing file")
         if spark is None:

@@ -1,7 +1,6 @@
 """`make bench-fleet`: what plan and recover cost for each cluster of a fleet, in seconds and in seconds of processor time."""
 
 import argparse
-import ctypes
 import os
 import resource
 import sys
@@ -16,13 +15,12 @@ from integration.spark import connect_server
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import ROOT, playbook
+from bench.measure import ROOT, adopt_orphans, playbook
 from rig import KafkaCluster
 from rig.fleet import Fleet, default_names, host_vars, inventory, write_inventory
 from rig.pair import lose_leaders
 
 REAL = 6
-PR_SET_CHILD_SUBREAPER = 36
 # What works on clusters or plans, by the beginning of the task's name; the rest is Ansible and checks.
 WORK = (
     "Run readiness checks",
@@ -65,7 +63,6 @@ class Bench:
         """Run a playbook of a checkout once."""
         path = self.scratch / "inventory.yml"
         write_inventory(path, inventory(hosts))
-        (self.scratch / "ansible.log").unlink(missing_ok=True)
         before, load = resource.getrusage(resource.RUSAGE_CHILDREN), os.getloadavg()[0]
         values = {"workdir": str(self.scratch / "workdir"), "run_id": f"run-{len(self.costs)}", **variables}
         named = {f"kafka_recovery_{key}": value for key, value in values.items()}
@@ -92,12 +89,6 @@ class Bench:
         for cost in self.costs:
             longest = sorted(cost.tasks.items(), key=lambda task: -task[1])[:TASKS_SHOWN]
             self.console.print(f"{cost.what}, {len(cost.tasks)} tasks: " + ", ".join(f"{task} {took:.1f} s" for task, took in longest))
-
-
-def adopt_orphans() -> None:
-    """From now on processes whose parent has ended are this one's children, so that their processor time can be asked for. Linux only."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1):
-        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def _pair(total: float, cost: Cost) -> list[tuple[float, int]]:

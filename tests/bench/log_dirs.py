@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import module
+from bench.measure import module, processor_seconds
 from rig import KafkaCluster, NewTopic, java, stock
 
 TOPIC, RECORD_BYTES, ROUNDS, BAR = "lost", 1000, 3, 0.2
@@ -61,9 +61,9 @@ def main() -> int:
                 "kafka_log_dir_info, library crc32c": lambda: _read(cluster, data, arguments.partitions, library),
             }.items():
                 _drop_cached(data)
-                before = _processor_seconds()
+                before = processor_seconds()
                 seconds.setdefault(name, []).append(measure())
-                processor.setdefault(name, []).append(_processor_seconds() - before)
+                processor.setdefault(name, []).append(processor_seconds() - before)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     baseline, ours, _with_library = medians.values()
     table = Table(
@@ -93,12 +93,6 @@ def _drop_cached(folder: Path) -> None:
     for path in folder.glob("*/*"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _processor_seconds() -> float:
-    """Return the processor time of all children that have ended, and of theirs. A busy machine changes it less than the seconds on the clock."""
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 def _dump(cluster: KafkaCluster, segments: Sequence[Path], scratch: Path) -> float:

@@ -18,6 +18,7 @@ from unit.saved_folders import HEADER, save
 from unit.saved_folders import folder as saved_folder
 
 from ansible_collections.streamops.kafka_recovery.plugins.filter.file_text import file_text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -33,11 +34,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal as ReorderJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import prune, snapshot_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.module_options import files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import input_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.plan_files import find_landing_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.local_machine import plan_dir_problems
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEADER_RATE, SetRate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.run_bytes import counted_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
@@ -73,6 +80,7 @@ def test_what_one_machine_writes_another_one_reads(bucket: Bucket) -> None:
     assert bucket.contents()["plans/run-1/east.json"] == b"plan again"
     assert read_regular(there / "plans/run-1/east.json") == b"plan again"
     later = bucket.root()
+    mounts.list_folder(later / "plans")
     assert [file.name for file in (later / "plans").glob("*/*.json")] == ["east.json"]
     assert (later / "plans/run-1/east.json").stat().st_size == len(b"plan again")
     assert stat.S_IMODE(later.stat().st_mode) == 0o700
@@ -108,6 +116,68 @@ def test_a_file_is_created_once(bucket: Bucket) -> None:
         create(there / "claims/one", b"there")
     refresh(there)
     assert [path.name for path in (there / "claims").iterdir()] == ["one"]
+
+
+def test_folders_that_grow_with_each_run_are_not_listed_before_they_are_read(bucket: Bucket) -> None:
+    client = bucket.mounted().client
+    for key in (
+        "history/loss/1.parquet",
+        "saved/1/east/000001.jsonl",
+        "results/1/east.json",
+        "results/2/east.json",
+        "clusters/east.json",
+        "probe",
+    ):
+        client.put(key, b"{}")
+    before = bucket.gate.requests[bucket.name]["GET"]
+    root = bucket.root()
+    assert bucket.gate.requests[bucket.name]["GET"] == before + 2, "the folder itself, and clusters"
+    assert _names(root) == {"clusters/east.json", "probe"}
+    for _ in range(2):
+        mounts.list_folder(root / "results/1")
+    assert bucket.gate.requests[bucket.name]["GET"] == before + 3
+    assert _names(root / "results") == {"1/east.json"}
+    mounts.list_folder(root / "results")
+    mounts.list_folder(root / "results/2")
+    assert bucket.gate.requests[bucket.name]["GET"] == before + 4
+    assert _names(root / "results") == {"1/east.json", "2/east.json"}
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_readers_find_what_other_machines_have_written_since_a_run_began(bucket: Bucket) -> None:
+    there = bucket.root()
+    for kind, suffix in (("landing", ".jsonl"), ("plans", ".json"), ("results", ".json"), ("impact", ".json")):
+        write_private(work_file(there, kind, "east", "1", suffix), b"{}")
+    snapshot = snapshot_file(there, "east", "2026-11-21T04-00-00Z")
+    write_private(snapshot, b"{}")
+    save(there, {("t", 0, 3, 7): batch(7, 1)})
+
+    refused = find_landing_files(bucket.root(), "1", None).quarantine
+    assert [Path(row["path"]).name for row in refused] == ["east.jsonl"]
+    assert [*files(str(bucket.root() / "plans/1"), ["east", "west"])] == ["east"]
+    assert not [*plan_dir_problems("plans", bucket.root() / "plans/1", ["east"])]
+    found = {kind for kinds in input_files.find(bucket.root()).values() for kind in kinds}
+    assert found == {"landing", "plan", "result", "impact", "healthy"}
+    assert store.cluster_id_of(saved_folder(bucket.root())) == HEADER["cluster_id"]
+    later = snapshot_file(bucket.root(), "east", "2026-11-22T04-00-00Z")
+    write_private(later, b"{}")
+    assert prune(later, keep_hours=1e-6, keep_days=1e-6) == 1
+    assert "healthy/east/2026-11-21T04-00-00Z.jsonl" not in bucket.contents()
+
+
+def test_a_folder_that_is_listed_again_leaves_an_open_journal_as_it_is(bucket: Bucket) -> None:
+    root = bucket.root()
+    with Journal(work_file(root, "journal", "abc", suffix=".jsonl")) as journal:
+        journal.add(1)
+        refresh(root / "journal")
+        journal.add(2)
+        refresh(root)
+        journal.add(3)
+    with Journal(bucket.root() / "journal/abc.jsonl") as journal:
+        assert journal.numbers == [1, 2, 3]
 
 
 def test_files_with_a_dot_stay_on_the_machine(bucket: Bucket) -> None:

@@ -221,9 +221,10 @@ def test_a_name_of_the_inventory_stays_with_its_cluster(bucket: Bucket) -> None:
 
 def test_what_a_foreign_hand_has_put_into_the_bucket_does_not_leave_the_folder(bucket: Bucket, tmp_path: Path) -> None:
     client = bucket.mounted().client
-    for key in ("plans/.hidden/x.json", "plans/a", "plans/b/c.json"):
+    for key in ("plans/.hidden/x.json", "plans/a", "plans/b/c.json", ".views/x.json", "throttles/.hidden", ".x"):
         client.put(key, b"x")
     root = bucket.root()
+    mounts.list_folder(root / "plans")
     assert sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()) == ["plans/a", "plans/b/c.json"]
     create(root / "plans/d", b"own")
     assert {path.stat().st_uid for path in root.rglob("*")} == {os.geteuid()}

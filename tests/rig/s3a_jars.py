@@ -28,6 +28,12 @@ def hadoop_version() -> str:
     return found[-1].stem.removeprefix("hadoop-client-api-")
 
 
+def packages() -> tuple[str, str]:
+    """The settings with which Spark fetches the same jars by itself: spark.jars.packages and spark.jars.excludes."""
+    without = ":".join(BUNDLE), *(f"{group}:*" for group in SPARKS_OWN)
+    return ",".join(map(":".join, _rows(hadoop_version()))), ",".join(without)
+
+
 def s3a() -> list[Path]:
     """The jars, downloaded on first use."""
     version = hadoop_version()

@@ -4,7 +4,8 @@
 """Workdirs in an object store. Each is mounted: a private folder of this process stands for it, and the functions that read and write files of a workdir
 ask here whether a path is below such a folder.
 
-The store is the truth. The folder has the names of all files, and the content of those that were read or written. It goes with the process.
+The store is the truth. The folder has the names of all files, except in folders that grow with each run and were not listed yet, and the content of those
+that were read or written. It goes with the process.
 """
 
 from __future__ import annotations
@@ -97,6 +98,9 @@ class Mount(Protocol):
     def remove(self, path: Path) -> None:
         """Remove a file from the store, if it exists there."""
 
+    def list_folder(self, folder: Path) -> None:
+        """List what is in the store below a folder, unless this process has done so."""
+
     def refresh(self, folder: Path) -> None:
         """List what is in the store below a folder again: other runs may have written since."""
 
@@ -143,6 +147,12 @@ def _names(mount: Mount, path: Path) -> tuple[str, ...]:
 
 def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - as private_files does, without following links
+
+
+def list_folder(folder: Path) -> None:
+    """List a folder of a workdir in a store, unless this process has done so. Without it a file that was not read may seem to be missing."""
+    if (mount := mount_of(folder)) is not None:
+        mount.list_folder(folder)
 
 
 def shared(path: Path) -> Path:

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
@@ -99,6 +99,7 @@ class _Archive:
 
     def _listed(self) -> Iterator[tuple[datetime, Path]]:
         """Yield the files with their times: from the name, or from the header if the run id is not a time."""
+        mounts.list_folder(self.folder)
         try:
             names = [path for path in self.folder.iterdir() if path.name.endswith(SUFFIX) and not path.name.startswith(".")]
         except FileNotFoundError:

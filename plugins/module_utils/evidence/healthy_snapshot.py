@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import remove, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
@@ -168,6 +168,7 @@ def prune(newest: Path, keep_hours: float, keep_days: float) -> int:
     """
     if not keep_hours:
         return 0
+    mounts.list_folder(newest.parent)
     now = datetime.now(UTC)
     kept: set[datetime] = set()
     removed = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, numeric_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, Repository, check_folder, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import run_and_exit
@@ -27,7 +27,9 @@ GIT_ARGUMENTS: dict[str, Any] = {
 
 def files(folder: str, clusters: list[str]) -> dict[str, Path]:
     """Return the absolute paths of the files `<cluster>.json` in `folder` that exist, by cluster. A broken link counts as a file."""
-    paths = {cluster: Path(folder).expanduser().absolute() / f"{cluster}.json" for cluster in clusters}
+    where = Path(folder).expanduser().absolute()
+    mounts.list_folder(where)
+    paths = {cluster: where / f"{cluster}.json" for cluster in clusters}
     return {cluster: path for cluster, path in paths.items() if path.exists() or path.is_symlink()}
 
 

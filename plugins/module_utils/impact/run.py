@@ -15,6 +15,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import remove, work_file, write_private
@@ -195,6 +196,7 @@ class ConsumerImpact:
             self._commands.write()
             return ""
         pattern = re.compile(rf"{re.escape(self._path.stem)}\.reset-\d+\.csv")
+        mounts.list_folder(self._path.parent)
         for old in self._path.parent.iterdir():
             if pattern.fullmatch(old.name):
                 remove(old)

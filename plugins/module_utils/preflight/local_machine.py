@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_directory, try_write
@@ -155,6 +156,7 @@ def plan_dir_problems(given: object, path: Path | None, clusters: Collection[str
         yield f"No plan to apply: name the directory with -e {name}=DIR. It has to hold {files}"
         return
     remedy = "name the directory that the playbook plan has printed"
+    mounts.list_folder(path)
     shown = path if str(path) == str(given) else f"{given} ({path})"
     if not path.exists():
         yield f"{name} is {shown}, and there is no such directory: {remedy}"

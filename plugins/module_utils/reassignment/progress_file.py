@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.progress_file import ProgressFile
@@ -38,6 +38,7 @@ def interrupted_run(workdir: Path, cluster: str, run_id: str) -> str:
     """Return the id of the last run that moved replicas if its moves did not end; empty if it is this run, or its moves are not known."""
     earlier, ended = last_run(workdir, cluster)
     moves = workdir / "reassignments" / earlier / f"{cluster}.json"
+    mounts.list_folder(moves.parent)
     return earlier if earlier and not ended and earlier != run_id and moves.is_file() else ""
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
@@ -265,6 +266,7 @@ class ReassignmentTask:
         paths = [self._workdir / FOLDER / run / f"{cluster}{SUFFIX}" for run in (last, run_id) if run]
         found: dict[TopicPartition, tuple[int, ...]] = {}
         for path in paths:
+            mounts.list_folder(path.parent)
             found |= validate.with_replicas(validate.wanted(None, str(path))) if path.is_file() else {}
         return found
 

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -242,6 +242,7 @@ def _verdict(plan: Mapping[str, Any] | None, row: Mapping[str, Any] | None, key:
 def _plan(files: RunFiles, header: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the plan of the run, None if there is none. A plan that was named must exist."""
     path = files.plan or files.path("plans")
+    mounts.list_folder(path.parent)
     if files.plan is None and not path.exists():
         return None
     plan = plan_file.load(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError
@@ -29,6 +30,7 @@ def saved_commits(workdir: Path, cluster: str, cluster_id: str, wanted: Collecti
         return set()
     keys = {key for key, _producer in wanted}
     found: set[Transacted] = set()
+    mounts.list_folder(workdir / "saved")
     for folder in sorted((workdir / "saved").glob(f"*/{safe_name('cluster', cluster)}")):
         pieces = [piece for piece in store.read_pieces(folder, cluster_id) if (piece.topic, piece.partition) in keys]
         for replica, own in by_replica(pieces).items():

@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -95,6 +95,7 @@ def _indexes(folder: Path) -> list[Path]:
     """Return the indexes of a folder in their order. Parts are numbered without gaps. Errors are those of `cluster_id_of`."""
     check_inside(folder.parents[2], folder / "any")
     parts = parts_of(folder)  # before the indexes: another run may write one more
+    mounts.list_folder(folder)
     indexes = sorted(folder.glob(f"*{INDEX}")) if folder.is_dir() else []
     for number, index in enumerate(indexes, start=1):
         if index.stem != f"{number:06}":
@@ -122,6 +123,7 @@ def parts_of(folder: Path) -> int:
 
 def unfinished_parts(folder: Path) -> list[Path]:
     """Return the files of batches without an index: a run that was killed has left them, or runs still."""
+    mounts.list_folder(folder)
     return sorted(path for path in folder.glob(f"*{BATCHES}") if not path.with_suffix(INDEX).exists())
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside, safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
@@ -116,6 +117,7 @@ def find_run_files(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[st
     """
     folder = workdir / kind.folder / safe_name("run_id", run_id)
     check_inside(workdir, folder / "any")
+    mounts.list_folder(folder)
     if not folder.is_dir():
         evidence, module = kind.collect
         raise RecoveryError(f"{folder} is not a directory: collect the {evidence} of run {run_id} first ({module})")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A standalone cluster of Spark: its authentication, and work that gets no executor."""
+"""Clusters of Spark: their authentication, and work that gets no executor of a standalone one."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ def is_standalone(master: str) -> bool:
 
 
 def need_authentication(master: str, conf: Mapping[str, str], secrets: Mapping[str, str]) -> None:
-    """Raise RecoveryError if the driver of a standalone cluster would accept peers without a secret, and `conf` does not accept that explicitly.
+    """Raise RecoveryError if the driver of a cluster would accept peers without a secret, and `conf` does not accept that explicitly.
 
     A user who reaches the ports of such a driver can run code as the user of this process. An explicit `spark.authenticate: false` accepts it.
+    YARN and Kubernetes make the secret by themselves.
     """
     settings = {**conf, **secrets}
     chosen = settings.get(AUTHENTICATE, "").lower()
-    if not is_standalone(master) or chosen == "false" or (chosen == "true" and settings.get(SECRET)):
+    if master.startswith("local") or chosen == "false" or (chosen == "true" and (settings.get(SECRET) or not is_standalone(master))):
         return
+    secret = f" and {SECRET} in spark_secret_conf, as on that cluster" if is_standalone(master) else ""
     raise RecoveryError(
-        f"spark_master: the driver for {master} would accept every peer: set {AUTHENTICATE}: true in spark_conf and {SECRET} in spark_secret_conf, as on "
-        f"that cluster. If only trusted users reach both, set {AUTHENTICATE}: false"
+        f"spark_master: the driver for {master} would accept every peer: set {AUTHENTICATE}: true in spark_conf{secret}. If only trusted users reach "
+        f"both, set {AUTHENTICATE}: false"
     )
 
 

@@ -112,9 +112,14 @@ class Client:
         def found() -> Iterator[tuple[str, Stored]]:
             for rows in obstore.list(self._small, prefix or None):
                 for row in rows:
-                    yield row["path"], Stored(row["e_tag"], row["size"], row["last_modified"].timestamp())
+                    yield row["path"], _stored(row)
 
         return self._ask(prefix, lambda: dict(found()))
+
+    def list_top(self) -> tuple[dict[str, Stored], tuple[str, ...]]:
+        """Return the objects of the folder itself, by key, and the names of the folders in it."""
+        rows = self._ask("", lambda: obstore.list_with_delimiter(self._small))
+        return {row["path"]: _stored(row) for row in rows["objects"]}, tuple(rows["common_prefixes"])
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -222,6 +227,10 @@ class Client:
 
     def _no_bucket(self) -> FileError:
         return FileError(f"{self.url} cannot be used: its bucket does not exist; create the bucket, or correct kafka_recovery_workdir")
+
+
+def _stored(row: Any) -> Stored:
+    return Stored(row["e_tag"], row["size"], row["last_modified"].timestamp())
 
 
 def _unless(etag: str | None) -> Any:

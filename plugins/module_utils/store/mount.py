@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lea
 PROBE, PROBE_CONTENT, NO_ETAG = "probe", b"kafka_recovery\n", '"00000000000000000000000000000000"'
 VIEWS, SHARED = "views", "shared"
 NEW_SECONDS = 60.0  # a folder that a process has just created may not be locked yet
+# Folders with files for each run, snapshot or outage. Who looks for files in one calls `mounts.list_folder`; the names of all others are there from the start.
+GROWING = {
+    "healthy", "history", "impact", "incidents", "landing", "layout", "move_results", "plans", "reassignments", "replayed", "reports", "results", "saved",
+}  # fmt: skip
 # The content of larger files does not stay in the folder after it was written.
 KEPT_BYTES = 8 << 20
 
@@ -36,18 +41,19 @@ class StoreMount:
     """A mounted folder. Files that were listed and not read have their size and no content (`fetch` brings it)."""
 
     def __init__(self, url: str, lists: bool = True) -> None:
-        """`lists`: whether to list the whole folder now."""
+        """`lists`: whether to list the folder now, without what is in the folders GROWING."""
         self.url, self.client, self._seconds = url, Client(url), seconds_to_live()
         place = private_directory(_base() / hashlib.sha256(url.encode()).hexdigest()[:16])
         self.shared = private_directory(place / SHARED)
         self.root, self._lock = _new_view(private_directory(place / VIEWS))
         self._present: dict[str, str] = {}  # ETags of files whose content is in the folder
         self._read: dict[str, str] = {}  # ETags of files that this process has read or written
+        self._listed: set[Path] = set()
         self._silent: dict[str, State] = {}
         self._proved = False
         self._guard = threading.RLock()
         if lists:
-            self.refresh(self.root)
+            self._list_top()
 
     def key(self, path: Path) -> str:
         """Return the name of a file in the store."""
@@ -143,6 +149,19 @@ class StoreMount:
         self._read.pop(key, None)
         self.root.joinpath(key).unlink(missing_ok=True)
 
+    def _list_top(self) -> None:
+        files, folders = self.client.list_top()
+        for key, stored in files.items():
+            self._note(key, stored)
+        for name in folders:
+            if name not in GROWING and _is_own([name]):
+                self.refresh(self.root / name)
+
+    def list_folder(self, folder: Path) -> None:
+        """List what is in the store below a folder, unless this process has done so."""
+        if self._listed.isdisjoint((folder, *folder.parents)):
+            self.refresh(folder)
+
     def refresh(self, folder: Path) -> None:
         """List what is in the store below a folder again."""
         prefix = "" if folder == self.root else self.key(folder)
@@ -153,11 +172,11 @@ class StoreMount:
             for path in [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(mounts.LOCAL_PREFIX)]:
                 if self.key(path) not in found:
                     self._forget(self.key(path))
+            self._listed.add(folder)
 
     def _note(self, key: str, stored: Stored) -> None:
         names = key.split("/")
-        # What this collection has not written stays out: a folder could be left by such a name, or a local file replaced.
-        if key.endswith(SUFFIX) or any(name in ("", ".", "..") or name.startswith(mounts.LOCAL_PREFIX) or "\0" in name for name in names):
+        if key.endswith(SUFFIX) or not _is_own(names):
             return
         path = self.root.joinpath(*names)
         if key in self._present and self._present[key] == stored.etag and path.exists():
@@ -165,6 +184,7 @@ class StoreMount:
         self._present.pop(key, None)
         try:
             _make(path.parent)
+            path.unlink(missing_ok=True)  # not emptied: this process may have it open as a journal
             _empty(path, stored.size)
             os.utime(path, (stored.modified, stored.modified))
         except OSError as error:
@@ -240,6 +260,11 @@ def _new_view(views: Path) -> tuple[Path, int]:
 def _remove_view(root: Path, owner: int) -> None:
     if os.getpid() == owner:  # not in a process that was forked
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _is_own(names: Iterable[str]) -> bool:
+    """Return whether a path can be one that this collection has written. Others stay out: they could lead out of the folder, or replace a local file."""
+    return not any(name in ("", ".", "..") or name.startswith(mounts.LOCAL_PREFIX) or "\0" in name for name in names)
 
 
 def _make(folder: Path) -> None:

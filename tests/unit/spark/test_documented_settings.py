@@ -10,6 +10,8 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from rig import s3a_jars
+
 GUIDE = Path(__file__).parents[3] / "docs/spark.md"
 # Where the settings of the guide are defined.
 JARS = ("core", "kubernetes", "yarn", "sql", "sql-api", "catalyst", "connect", "common-utils", "network-common", "launcher")
@@ -45,3 +47,9 @@ def test_spark_knows_every_setting_of_its_guide() -> None:
         return name in known or any(f"{head}." in known or (head in known and rest in known) for head, rest in heads)
 
     assert {name for name in named if not is_known(name)} == set()
+
+
+def test_the_jars_of_the_guide_are_those_of_the_tests() -> None:
+    packages, excludes = s3a_jars.packages()
+    lines = [line.strip() for line in GUIDE.read_text().splitlines()]
+    assert f"spark.jars.packages: {packages}" in lines and f"spark.jars.excludes: {excludes}" in lines

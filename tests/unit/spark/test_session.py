@@ -26,6 +26,7 @@ from pyspark.sql.pandas.utils import require_minimum_pandas_version
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import translate_spark_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import QUICK_COMPILER, SMALL_BYTES, session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.standalone import need_authentication
 
 NOISY = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import QUICK_COMPILER, SMALL_BYTES, session
@@ -116,6 +117,17 @@ def test_a_driver_that_would_accept_every_peer_is_refused(
     with pytest.raises(RecoveryError, match=f"^spark_master: .*{expected}") as refused, session(master, None, conf, 0, secrets=secrets):
         pass
     assert "swordfish" not in str(refused.value)
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://127.0.0.1:1"])
+def test_drivers_of_clusters_that_make_a_secret_by_themselves_need_authentication_too(master: str) -> None:
+    with (
+        pytest.raises(RecoveryError, match=r"would accept every peer: set spark\.authenticate: true in spark_conf\. If"),
+        session(master, None, {}, 0),
+    ):
+        pass
+    need_authentication(master, {"spark.authenticate": "true"}, {})
+    need_authentication(master, {"spark.authenticate": "false"}, {})
 
 
 @pytest.mark.parametrize("remote", ["http://localhost:15002", "localhost", "sc://", "sc://host:port"])

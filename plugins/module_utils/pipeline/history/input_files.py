@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     SAFE_NAME,
@@ -136,6 +136,7 @@ def _name(text: str) -> str:
 
 def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
     """Yield `outer` and path of the files `<top>/<outer>/<name><suffix>`."""
+    mounts.list_folder(top)
     if not top.is_dir():
         return
     for outer in sorted(os.scandir(top), key=lambda entry: entry.name):
