@@ -97,7 +97,7 @@ def test_a_recovery_is_proposed_merged_with_a_signature_and_applied_once_and_its
     assert refused.returncode != 0 and f"{folder}/plans/east.json is not on main" in refused.said, refused
     assert "Run readiness checks" not in refused.said, "no cluster was asked"
     bypassed = east.play("recover", "bypass", partitions=named, require_commit=True, allow_data_loss=True)
-    assert bypassed.returncode != 0 and "is not known to be merged, so nothing is elected" in bypassed.said, bypassed
+    assert bypassed.returncode != 0 and "is not known to be merged, so nothing is changed" in bypassed.said, bypassed
 
     check_forgeries(east, forge, key, repository)
     assert log.written() == {} and east.states("gitops") == before
