@@ -86,6 +86,13 @@ options:
       - Also the time limit for the whole response of a token endpoint of OAuth.
     type: float
     default: 10.0
+  require_commit:
+    description:
+      - Whether only what was merged into the protected branch may change the cluster. A task that would change it without that fails before it contacts
+        a broker. Check mode is not refused.
+      - The playbooks set it from C(kafka_recovery_require_commit).
+    type: bool
+    default: false
 requirements:
   - kafka-python >= 3.0.12, < 3.1
 """

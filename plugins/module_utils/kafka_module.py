@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
@@ -34,18 +35,30 @@ C = TypeVar("C", bound=Cluster)
 
 
 class KafkaModule:
-    """The base of every module of the collection that connects to a cluster."""
+    """The base of every module of the collection that connects to a cluster.
 
-    def __init__(self, argument_spec: dict[str, Any], **kwargs: Any) -> None:
+    changes   whether a task with these options changes the cluster; None for a module that only reads
+    approved  whether the options name a file that a merge has approved
+    """
+
+    def __init__(
+        self,
+        argument_spec: dict[str, Any],
+        changes: Callable[[dict[str, Any]], bool] | None = None,
+        approved: Callable[[dict[str, Any]], bool] = lambda _params: False,
+        **kwargs: Any,
+    ) -> None:
+        self._changes, self._approved = changes, approved
         self.ansible = PrintableModule(
-            argument_spec={**CONNECTION_ARGUMENTS, **argument_spec},
+            argument_spec={**CONNECTION_ARGUMENTS, "require_commit": {"type": "bool", "default": False}, **argument_spec},
             required_if=[*CONNECTION_REQUIRED_IF, *kwargs.pop("required_if", [])],
             required_together=[*CONNECTION_REQUIRED_TOGETHER, *kwargs.pop("required_together", [])],
             supports_check_mode=True,
             **kwargs,
         )
         self.params: dict[str, Any] = self.ansible.params
-        self.check_mode: bool = self.ansible.check_mode
+        # What is only proposed changes nothing in the cluster.
+        self.check_mode: bool = self.ansible.check_mode or bool(self.params.get("propose"))
 
     @property
     def workdir(self) -> Path:
@@ -61,6 +74,16 @@ class KafkaModule:
     def budget(self) -> Budget:
         """The time for collecting evidence (option `duration`), which begins at the first use of this property."""
         return Budget(self.params["duration"], self.params["first_answer_seconds"])
+
+    def _refuse_unmerged(self) -> None:
+        """Raise RecoveryError if only what was merged may change the cluster, and this task would change it without that."""
+        if not self.params["require_commit"] or self.check_mode or self._changes is None or not self._changes(self.params):
+            return
+        if not self._approved(self.params):
+            raise RecoveryError(
+                "kafka_recovery_require_commit is set, and what this task changes is not known to be merged, so nothing is changed. Propose it with the "
+                "playbook propose, have it merged, then run apply_merged; what cannot be proposed needs -e kafka_recovery_require_commit=false (docs/gitops.md)"
+            )
 
     def _refuse_other_fleets(self, cluster: Cluster) -> None:
         """Raise RecoveryError if the workdir is in a store where another cluster has the name of this one."""
@@ -98,6 +121,7 @@ class KafkaModule:
 
         def connected() -> dict[str, Any]:
             check_numbers(self.params)
+            self._refuse_unmerged()
             before(self)
             with ExitStack() as stack:
                 with deadline.until(None if seconds is None else time.monotonic() + seconds):
@@ -131,6 +155,11 @@ def record_selection_arguments() -> dict[str, Any]:
         "end_time": {"type": "str"},
         "keys": {"type": "list", "elements": "str", "no_log": False},
     }
+
+
+def review_arguments(approved: str) -> dict[str, Any]:
+    """Return the argument spec of the option `approved`, a merged file to apply, and of `propose`, which writes such a file for review."""
+    return {approved: {"type": "path"}, "propose": {"type": "bool", "default": False}}
 
 
 def workdir_arguments() -> dict[str, Any]:

@@ -356,7 +356,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.run import designated_election, require_merged_plan
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.run import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
     EVIDENCE_SIZE_ARGUMENTS,
     FIRST_ANSWER_ARGUMENTS,
@@ -401,12 +401,14 @@ def main() -> None:
             "preview": {"type": "int", "default": 20},
             **COMMAND_ARGUMENTS,
         },
+        changes=lambda params: bool(params["allow_data_loss"]),
+        approved=lambda params: params["plan"] is not None and params["plan"] == params["approved_plan"],
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],
     )
     if module.params["save_records"]:
         module.require("crc32c", "orjson")
-    module.run(designated_election, opening=NativeCluster, before=require_merged_plan)
+    module.run(designated_election, opening=NativeCluster)
 
 
 if __name__ == "__main__":

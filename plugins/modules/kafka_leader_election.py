@@ -39,6 +39,11 @@ options:
       - Even with V(true) the partitions of C(__transaction_state) are elected only if they are named.
     type: bool
     default: false
+  approved_moves:
+    description:
+      - File of merged moves, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it. It approves the preferred leaders of its partitions.
+      - Without O(require_commit) it has no effect.
+    type: path
   hold_unsaved:
     description:
       - Only for O(election_type=unclean). After it the other replicas truncate their logs to that of the new leader, and this module saves nothing.
@@ -211,6 +216,7 @@ def main() -> None:
             **partition_arguments(),
             "election_type": {"type": "str", "choices": [PREFERRED, UNCLEAN], "required": True},
             "allow_data_loss": {"type": "bool", "default": False},
+            "approved_moves": {"type": "path"},
             "hold_unsaved": {"type": "bool", "default": True},
             "duration": {"type": "float", "default": 30.0},
             "election_attempts": {"type": "int", "default": 3},
@@ -218,6 +224,8 @@ def main() -> None:
             "preview": {"type": "int", "default": 20},
             **{name: {**option, "required": False} for name, option in workdir_arguments().items()},
         },
+        changes=lambda params: params["election_type"] == PREFERRED or params["allow_data_loss"],
+        approved=lambda params: params["election_type"] == PREFERRED and params["approved_moves"] is not None,
         mutually_exclusive=[("partitions", "partitions_file")],
         required_together=[("cluster", "run_id", "workdir")],
     )

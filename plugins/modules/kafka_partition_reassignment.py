@@ -271,6 +271,8 @@ def main() -> None:
             "stalled_after": {"type": "float", "default": 300.0},
             "preview": {"type": "int", "default": 20},
         },
+        changes=lambda _params: True,
+        approved=lambda params: params["approved_moves"] is not None,
         mutually_exclusive=[("partitions", "reassignment_file", "approved_moves")],
         required_if=[("state", "present", ("partitions", "reassignment_file", "approved_moves"), True)],
     )

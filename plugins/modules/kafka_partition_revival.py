@@ -35,6 +35,21 @@ options:
         code V(data_loss_not_allowed). The result and the diff show what would change, as in check mode.
     type: bool
     default: false
+  approved_revivals:
+    description:
+      - File of merged revivals, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it. Mutually exclusive with O(partitions) and
+        O(reassignment_file).
+      - Only these partitions are revived, on these brokers, and with the values of O(lost_brokers), O(reset_groups), O(allow_internal_topics) and
+        O(allow_replication_factor_change) that were reviewed. The task fails if the file was made for another cluster.
+      - A partition is held if its topic was created again, or if its leader epoch or the brokers of its logs have changed since the file was made.
+    type: path
+  propose:
+    description:
+      - Whether to write what would be revived to C(<workdir>/proposed_revivals/<run_id>/<cluster>.json), for review, and change nothing in the cluster.
+        M(streamops.kafka_recovery.kafka_recovery_commit) proposes this file.
+      - Check mode writes no file.
+    type: bool
+    default: false
   allow_internal_topics:
     description:
       - Whether partitions of C(__consumer_offsets) and C(__transaction_state) may be revived too. Groups whose offsets are in an empty partition lose them.
@@ -122,6 +137,16 @@ EXAMPLES = r"""
     lost_brokers: [1]
     allow_data_loss: true
     reset_groups: true
+
+- name: Write what would be revived for review
+  streamops.kafka_recovery.kafka_partition_revival:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    reassignment_file: "{{ kafka_recovery_workdir }}/reassignments/{{ kafka_recovery_run_id }}/{{ inventory_hostname }}.json"
+    lost_brokers: [1]
+    propose: true
 """
 
 RETURN = r"""
@@ -174,6 +199,21 @@ save_disks_of:
   type: list
   elements: int
   sample: [1]
+proposal_path:
+  description: File for review, with O(propose). V(null) without it, and in check mode.
+  returned: when partitions were checked
+  type: str
+  sample: null
+proposed:
+  description: Number of partitions in RV(proposal_path).
+  returned: when partitions were checked
+  type: int
+  sample: 0
+results_path:
+  description: File with the results of O(approved_revivals), for all partitions. V(null) without O(approved_revivals), and if nothing may be written.
+  returned: when partitions were checked
+  type: str
+  sample: null
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: when partitions were checked
@@ -182,28 +222,41 @@ unreachable_brokers:
   sample: []
 """
 
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import revivals_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import write_proposal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, review_arguments, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import targets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.approved_revivals import ApprovedRevivals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import FOLDER, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
 
 
 def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params, check_mode = module.params, module.check_mode
+    params, check_mode, approved = module.params, module.check_mode, None
+    if params["approved_revivals"] is not None:
+        approved = ApprovedRevivals(Path(params["approved_revivals"]), params["cluster"], params["run_id"])
+        approved.check_cluster(cluster.cluster_id)
+        params = approved.options(params)
     path = journal_file(module.workdir, FOLDER, cluster.cluster_id, make=not check_mode)
     with RevivalJournal(path, cluster.cluster_id, read_only=check_mode) as journal:
-        revival = Revival(cluster, targets.chosen(params, journal.open), params, journal, module.workdir)
+        wanted = targets.chosen(params, journal.open) if approved is None else approved.targets
+        revival = Revival(cluster, wanted, params, journal, module.workdir, approved)
         revival.judge()
         if not check_mode:
             revival.revive()
-        result = revival.report(params["preview"], check_mode)
+        result = {**revival.report(params["preview"], check_mode), "proposal_path": None, "proposed": 0}
+        if params["propose"] and not module.ansible.check_mode:
+            content = revival.proposal()
+            path = write_proposal(revivals_file.FORMAT, module.workdir, params, cluster.cluster_id, content)
+            result |= {"changed": True, "proposal_path": str(path), "proposed": len(content["partitions"])}
     for warning in revival.warnings:
         module.ansible.warn(warning)
     return result
@@ -217,6 +270,7 @@ def main() -> None:
             **validate.arguments(),
             **blast_radius.argument_spec(),
             "only": targets.ARGUMENT,
+            **review_arguments("approved_revivals"),
             "allow_data_loss": {"type": "bool", "default": False},
             "allow_internal_topics": {"type": "bool", "default": False},
             "allow_replication_factor_change": {"type": "bool", "default": False},
@@ -224,8 +278,10 @@ def main() -> None:
             "duration": {"type": "float", "default": 30.0},
             "preview": {"type": "int", "default": 20},
         },
-        mutually_exclusive=[("partitions", "reassignment_file")],
-        required_one_of=[("partitions", "reassignment_file")],
+        changes=lambda params: bool(params["allow_data_loss"]),
+        approved=lambda params: params["approved_revivals"] is not None,
+        mutually_exclusive=[("partitions", "reassignment_file", "approved_revivals"), ("propose", "approved_revivals")],
+        required_one_of=[("partitions", "reassignment_file", "approved_revivals")],
         required_by={"only": ("reassignment_file",)},
     )
     module.run(partition_revival, opening=RevivalCluster)

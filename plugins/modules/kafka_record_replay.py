@@ -33,6 +33,24 @@ options:
     description: Must be V(true) to write records. Check mode does not need it.
     type: bool
     default: false
+  approved_replays:
+    description:
+      - File of merged replays, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it.
+      - Only the saved records of its partitions are written, with the options that were reviewed. All other options that select records have no effect, and
+        O(run_id) names this run, not the one that has saved the records. The task fails if the file was made for another cluster.
+      - A partition is left out, with the reason, if other records are saved of it, if its topic was created again, or if more records would be
+        written than were reviewed.
+    type: path
+  propose:
+    description:
+      - Whether to write what would be replayed to C(<workdir>/proposed_replays/<run_id>/<cluster>.json), for review, and change nothing in the cluster.
+        M(streamops.kafka_recovery.kafka_recovery_commit) proposes this file.
+      - Check mode writes no file.
+    type: bool
+    default: false
+  saved_run_id:
+    description: The run that has saved the records, if O(run_id) names another one. With O(propose), O(run_id) is the name of the proposal.
+    type: str
   target_topic:
     description:
       - Topic to write to instead, with the same partition numbers, for inspection. It must exist, and nothing must have been deleted from it.
@@ -113,6 +131,15 @@ EXAMPLES = r"""
   register: replay
   failed_when: >-
     replay is failed or (replay.counts.left > 0 and not ansible_check_mode) or replay.counts.unreadable > 0 or replay.counts.skipped.undecided | default(0) > 0
+
+- name: Write what would be replayed for review
+  streamops.kafka_recovery.kafka_record_replay:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}-replay"
+    saved_run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    propose: true
 """
 
 RETURN = r"""
@@ -208,6 +235,21 @@ partitions:
       markers: []
       group_offsets: []
       reason: null
+proposal_path:
+  description: File for review, with O(propose). V(null) without it, and in check mode.
+  returned: success
+  type: str
+  sample: null
+proposed:
+  description: Number of partitions in RV(proposal_path).
+  returned: success
+  type: int
+  sample: 0
+results_path:
+  description: File with the results of O(approved_replays), for all partitions. V(null) without O(approved_replays), and in check mode.
+  returned: success
+  type: str
+  sample: null
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: success
@@ -216,15 +258,46 @@ unreachable_brokers:
   sample: []
 """
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import replays_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import write_proposal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
     record_selection_arguments,
+    review_arguments,
     workdir_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.approved_replays import ApprovedReplays, proposal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_run import replay
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome
+
+
+def record_replay(module: KafkaModule, admin: GroupOffsetAdmin) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params, approved = module.params, None
+    if params["approved_replays"] is not None:
+        approved = ApprovedReplays(Path(params["approved_replays"]), params["cluster"], params["run_id"])
+        approved.check_cluster(admin.cluster_id)
+        module.params = approved.options(params)
+    elif params["saved_run_id"] is not None:
+        module.params = {**params, "run_id": params["saved_run_id"]}
+
+    def then(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+        if approved is not None and not module.check_mode:
+            return approved.write(module.workdir, outcomes)
+        if not params["propose"] or module.ansible.check_mode:
+            return {}
+        content = proposal(module.params, outcomes)
+        path = write_proposal(replays_file.FORMAT, module.workdir, params, admin.cluster_id, content)
+        return {"changed": True, "proposal_path": str(path), "proposed": len(content["partitions"])}
+
+    return {"results_path": None, "proposal_path": None, "proposed": 0, **replay(module, admin, approved, then)}
 
 
 def main() -> None:
@@ -233,6 +306,8 @@ def main() -> None:
         {
             **workdir_arguments(),
             **partition_arguments(),
+            **review_arguments("approved_replays"),
+            "saved_run_id": {"type": "str"},
             "allow_replay": {"type": "bool", "default": False},
             "target_topic": {"type": "str"},
             **record_selection_arguments(),
@@ -244,10 +319,16 @@ def main() -> None:
             "replayed_bytes_per_second": {"type": "int"},
             "max_batch_bytes": {"type": "int", "default": RECORDS_BYTES},
         },
-        mutually_exclusive=[("topics", "partitions", "partitions_file")],
+        changes=lambda params: bool(params["allow_replay"]),
+        approved=lambda params: params["approved_replays"] is not None,
+        mutually_exclusive=[
+            ("topics", "partitions", "partitions_file"),
+            ("propose", "approved_replays"),
+            ("saved_run_id", "approved_replays"),
+        ],
     )
     module.require("confluent_kafka", "crc32c", "orjson", "pyarrow")
-    module.run(replay, GroupOffsetAdmin)
+    module.run(record_replay, GroupOffsetAdmin)
 
 
 if __name__ == "__main__":

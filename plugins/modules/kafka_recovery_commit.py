@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Push the plans of a recovery to a branch of a git repository, to be approved by a merge, or its results to the protected branch."""
+"""Push what a recovery would change to a branch of a git repository, to be approved by a merge, or its results to the protected branch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ short_description: Commit plans or results of a recovery to a git repository
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Without O(results_dir) and O(move_results_dir), commits plans, moves of replicas (O(moves_dir)) and a readable summary of them (C(README.md)) to
-    C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>). A merge of that branch into the protected one (O(branch)) approves them.
+  - Without O(results_dir), commits plans, revivals of partitions (O(revivals_dir)), replays of saved records (O(replays_dir)), moves of replicas
+    (O(moves_dir)) and a readable summary of them (C(README.md)) to C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>). A merge of that branch
+    into the protected one (O(branch)) approves them.
   - With O(plan_signing_key), adds the signature C(<cluster>.json.sig) of each plan. It proves who made the plan, independent of who may push the branch.
-  - With O(results_dir) or O(move_results_dir), commits results to the protected branch itself, which records that the plans are applied. If another push
-    came first, the commit is repeated on top of it. Results of an interrupted run are excluded, because that run must be continued.
+  - With O(results_dir), commits results to the protected branch itself, which records that the plans are applied. If another push came
+    first, the commit is repeated on top of it. Results of an interrupted run are excluded, because that run must be continued.
   - Never pushes with force. A file that the repository already has is unchanged if it is identical, and an error if it differs.
   - Contacts no Kafka cluster.
 options:
@@ -30,16 +31,26 @@ options:
     elements: str
     required: true
   plan_dir:
-    description: Directory with the plans, C(<cluster>.json).
+    description: Directory with the plans, C(<cluster>.json). With O(results_dir), with the applied files of the kind O(results_of).
     type: path
   results_dir:
-    description: Directory with the results of these plans, C(<cluster>.json).
+    description: Directory with the results of the files in O(plan_dir), C(<cluster>.json).
+    type: path
+  results_of:
+    description: The kind of the files in O(plan_dir), if results are committed.
+    type: str
+    choices: [plans, revivals, replays, moves]
+    default: plans
+  revivals_dir:
+    description: Directory with revivals to propose, C(<cluster>.json), as O(streamops.kafka_recovery.kafka_partition_revival#module:propose) has written them.
+    type: path
+  replays_dir:
+    description: Directory with replays to propose, C(<cluster>.json), as O(streamops.kafka_recovery.kafka_record_replay#module:propose) has written them.
     type: path
   moves_dir:
     description:
       - Directory with moves of replicas, C(<cluster>.json), to propose, as M(streamops.kafka_recovery.kafka_redundancy_plan) has written them. They are
         sealed with the rate of O(throttles), so later changes of these files have no effect.
-      - With O(move_results_dir) the directory with the merged moves, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied them.
     type: path
   throttles:
     description:
@@ -47,9 +58,6 @@ options:
       - Default, and V(null), is no limit.
     type: dict
     default: {}
-  move_results_dir:
-    description: Directory with the results of merged moves, C(<cluster>.json).
-    type: path
   author_name:
     description: Author and committer. Default is git's C(user.name), then V(kafka_recovery).
     type: str
@@ -155,7 +163,7 @@ left_out:
       reason: there are no results, the plan can be applied again
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -170,37 +178,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops im
     proposals,
     signatures,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import MOVES, PLANS, Layout, content_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS, MOVES, PLANS, REPLAYS, REVIVALS, Kind
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout, Published, content_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import rate_problem
 
+# Of files that their modules have sealed.
+SEALED = {"revivals_dir": REVIVALS, "replays_dir": REPLAYS}
+FOLDERS = ("plan_dir", *SEALED, "moves_dir")
 WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 
 
 def recovery_commit(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, push = module.params, not module.check_mode
-    plans, moves = (module_options.files(params[name], params["clusters"]) if params[name] else {} for name in ("plan_dir", "moves_dir"))
-    sealed = {}
-    if not params["move_results_dir"]:
-        sealed = {cluster: content for cluster, path in moves.items() if (content := _sealed(path, cluster, params["throttles"]))}
-        # A plan that elects and holds nothing needs no approval.
-        plans = {cluster: path for cluster, path in plans.items() if cluster not in sealed or _busy(path)}
-    if not plans and not (sealed or (params["move_results_dir"] and moves)):
-        folders = " and ".join(f"{name} {params[name]}" for name in ("plan_dir", "moves_dir") if params[name])
-        raise GitError(f"{folders} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
-    if params["results_dir"] or params["move_results_dir"]:
-        kind, of_kind, folder = (
-            (PLANS, plans, params["results_dir"]) if params["results_dir"] else (MOVES, moves, params["move_results_dir"])
-        )
-        results = module_options.files(folder, list(of_kind))
-        published = committed_results.commit_results(repository, layout, params["run_id"], of_kind, results, push, kind)
-        published.left_out |= {cluster: WITHOUT_RESULTS for cluster in of_kind if cluster not in results}
-    else:
-        key = params["plan_signing_key"]
-        sign = partial(signatures.sign, key=Path(key), seconds=params["timeout"]) if key else None
-        published = proposals.propose(repository, layout, params["run_id"], plans, push, sign, sealed)
+    published = _results(params, repository, layout, push) if params["results_dir"] else _proposal(params, repository, layout, push)
     result: dict[str, Any] = {
         "changed": published.changed,
         "branch": published.branch,
@@ -214,19 +207,68 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: Layou
         "left_out": [{"cluster": cluster, "reason": reason} for cluster, reason in sorted(published.left_out.items())],
     }
     # Plans are long. The summary has their content.
-    shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path and "/moves/" not in path}
+    long = tuple(f"/{kind.folder}/" for kind in KINDS)
+    shown = {path: content.decode() for path, content in published.files.items() if not any(folder in path for folder in long)}
     added = [f"{path}\n" for path in published.files]
     result["diff"] = {"before": "", "after": "".join([*added, *shown.values()]), "after_header": published.branch}
     return result
 
 
-def _busy(path: Path) -> bool:
+def _results(params: Mapping[str, Any], repository: Repository, layout: Layout, push: bool) -> Published:
+    kind = next(kind for kind in KINDS if kind.folder == params["results_of"])
+    applied = module_options.files(params["plan_dir"], params["clusters"])
+    _require(params, applied)
+    results = module_options.files(params["results_dir"], list(applied))
+    published = committed_results.commit_results(repository, layout, params["run_id"], applied, results, push, kind)
+    published.left_out |= {cluster: WITHOUT_RESULTS for cluster in applied if cluster not in results}
+    return published
+
+
+def _proposal(params: Mapping[str, Any], repository: Repository, layout: Layout, push: bool) -> Published:
+    found = {option: module_options.files(params[option], params["clusters"]) if params[option] else {} for option in FOLDERS}
+    others: dict[Kind, dict[str, bytes]] = {
+        **{kind: {cluster: content_of(path) for cluster, path in found[option].items()} for option, kind in SEALED.items()},
+        MOVES: {cluster: _moves(path, cluster, params["throttles"]) for cluster, path in found["moves_dir"].items()},
+    }
+    # What changes nothing needs no approval.
+    others = {
+        kind: {
+            cluster: content for cluster, content in contents.items() if kind.parse(content, f"the {kind.noun} of {cluster}")["partitions"]
+        }
+        for kind, contents in others.items()
+    }
+    concerned = {cluster for contents in others.values() for cluster in contents}
+    plans = {
+        cluster: path
+        for cluster, path in found["plan_dir"].items()
+        if cluster not in concerned or _busy(path, others[REVIVALS].get(cluster))
+    }
+    _require(params, plans or concerned)
+    key = params["plan_signing_key"]
+    sign = partial(signatures.sign, key=Path(key), seconds=params["timeout"]) if key else None
+    return proposals.propose(repository, layout, params["run_id"], plans, push, sign, others)
+
+
+def _require(params: Mapping[str, Any], files: Collection[str]) -> None:
+    """Raise GitError if there are no files."""
+    if not files:
+        folders = " and ".join(f"{name} {params[name]}" for name in FOLDERS if params[name])
+        raise GitError(f"{folders} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
+
+
+def _busy(path: Path, revivals: bytes | None) -> bool:
+    """Return whether a plan elects partitions, or holds others than those that are to be revived."""
     plan = plan_file.load(path)
-    return bool(plan["partitions"] or plan.get("held"))
+    revived = {_key(row) for row in REVIVALS.parse(revivals, path)["partitions"]} if revivals else set()
+    return bool(plan["partitions"]) or any(_key(row) not in revived for row in plan.get("held", ()))
 
 
-def _sealed(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes | None:
-    """Return the moves of a cluster as they are proposed, None if there is none."""
+def _key(row: Mapping[str, Any]) -> tuple[str, int]:
+    return row["topic"], row["partition"]
+
+
+def _moves(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes:
+    """Return the moves of a cluster as they are proposed."""
     rate = throttles.get(cluster)
     if rate == "":  # the default of the role's variable
         rate = None
@@ -237,8 +279,7 @@ def _sealed(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes | N
             raise RecoveryError(f"throttles: {rate!r:.40} of {cluster} is not a number of bytes per second") from error
         if problem := rate_problem(f"throttles of {cluster}", rate):
             raise RecoveryError(problem)
-    content = moves_file.sealed(content_of(path), path, rate)
-    return content if moves_file.parse(content, path)["partitions"] else None
+    return moves_file.sealed(content_of(path), path, rate)
 
 
 def main() -> None:
@@ -250,17 +291,18 @@ def main() -> None:
             "clusters": {"type": "list", "elements": "str", "required": True},
             "plan_dir": {"type": "path"},
             "results_dir": {"type": "path"},
+            "results_of": {"type": "str", "choices": [kind.folder for kind in KINDS], "default": PLANS.folder},
+            "revivals_dir": {"type": "path"},
+            "replays_dir": {"type": "path"},
             "moves_dir": {"type": "path"},
             "throttles": {"type": "dict", "default": {}},
-            "move_results_dir": {"type": "path"},
             "author_name": {"type": "str", "default": ""},
             "author_email": {"type": "str", "default": ""},
             "signing_key": {"type": "path", "no_log": False},
             "plan_signing_key": {"type": "path", "no_log": False},
         },
-        required_one_of=[("plan_dir", "moves_dir")],
-        required_by={"results_dir": "plan_dir", "move_results_dir": "moves_dir"},
-        mutually_exclusive=[("results_dir", "move_results_dir")],
+        required_one_of=[FOLDERS],
+        required_by={"results_dir": "plan_dir"},
         supports_check_mode=True,
     )
     module_options.run(module, recovery_commit)

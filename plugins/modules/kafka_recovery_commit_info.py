@@ -2,26 +2,26 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Return which plans and moves are merged into the protected branch of a git repository, by whom, and which may be applied."""
+"""Return which plans and other reviewed files are merged into the protected branch of a git repository, by whom, and which may be applied."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_recovery_commit_info
-short_description: Find merged plans and moves that may be applied
+short_description: Find merged plans, revivals, replays and moves that may be applied
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Fetches the protected branch of the repository, and checks its plans C(<directory>/<run_id>/plans/<cluster>.json), and its moves of replicas
-    C(<directory>/<run_id>/moves/<cluster>.json) in the same way.
+  - Fetches the protected branch of the repository, and checks its plans C(<directory>/<run_id>/plans/<cluster>.json). Its revivals (C(revivals)), replays
+    of saved records (C(replays)) and moves of replicas (C(moves)), in directories beside C(plans), are checked in the same way.
   - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; is signed by one of
     O(plan_signers); was merged with the signature that O(require_signature) requires; is neither older than O(max_plan_age) nor from the future; and has no
     results there.
   - The directory of its recovery must have the plans, their signatures, their results and the summary C(README.md) of these plans, byte for byte, and
     nothing else.
   - Results count if they are of this plan, and a commit of the protected branch itself added them after the plan.
-  - Such a plan is copied unchanged to C(<workdir>/merged/<run_id>/<cluster>.json), so that the applied plan is the checked plan. Moves are copied to
-    C(<workdir>/merged_moves/<run_id>/<cluster>.json).
+  - Such a plan is copied unchanged to C(<workdir>/merged/<run_id>/<cluster>.json), so that the applied plan is the checked plan. The other files are
+    copied to C(merged_revivals), C(merged_replays) and C(merged_moves) in the place of C(merged).
   - Contacts no Kafka cluster. M(streamops.kafka_recovery.kafka_designated_election) checks for each partition, when it applies the plan, whether
     the plan still matches the cluster.
 options:
@@ -37,7 +37,7 @@ options:
   plan_dir:
     description:
       - Directory with plans, C(<cluster>.json), to apply. Each must be identical, byte for byte, to the plan on the protected branch.
-      - Default is all plans of the protected branch that are not applied yet, and all moves.
+      - Default is all plans, revivals, replays and moves of the protected branch that are not applied yet.
     type: path
   run_ids:
     description: Select only these recoveries. Then plans that are already applied are returned, too.
@@ -139,6 +139,18 @@ moves:
   type: list
   elements: dict
   sample: []
+replays:
+  description: The replays of saved records, with the fields of C(plans). Empty with O(plan_dir).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+revivals:
+  description: The revivals of partitions, with the fields of C(plans). Empty with O(plan_dir).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 plans:
   description:
     - The plans, the oldest first.
@@ -183,7 +195,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import module_options, provenance, signatures
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import KINDS, Layout
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NO_SIGNERS, AllowedSigners
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
@@ -203,9 +216,8 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
         rows = approvals.of_files(module_options.files(params["plan_dir"], params["clusters"]))
     else:
         rows = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
-    plans, moves = ([row for row in rows if row["kind"] == kind.name] for kind in KINDS)
-    found = {"branch": repository.branch, "commit": repository.tip, "plans": plans, "moves": moves, "applied": approvals.applied}
-    return {"changed": False, **found}
+    of_kind = {kind.folder: [row for row in rows if row["kind"] == kind.name] for kind in KINDS}
+    return {"changed": False, "branch": repository.branch, "commit": repository.tip, **of_kind, "applied": approvals.applied}
 
 
 def main() -> None:

@@ -59,6 +59,12 @@ options:
       partition:
         description: Number of the partition. Default is all partitions of the topic that are moving.
         type: int
+  allow_unmerged:
+    description:
+      - With O(require_commit=true), whether what killed runs of this workdir have left may be removed although no merge says so. O(foreign_throttles) and
+        O(cancel_moves) are refused then.
+    type: bool
+    default: false
   window:
     description:
       - Seconds for which reassignments under way are watched. One of which no replica gets data within this time stands still.
@@ -209,8 +215,12 @@ def main() -> None:
             "foreign_throttles": {"type": "list", "elements": "str", "default": []},
             "cancel_moves": {"type": "list", "elements": "dict", "options": move, "default": []},
             "window": {"type": "float", "default": 10.0},
+            "allow_unmerged": {"type": "bool", "default": False},
             "preview": {"type": "int", "default": 20},
-        }
+        },
+        changes=lambda _params: True,
+        # What runs of this workdir have left is the end of changes that were merged. Anything else is a new change.
+        approved=lambda params: params["allow_unmerged"] and not params["foreign_throttles"] and not params["cancel_moves"],
     )
     module.run(leftovers, opening=LeftoverCluster)
 

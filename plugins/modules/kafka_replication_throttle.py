@@ -87,6 +87,11 @@ options:
         description: Replicas that are throttled as followers. Default is all replicas of the topic (C(*)). An empty list throttles none.
         type: list
         elements: str
+  approved_moves:
+    description:
+      - File of merged moves, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it. It approves O(state=cleaned).
+      - Without O(require_commit) it has no effect.
+    type: path
   expires_after:
     description:
       - Seconds from this task after which the throttle expires. Default is never. At most a year.
@@ -281,11 +286,14 @@ def main() -> None:
             },
             "throttled_replicas": {"type": "list", "elements": "dict", "options": replicas},
             "expires_after": {"type": "float"},
+            "approved_moves": {"type": "path"},
             "measure_seconds": {"type": "float", "default": 2.0},
             "cluster": {"type": "str", "required": True},
             "workdir": {"type": "path", "required": True},
             "preview": {"type": "int", "default": 20},
         },
+        changes=lambda _params: True,
+        approved=lambda params: params["state"] == CLEANED and params["approved_moves"] is not None,
         mutually_exclusive=[("partitions", "partitions_file", "throttled_replicas")],
     )
     module.run(replication_throttle, opening=ReassignmentAdmin, before=check)

@@ -138,7 +138,7 @@ def test_a_run_that_plans_and_elects_is_refused_if_plans_must_be_merged(east: Op
     log, named = RequestLog(east.cluster), [{"topic": topic, "partition": partition} for topic, partition in east.keys(["forked.none"])]
     options: dict[str, Any] = {"partitions": named, "strategy": "aggressive", "allow_data_loss": True}
     refused = east.play("recover", "1", require_commit=True, **options)
-    assert refused.returncode != 0 and "is not known to be merged, so nothing is elected" in refused.said, refused
+    assert refused.returncode != 0 and "is not known to be merged, so nothing is changed" in refused.said, refused
     assert log.written() == {}
 
 

@@ -69,7 +69,7 @@ def test_moves_are_proposed_merged_and_made_and_nothing_else_is(operator: Operat
     unmerged = operator.play("apply_merged", "x1", **options)
     assert unmerged.returncode == 0 and "that are not merged were made" in unmerged.said, unmerged
     bypassed = operator.play("reassign", "x2", allow_data_loss=True, require_commit=True)
-    assert bypassed.returncode != 0 and "not known to be merged, so no replica is moved" in bypassed.said, bypassed
+    assert bypassed.returncode != 0 and "not known to be merged, so nothing is changed" in bypassed.said, bypassed
     forge.ada.merge("recovery/r1")
     alone = operator.play("apply_merged", "x3", **options)
     assert alone.returncode != 0 and "2 different people" in alone.said, alone

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.filter.file_text impor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import shown
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     TakenError,
@@ -32,11 +35,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     work_file,
     write_private,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal as ReorderJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import prune, snapshot_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.module_options import files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import input_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.plan_files import find_landing_files
@@ -370,3 +375,31 @@ def test_playbooks_read_files_of_the_bucket(bucket: Bucket) -> None:
     write_private(work_file(bucket.root(), "plans", "east", "1"), b"{}")
     assert file_text(f"{bucket.url}/plans/1/east.json") == "{}"
     assert file_text(f"{bucket.url}/plans/1/west.json") == ""
+
+
+def test_commands_find_their_files_from_any_machine(bucket: Bucket, tmp_path: Path) -> None:
+    root = bucket.root()
+    commands = Commands(root)
+    tools = Tools("b:9092", commands)
+    offsets = root / "impact" / "1" / "east.reset-1.csv"
+    script, reset = commands.line(["echo", "it's"], ["more"]), tools.reset_from("it's", "consumer", offsets)
+    listed = Playbooks(["hosts.yml"], root, commands).line("plan", "east", None, [("orders", number) for number in range(100)])
+    commands.write()
+    written = {name.partition("/")[2] for name in bucket.contents() if name.startswith("commands/")}
+    assert {Path(name).suffix for name in written} == {".sh", ".json"} and str(root) not in f"{script}{reset}"
+    (names,) = [name for name in written if name.endswith(".json")]
+    assert f"kafka_recovery_partitions_file={bucket.url}/commands/{names}" in shown(listed)
+    assert reset is not None and reset.startswith(
+        f"aws s3 cp {bucket.url}/impact/1/east.reset-1.csv east.reset-1.csv && aws s3 cp {bucket.url}/commands/"
+    )
+    # The program of the store, as far as the command uses it.
+    for name, content in bucket.contents().items():
+        (tmp_path / name.replace("/", "_")).write_bytes(content)
+    program = tmp_path / "aws"
+    program.write_text(f'#!/bin/sh\nname="${{3#{bucket.url}/}}"\ncp "{tmp_path}/$(echo "$name" | tr / _)" "$4"\n')
+    program.chmod(0o700)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", str(script)], cwd=elsewhere, env=path, capture_output=True, text=True, check=True)
+    assert done.stdout == "it's more\n"

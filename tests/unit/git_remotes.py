@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, sign
@@ -157,7 +158,7 @@ def proposal(key: Path | None, *plans: bytes) -> dict[str, str | bytes]:
     loaded = {plan["cluster"]: (plan, content) for content in plans for plan in [json.loads(content)]}
     (run_id,) = {plan["run_id"] for plan, _content in loaded.values()}
     layout = Layout("recoveries")
-    files: dict[str, str | bytes] = {layout.summary(run_id): summary([loaded[cluster][0] for cluster in sorted(loaded)], run_id)}
+    files: dict[str, str | bytes] = {layout.summary(run_id): summary({PLANS: [loaded[cluster][0] for cluster in sorted(loaded)]}, run_id)}
     for cluster, (_plan, content) in loaded.items():
         files[layout.plan(run_id, cluster)] = content
         if key is not None:

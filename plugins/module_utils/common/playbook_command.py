@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, is_plain, is_quotable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, copied, is_plain, is_quotable
 
 COLLECTION = "streamops.kafka_recovery"
 DEFAULT_WORKDIR = "~/kafka-recovery"  # of the role common
@@ -95,15 +96,16 @@ class Playbooks:
         arguments += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
         if self.workdir is not None and Path(self.workdir) != Path(DEFAULT_WORKDIR).expanduser():
             arguments += _option("kafka_recovery_workdir", str(self.workdir))
-        arguments += self._partition_option(partitions, partitions_file) if partitions or partitions_file else []
+        before, named = self._partition_option(partitions, partitions_file) if partitions or partitions_file else ("", [])
+        arguments += named
         for name, value in (variables or {}).items():
             arguments += _option(name, value)
         arguments += [(argument, argument) for argument in ("--check", "--diff") if dry_run]
         arguments.append((f"{COLLECTION}.{playbook}", ""))
         argv = [argument for argument, _placeholder in arguments]
         if self.commands is not None and not all(map(is_quotable, argv)) and (line := self.commands.line(argv)):
-            return line
-        return shlex.join(argument if is_quotable(argument) else placeholder for argument, placeholder in arguments)
+            return before + line
+        return before + shlex.join(argument if is_quotable(argument) else placeholder for argument, placeholder in arguments)
 
     def _repeated_options(self, left_out: Collection[str]) -> list[str]:
         """Return `run_options` without the placeholders of SET_ALREADY and the variables of `left_out`, each with its `-e`."""
@@ -113,24 +115,27 @@ class Playbooks:
         ]
         return [argument for place, argument in enumerate(self.run_options) if place not in places and place + 1 not in places]
 
-    def _partition_option(self, partitions: Sequence[tuple[str, int]], file: str | None) -> list[tuple[str, str]]:
-        """Return the arguments that name the partitions, each with its placeholder."""
+    def _partition_option(self, partitions: Sequence[tuple[str, int]], file: str | None) -> tuple[str, list[tuple[str, str]]]:
+        """Return what the command has before it, and the arguments that name the partitions, each with its placeholder."""
         set_already = {SET_ALREADY[argument] for argument in self.run_options if argument in SET_ALREADY}
         few = 0 < len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
         if few and set_already != {PARTITIONS_FILE}:
             # YAML without quotes: a screen would change those of JSON.
             rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)
-            return [("-e", "-e"), (f"{{{PARTITIONS}: [{rows}]}}", "")]
+            return "", [("-e", "-e"), (f"{{{PARTITIONS}: [{rows}]}}", "")]
         as_variable = set_already == {PARTITIONS}
         if self.commands is None and as_variable:
             # The repeated options name the partitions of the present run already.
-            return [] if file else [("-e", "-e"), ("@FILE", "@FILE")]
+            return "", [] if file else [("-e", "-e"), ("@FILE", "@FILE")]
         if self.commands is None:
-            return _option(PARTITIONS_FILE, file or "FILE")
+            return "", _option(PARTITIONS_FILE, file or "FILE")
         rows = ",\n".join(json.dumps({"topic": topic, "partition": partition}) for topic, partition in partitions)
         key = PARTITIONS if as_variable else "partitions"
-        path = str(self.commands.file("partitions", ".json", f'{{"{key}": [\n{rows}\n]}}\n'.encode()))
-        return [("-e", "-e"), (f"@{path}", "@FILE")] if as_variable else _option(PARTITIONS_FILE, path)
+        path = self.commands.file("partitions", ".json", f'{{"{key}": [\n{rows}\n]}}\n'.encode())
+        if not as_variable:
+            return "", _option(PARTITIONS_FILE, mounts.shown(str(path)))  # a playbook reads a URL itself
+        before, name = copied(path)
+        return before, [("-e", "-e"), (f"@{name}", "@FILE")]
 
 
 def _placeholder(option: str) -> str:

@@ -46,14 +46,34 @@ def option(name: str, value: str) -> list[str]:
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
+def copied(path: Path) -> tuple[str, str]:
+    """Return what a command has before it, and the name by which it finds a file of a workdir.
+
+    A file in an object store is copied to the present directory first, by the program of the store, since the machine of the run may be gone.
+    """
+    url = mounts.shown(str(path))
+    if url == str(path):
+        return "", url
+    scheme, _colon, place = url.partition("://")
+    container, _slash, key = place.partition("/")
+    names = [shlex.quote(name) for name in (url, path.name, container, key)]
+    copy = {
+        "s3": "aws s3 cp {0} {1}",
+        "gs": "gcloud storage cp {0} {1}",
+        "az": "az storage blob download --container-name {2} --name {3} --file {1}",
+    }[scheme]
+    return f"{copy.format(*names)} && ", path.name
+
+
 class Commands:
     """Renders commands, and keeps the files that they need until `write` puts them into `<workdir>/commands`. Pure until then.
 
-    The name of a file contains the hash of its content, so two runs that show the same command share its file.
+    The name of a file contains the hash of its content, so two runs that show the same command share its file. If the workdir is in an object store, the
+    command copies its script from there (`copied`).
     """
 
     def __init__(self, workdir: Path) -> None:
-        self._folder = mounts.shared(workdir) / FOLDER  # the operator runs them on this machine
+        self._folder = workdir / FOLDER
         self._files: dict[Path, bytes] = {}
 
     def line(self, argv: Sequence[str], more: Sequence[str] = ()) -> str | None:
@@ -62,10 +82,11 @@ class Commands:
         If an argument of `argv` is not plain, all of `argv` goes into a script. `more` follows on the line if it is plain, so one script can
         serve many lines.
         """
+        argv, more = [mounts.shown(word) for word in argv], [mounts.shown(word) for word in more]
         arguments = [*argv, *more]
         if all(map(is_plain, arguments)):
             return " ".join(arguments)
-        if not is_quotable(str(self._folder)):
+        if not is_quotable(mounts.shown(str(self._folder))):
             return None
         inside, outside = (argv, more) if all(map(is_plain, more)) else (arguments, ())
         try:
@@ -75,7 +96,8 @@ class Commands:
         if b"\0" in script:
             return None
         path = self.file(Path(argv[0]).name.removesuffix(".sh"), ".sh", script)
-        return " ".join(["bash", shlex.quote(str(path)), *outside])
+        before, name = copied(path)
+        return before + " ".join(["bash", shlex.quote(name), *outside])
 
     def file(self, name: str, suffix: str, content: bytes) -> Path:
         """Return the path of a file with this content, which `write` writes. It is `<workdir>/commands/<name>-<hash><suffix>`."""

@@ -62,16 +62,6 @@ def check_origin(
         check_writers(path)
 
 
-def check_merged(plan: str | None, approved: str | None) -> None:
-    """Raise PlanError unless the file `plan` is `approved`, the plan that is known to be merged. None for leaders that are designated by hand."""
-    if plan is None or plan != approved:
-        what = "leaders that are designated by hand are not in a plan that is" if plan is None else f"the plan {plan} is not"
-        raise PlanError(
-            f"kafka_recovery_require_commit is set, and {what} known to be merged, so nothing is elected. Propose a plan with the playbook propose, have it "
-            "merged, then apply it with the playbook apply_merged"
-        )
-
-
 def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: str) -> None:
     """Raise PlanError if a strategy of the plan, or of one of its topics, is not in `allowed`. `source`: the name of the plan in errors.
 

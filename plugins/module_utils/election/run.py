@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_merged, check_origin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_origin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import expired_throttle
@@ -24,13 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
-
-
-def require_merged_plan(module: KafkaTask) -> None:
-    """Raise PlanError if only a merged plan may be elected, and `plan` is not known to be merged. A dry run elects nothing."""
-    params = module.params
-    if params["require_commit"] and params["allow_data_loss"] and not module.check_mode:
-        check_merged(params["plan"], params["approved_plan"])
 
 
 def designated_election(module: KafkaTask, cluster: NativeCluster) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.different_signers import Signer, people
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import PLANS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, SUFFIX, AllowedSigners
 
 MERGED, NOT_MERGED, CHANGED, UNUSABLE = "merged", "not_merged", "changed", "unusable"
@@ -45,7 +45,7 @@ class Rules:
 
 @dataclass
 class Approval:
-    """One plan, or the moves of one cluster. `kind`: `plan` or `moves`. `path`: in the repository; `plan`: the private copy to apply, empty if it may
+    """One plan, or another file of KINDS. `kind`: its name. `path`: in the repository; `plan`: the private copy to apply, empty if it may
     not be applied."""
 
     run_id: str

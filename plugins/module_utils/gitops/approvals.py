@@ -1,12 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Approvals: the plans and moves that are merged into the protected branch and may be applied. In doubt a plan is refused; the reason names file and remedy.
+"""Approvals: files of KINDS that are merged into the protected branch and may be applied. In doubt a plan is refused; the reason names file and remedy.
 
 All files in the folder of a recovery are checked, not only the plan: anyone who may push a branch can write all of them, and reviewers read README.md.
 
-A plan that may be applied is written to `<workdir>/merged/<run_id>/<cluster>.json`, moves to `<workdir>/merged_moves/<run_id>/<cluster>.json`, byte for
-byte as they are on the branch. That file is applied, so it cannot change between the check and the election.
+A plan that may be applied is written to `<workdir>/merged/<run_id>/<cluster>.json`, for example moves to `<workdir>/merged_moves/<run_id>/<cluster>.json`,
+byte for byte as they are on the branch. That file is applied, so it cannot change between the check and the election.
 """
 
 from __future__ import annotations
@@ -44,20 +44,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.ap
     check_people,
     plan_id_of,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS, PLANS, Kind
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import (
-    KINDS,
     MAX_SIGNATURES,
-    PLANS,
-    Kind,
     Layout,
     branch_of,
     signatures_of,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import SignatureError
-
-# The folder of the workdir with the private copies, by the name of the kind.
-COPIES = {"plan": "merged", "moves": "merged_moves"}
 
 
 class Approvals:
@@ -98,7 +93,7 @@ class Approvals:
         return _oldest_first(approvals)
 
     def merged(self, clusters: Collection[str], run_ids: Sequence[str] = (), since: str = "") -> list[dict[str, Any]]:
-        """Return an approval for each plan, and for the moves, of these `clusters` on the branch that were not applied yet, oldest first.
+        """Return an approval for each file of KINDS of these `clusters` on the branch that were not applied yet, oldest first.
 
         run_ids  if not empty, only plans of these recoveries, applied ones included
         since    only plans that changed after this commit; empty or all zeros: all. Raises GitError if it is not a commit of the branch
@@ -164,7 +159,7 @@ class Approvals:
         approval.brought_by = provenance.commit_introducing(repository, repository.tip, path)
         approval.merged_by = provenance.merged_by(repository, repository.tip, path)
         self._check_signature_of_commit(approval)
-        copy = work_file(self._copies, COPIES[kind.name], approval.cluster, approval.run_id)
+        copy = work_file(self._copies, kind.copies, approval.cluster, approval.run_id)
         write_private(copy, content)
         approval.state, approval.plan = MERGED, str(copy)
 
@@ -187,7 +182,7 @@ class Approvals:
         if path in self._present and of_plan and of_plan[0].content == self._present[path]:
             raise RefusedError(
                 ALREADY_APPLIED,
-                f"{'' if kind is PLANS else 'moves of '}recovery {approval.run_id} of cluster {approval.cluster} is not applied: results by "
+                f"{'' if kind is PLANS else f'{kind.noun} of '}recovery {approval.run_id} of cluster {approval.cluster} is not applied: results by "
                 f"{of_plan[0].committer} in commit "
                 f"{of_plan[0].commit[:12]} of {self._repository.branch} ({of_plan[0].committed_at}) say that it was already. Make a new plan for "
                 "partitions without a leader",
@@ -231,9 +226,9 @@ class Approvals:
                 UNEXPECTED_FILE,
                 f"{unexpected[0]} on {self._where} does not belong to a recovery and may mislead reviewers: remove it and merge the removal",
             )
-        plans, moves = ([of.parse(self._content(path), path) for path, kind, _cluster in files if kind is of] for of in KINDS)
+        documents = {of: [of.parse(self._content(path), path) for path, kind, _cluster in files if kind is of] for of in KINDS}
         summary = self._layout.summary(run_id)
-        if summary not in present or self._content(summary) != proposals.summary(plans, run_id, moves):
+        if summary not in present or self._content(summary) != proposals.summary(documents, run_id):
             raise RefusedError(
                 OTHER_SUMMARY,
                 f"{summary} on {self._where} is not the summary of its plans, so reviewers may have approved something else: make a new plan, "

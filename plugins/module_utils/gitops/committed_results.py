@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Results of applied plans and moves, pushed to the protected branch: they prove there that a plan was applied."""
+"""Results of applied plans and other approved files, pushed to the protected branch: they prove there that a plan was applied."""
 
 from __future__ import annotations
 
@@ -11,31 +11,17 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import (
-    MOVES,
-    PLANS,
-    Kind,
-    Layout,
-    Published,
-    content_of,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS, Kind
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout, Published, content_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
     ATTEMPTS,
     GitError,
     PushRejectedError,
     Repository,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
 # Forges run no pipeline for such a commit: results do not approve anything.
 SKIP = "[skip ci]"
-# Results with these reason codes are not committed: the plan is still to be applied.
-STILL_TO_APPLY: Mapping[str, str] = {
-    ReasonCode.INTERRUPTED: "it was interrupted; apply it again to continue",
-    ReasonCode.DATA_LOSS_NOT_ALLOWED: "data loss is not allowed, so nothing was elected; apply it with -e kafka_recovery_allow_data_loss=true",
-}
-STILL_TO_MOVE = "not all moves have ended, or nothing was submitted because partitions were refused; apply it again"
-DONE = {PLANS: "The elections are already done", MOVES: "The replicas are already moved"}
 
 
 def commit_results(
@@ -50,7 +36,7 @@ def commit_results(
     """Push the results of clusters to the protected branch. Returns what was pushed, and what was left out.
 
     Results of a run that was interrupted, or that was not allowed to elect, are left out: the plan is still to be applied. `plans`, `results`:
-    files of this `kind` by cluster. `run_id`: used if a plan has none. Raises PlanError or MovesError for a plan that cannot be used, GitError if
+    files of this `kind` by cluster. `run_id`: used if a plan has none. Raises PlanError or ReviewedFileError for a plan that cannot be used, GitError if
     results do not belong to their plan or the branch has others, PushRejectedError if the remote rejects the push.
     """
     contents, left_out = {}, {}
@@ -63,7 +49,7 @@ def commit_results(
         content, document = _results(path)
         if document["plan_id"] != applied[cluster].get("plan_id"):
             raise GitError(f"{path} are not results of the plan {plans[cluster]}: give each recovery its own kafka_recovery_run_id")
-        if why := _not_applied(document, kind):
+        if why := kind.unfinished(document):
             left_out[cluster] = why
             continue
         contents[cluster] = content, document["summary"]
@@ -84,7 +70,7 @@ def commit_results(
             # Another commit was pushed meanwhile, or the remote rejects every push.
             if repository.fetch() == tip or attempts == ATTEMPTS:
                 raise PushRejectedError(
-                    f"the repository rejected the results of recovery {recovery} on {repository.branch}: {error}. {DONE[kind]}, and the "
+                    f"the repository rejected the results of recovery {recovery} on {repository.branch}: {error}. {kind.done}, and the "
                     f"results are in {', '.join(str(path) for path in results.values())}. Grant this user push access to {repository.branch}, "
                     "then apply again"
                 ) from error
@@ -100,14 +86,6 @@ def _results(path: Path) -> tuple[bytes, dict[str, Any]]:
     if not isinstance(document, dict) or not {"plan_id", "summary", "partitions"} <= set(document):
         raise GitError(f"{path} is not a results file: apply the plan again")
     return content, document
-
-
-def _not_applied(document: Mapping[str, Any], kind: Kind) -> str:
-    """Return the reason why these results do not prove that the plan was applied; empty if they do."""
-    if kind is MOVES:
-        return "" if document.get("complete") is True else STILL_TO_MOVE
-    codes = {row.get("reason_code") for row in document["partitions"]}
-    return next((why for code, why in STILL_TO_APPLY.items() if code in codes), "")
 
 
 def _missing(repository: Repository, folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -126,6 +104,6 @@ def _results_message(run_id: str, kind: Kind, summaries: Mapping[str, Mapping[st
     counts = {
         cluster: ", ".join(f"{number} {outcome}" for outcome, number in summary.items() if number) for cluster, summary in summaries.items()
     }
-    of = "moves of " if kind is MOVES else ""
+    of = "" if kind is PLANS else f"{kind.noun} of "
     lines = [f"Results of {of}recovery {run_id} {SKIP}", "", *(f"{cluster}: {text or 'nothing to do'}" for cluster, text in counts.items())]
     return "\n".join(lines) + "\n"

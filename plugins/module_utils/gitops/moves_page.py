@@ -10,21 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import code, table, text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, in_bytes, lasting, number, spaced, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.page_parts import Document, Row, facts, limited, more
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 
 MAX_MOVES = 50
 MAX_HELD = 20
-MIN_ROWS = 5  # of a cluster, even if many clusters share the page
-
-Moves = Mapping[str, Any]
-Row = Mapping[str, Any]
 
 
-def heading(clusters: Sequence[Moves]) -> list[str]:
+def heading(clusters: Sequence[Document]) -> list[str]:
     """Return what the merge approves, and a table of the clusters. `clusters`: checked files of moves; without any there are no lines."""
     if not clusters:
         return []
@@ -50,21 +46,19 @@ def heading(clusters: Sequence[Moves]) -> list[str]:
     ]
 
 
-def cluster_lines(moves: Moves, clusters: int) -> list[str]:
+def cluster_lines(moves: Document, clusters: int) -> list[str]:
     """Return the section of one cluster's moves. `clusters`: how many share the page."""
     name = f"moves/{moves['cluster']}.json"
-    facts = {key: moves[key] for key in ("cluster_id", "plan_id", "sha256", "created_at")}
-    lines = [f"## Moves in cluster {code(moves['cluster'])}", ""]
-    lines += table(["", ""], [*([text(spaced(key)), code(str(value))] for key, value in facts.items()), ["throttle", _rate(moves)]])
+    lines = [f"## Moves in cluster {code(moves['cluster'])}", "", *facts(moves, {"throttle": _rate(moves)})]
     lines += ["", f"To copy: {_copied(moves['partitions'])}. Duration: {_lasting(moves)}.", ""]
     racks = {row["broker_id"]: row["rack"] for row in moves["brokers"]}
     lines += [*_warnings(moves["partitions"], racks), *_brokers(moves, racks)]
     rows = sorted(moves["partitions"], key=lambda row: in_recovery_order((row["topic"], row["partition"])))
-    shown = rows[: max(MIN_ROWS, MAX_MOVES // clusters)]
+    shown = limited(rows, MAX_MOVES, clusters)
     lines += [f"### To be moved: {count(len(rows), 'partition')}", ""]
     if rows:
         head = ["partition", "replicas", "new replicas", "racks", "racks then", "to copy"]
-        lines += [*table(head, (_move(row, racks) for row in shown)), *_more(len(rows) - len(shown), name), ""]
+        lines += [*table(head, (_move(row, racks) for row in shown)), *more(len(rows) - len(shown), "partition", name), ""]
     return [*lines, *_held(moves["held"], name, clusters)]
 
 
@@ -78,8 +72,8 @@ def _removing(row: Row) -> list[int]:
 
 def _copied(rows: Sequence[Row]) -> str:
     unknown = sum(row["bytes"] is None and bool(_adding(row)) for row in rows)
-    more = f", and {count(unknown, 'partition')} of unknown size" if unknown else ""
-    return in_bytes(sum(row["bytes"] or 0 for row in rows)) + more
+    others = f", and {count(unknown, 'partition')} of unknown size" if unknown else ""
+    return in_bytes(sum(row["bytes"] or 0 for row in rows)) + others
 
 
 def _received(rows: Iterable[Row]) -> Counter[int]:
@@ -90,11 +84,11 @@ def _received(rows: Iterable[Row]) -> Counter[int]:
     return received
 
 
-def _rate(moves: Moves) -> str:
+def _rate(moves: Document) -> str:
     return "**none**" if moves["throttle"] is None else f"{in_bytes(moves['throttle'])}/s for each broker"
 
 
-def _lasting(moves: Moves) -> str:
+def _lasting(moves: Document) -> str:
     """Return the shortest time in which the broker that receives the most can receive it at the throttle."""
     if moves["throttle"] is None:
         return "as fast as brokers and network allow"
@@ -114,7 +108,7 @@ def _spread(replicas: Iterable[int], racks: Mapping[int, str | None]) -> int:
     return len({racks.get(broker) for broker in replicas} - {None})
 
 
-def _brokers(moves: Moves, racks: Mapping[int, str | None]) -> list[str]:
+def _brokers(moves: Document, racks: Mapping[int, str | None]) -> list[str]:
     received = _received(moves["partitions"])
     gets = Counter(broker for row in moves["partitions"] for broker in _adding(row))
     loses = Counter(broker for row in moves["partitions"] for broker in _removing(row))
@@ -154,16 +148,12 @@ def _held(rows: Sequence[Row], name: str, clusters: int) -> list[str]:
     if not rows:
         return []
     ordered = sorted(rows, key=lambda row: (row["reason_code"], *in_recovery_order((row["topic"], row["partition"]))))
-    shown = ordered[: max(MIN_ROWS, MAX_HELD // clusters)]
+    shown = limited(ordered, MAX_HELD, clusters)
     cells = [[code(f"{row['topic']}-{row['partition']}"), text(spaced(row["reason_code"])), text(row["explanation"])] for row in shown]
     return [
         f"### Not moved: {count(len(rows), 'partition')}",
         "",
         *table(["partition", "reason", "why"], cells),
-        *_more(len(ordered) - len(shown), name),
+        *more(len(ordered) - len(shown), "partition", name),
         "",
     ]
-
-
-def _more(left: int, name: str) -> list[str]:
-    return ["", f"and {count(left, 'more partition')} in [{text(name)}]({name})"] if left > 0 else []

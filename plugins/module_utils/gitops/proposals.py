@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Proposals: plans, moves, their summary and their signatures, pushed to a new branch `recovery/<run_id>` for review and merge.
+"""Proposals: plans and other files of KINDS, their summary and their signatures, pushed to a new branch `recovery/<run_id>` for review and merge.
 
 Existing files are never overwritten: the same content is no change, other content is an error.
 """
@@ -13,14 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import block
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import pull_request_page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import block, code
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS, PLANS, Kind
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import (
-    KINDS,
-    MOVES,
-    PLANS,
-    Kind,
     Layout,
     Published,
     branch_of,
@@ -34,9 +29,19 @@ ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_rec
   -e kafka_recovery_git_repository=REPOSITORY -e kafka_recovery_plan_signers=PLAN_SIGNERS"""
 
 
-def summary(plans: Sequence[Mapping[str, Any]], run_id: str, moves: Sequence[Mapping[str, Any]] = ()) -> bytes:
-    """Return the content of README.md of a recovery. `plans`, `moves`: checked, sorted by cluster; the same ones give the same bytes."""
-    return pull_request_page.page(plans, run_id, block(APPLY), moves)
+Documents = Mapping[Kind, Sequence[Mapping[str, Any]]]
+
+
+def summary(documents: Documents, run_id: str) -> bytes:
+    """Return the content of README.md of a recovery, Markdown in UTF-8. `documents`: checked, sorted by cluster; the same ones give the same bytes.
+
+    It stays readable with thousands of partitions: it counts topics, shows some partitions, and states how many more are in the files.
+    """
+    present = [(kind, documents[kind]) for kind in KINDS if documents.get(kind)] or [(PLANS, ())]
+    lines = [f"# Recovery {code(run_id)}", "", *(line for kind, own in present for line in kind.heading(own))]
+    lines += ["After the merge:", "", *block(APPLY), ""]
+    lines += [line for kind, own in present for document in own for line in kind.lines(document, len(own))]
+    return ("\n".join(lines).rstrip("\n") + "\n").encode()
 
 
 def propose(
@@ -46,18 +51,18 @@ def propose(
     plans: Mapping[str, Path],
     push: bool = True,
     sign: Callable[[bytes], bytes] | None = None,
-    moves: Mapping[str, bytes] | None = None,
+    others: Mapping[Kind, Mapping[str, bytes]] | None = None,
 ) -> Published:
-    """Push plans (files by cluster), moves, their summary and their signatures to the branch of the recovery. Returns what was pushed.
+    """Push plans (files by cluster), `others`, their summary and their signatures to the branch of the recovery. Returns what was pushed.
 
     `push`: False to make the commit only (check mode). `sign`: returns the signature of a file's bytes, and raises its own errors; None for no
-    signatures. `moves`: contents by cluster, as `moves_file.sealed` returned them. Raises PlanError, MovesError or GitError if a file cannot be
-    used or the repository has other files, PushRejectedError if the remote rejects the branch.
+    signatures. `others`: sealed files of other kinds, contents by cluster. Raises PlanError, ReviewedFileError or GitError if a file cannot be used or the
+    repository has other files, PushRejectedError if the remote rejects the branch.
     """
     branch, folder = branch_of(run_id), layout.folder(run_id)
     repository.check_branch(branch)
     contents = {(PLANS, cluster): content_of(path) for cluster, path in sorted(plans.items())}
-    contents |= {(MOVES, cluster): content for cluster, content in sorted((moves or {}).items())}
+    contents |= {(kind, cluster): content for kind, files in (others or {}).items() for cluster, content in sorted(files.items())}
     loaded = {(kind, cluster): _checked(kind, content, cluster, run_id) for (kind, cluster), content in contents.items()}
     files = {layout.summary(run_id): _page(loaded, run_id)}
     files |= {layout.plan(run_id, cluster, kind): content for (kind, cluster), content in contents.items()}
@@ -89,8 +94,7 @@ def propose(
 
 
 def _page(loaded: Mapping[tuple[Kind, str], Mapping[str, Any]], run_id: str) -> bytes:
-    of_kind = {kind: [document for (one, _cluster), document in loaded.items() if one is kind] for kind in KINDS}
-    return summary(of_kind[PLANS], run_id, of_kind[MOVES])
+    return summary({kind: [document for (one, _cluster), document in loaded.items() if one is kind] for kind in KINDS}, run_id)
 
 
 def _checked(kind: Kind, content: bytes, cluster: str, run_id: str) -> dict[str, Any]:
@@ -115,12 +119,12 @@ def _same(repository: Repository, branch: str, run_id: str, head: str, files: Ma
 
 
 def _signed(paths: Collection[str]) -> bool:
-    """Return whether each of the plans and moves among these files has a signature file."""
+    """Return whether each of the plans and other approvable files among these files has a signature file."""
     return all(signatures_of(path, paths) for path in paths if _kind(path))
 
 
 def _kind(path: str) -> Kind | None:
-    """Return the kind of a file of a recovery's folder, None for others than plans and moves."""
+    """Return the kind of a file of a recovery's folder, None for others than those of KINDS."""
     file = PurePosixPath(path)
     return next((kind for kind in KINDS if file.suffix == ".json" and file.parent.name == kind.folder), None)
 
@@ -139,7 +143,7 @@ def _others(repository: Repository, commit: str, files: Mapping[str, bytes], fol
     other = {
         path
         for path, kind in plans.items()
-        if path not in contents or (path in changed and _essence(kind, changed[path]) != _essence(kind, _parsed(kind, files[path])))
+        if path not in contents or (path in changed and kind.essence(changed[path]) != kind.essence(_parsed(kind, files[path])))
     }
     if exact and not other:
         readme = f"{folder}/README.md"
@@ -151,33 +155,20 @@ def _others(repository: Repository, commit: str, files: Mapping[str, bytes], fol
 
 
 def _parsed(kind: Kind, content: bytes) -> Mapping[str, Any]:
-    """Return a plan or moves, empty if the content is not valid."""
+    """Return a plan or another file, empty if the content is not valid."""
     try:
         return kind.parse(content, f"{kind.noun} of the repository")
     except RecoveryError:
         return {}
 
 
-def _essence(kind: Kind, plan: Mapping[str, Any]) -> Any:
-    """Return the decisions of a plan and their evidence, without ids and times, which differ if the same plan is made again."""
-    if kind is MOVES:
-        return moves_file.essence(plan)
-    elected = ("topic", "partition", "designatedLeader", "replicas_best_first", "evidence", "guards", "loss", "truncated")
-    held = ("topic", "partition", "reason_code", "evidence", "candidate", "survivors", "loss")
-    return plan and [
-        [plan.get(key) for key in ("cluster", "cluster_id", "run_id", "backend", "strategy", "topic_strategies", "ranking")],
-        [[row[key] for key in elected] for row in plan["partitions"]],
-        [[row[key] for key in held] for row in plan.get("held", ())],
-    ]
-
-
 def _proposal_message(run_id: str, loaded: Mapping[tuple[Kind, str], Mapping[str, Any]]) -> str:
     counts = {kind: sum(len(document["partitions"]) for (one, _cluster), document in loaded.items() if one is kind) for kind in KINDS}
-    moves = f", {counts[MOVES]} to move" if any(kind is MOVES for kind, _cluster in loaded) else ""
-    lines = [f"Recovery {run_id}: {counts[PLANS]} partitions to elect{moves}", ""]
-    verbs = {PLANS: "elect", MOVES: "move"}
+    present = {kind for kind, _cluster in loaded}
+    others = "".join(f", {counts[kind]} to {kind.verb}" for kind in KINDS if kind in present and kind is not PLANS)
+    lines = [f"Recovery {run_id}: {counts[PLANS]} partitions to elect{others}", ""]
     lines += [
-        f"{cluster}: {len(plan['partitions'])} to {verbs[kind]}, {len(plan['held'])} held, plan {plan['plan_id']}, sha256 {plan['sha256']}"
+        f"{cluster}: {len(plan['partitions'])} to {kind.verb}, {len(plan['held'])} held, plan {plan['plan_id']}, sha256 {plan['sha256']}"
         for (kind, cluster), plan in loaded.items()
     ]
     return "\n".join(lines) + "\n"

@@ -5,48 +5,25 @@
 
 - README.md, the summary that reviewers read
 - `plans/<cluster>.json`, the leaders to elect, and once they are applied `results/<cluster>.json`
-- `moves/<cluster>.json`, the replicas to move, and once they are moved `move_results/<cluster>.json`
-- signatures of a plan or of moves beside it: `<cluster>.json.sig` by the machine that proposes, `<cluster>.json.<name>.sig` by other signers
+- `revivals/`, `replays/` and `moves/<cluster>.json`, and once they are applied `revival_results/`, `replay_results/` and `move_results/<cluster>.json`
+- signatures of such a file beside it: `<cluster>.json.sig` by the machine that proposes, `<cluster>.json.<name>.sig` by other signers
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, safe_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file, plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS, Kind
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import SUFFIX
 
 # Without a dot, so that the name of a signature is never read as a part of the cluster's name.
 _SIGNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-]{0,63}")
 MAX_SIGNATURES = 8
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of file that a merge approves.
-
-    name     as results of modules have it
-    folder   of the files, `results`: of their results
-    noun     for messages
-    parse    returns the checked content of a file; parameters: its bytes, and its name for errors
-    """
-
-    name: str
-    folder: str
-    results: str
-    noun: str
-    parse: Callable[[bytes, str | Path], dict[str, Any]]
-
-
-PLANS = Kind("plan", "plans", "results", "plan", plan_file.parse)
-MOVES = Kind("moves", "moves", "move_results", "moves", moves_file.parse)
-KINDS = (PLANS, MOVES)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, option
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, copied, option
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
 STREAMS = "streams"  # group type of KIP-1071, which has its own tool
@@ -36,9 +37,11 @@ class Tools:
         more = (*option(topic, f"{key[0]}:{key[1]}"), "--to-offset", str(offset), "--execute")
         return self._line(tool, *option("--group", group), "--reset-offsets", more=more)
 
-    def reset_from(self, group: str, kind: str, path: object) -> str | None:
+    def reset_from(self, group: str, kind: str, path: Path) -> str | None:
         """Return the command that sets a group's offsets to those of a file with rows of topic, partition, offset."""
-        return self._line(_reset_tool(kind)[0], *option("--group", group), "--reset-offsets", "--from-file", str(path), "--execute")
+        before, name = copied(path)
+        line = self._line(_reset_tool(kind)[0], *option("--group", group), "--reset-offsets", "--from-file", name, "--execute")
+        return None if line is None else before + line
 
     def abort(self, key: TopicPartition, start_offset: int) -> str | None:
         """Return the command that ends a hanging transaction on one partition (KIP-664)."""

@@ -22,14 +22,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 
 SPARK_ROLES = frozenset({"plan", "report", "restore_redundancy", "revive"})
 OFFLINE_ROLES = frozenset({"report"})
-WORKDIR_ROLES = SPARK_ROLES | {"cleanup", "elect", "propose", "rescue", "respond", "snapshot", "verify", "watch"}
+WORKDIR_ROLES = SPARK_ROLES | {"cleanup", "elect", "propose", "replay", "rescue", "respond", "snapshot", "verify", "watch"}
 # Which roles cannot do without a library of requirements.txt. One that is not here can be missing until it is used.
 NEEDED_BY = {
     "pyspark": SPARK_ROLES,
     "pandas": SPARK_ROLES,
     "psutil": SPARK_ROLES,
-    "orjson": frozenset({"elect", "rescue", "restore_redundancy", "revive", "snapshot", "watch"}),
-    "crc32c": frozenset({"elect", "rescue"}),
+    "orjson": frozenset({"elect", "replay", "rescue", "restore_redundancy", "revive", "snapshot", "watch"}),
+    "crc32c": frozenset({"elect", "replay", "rescue"}),
+    "confluent-kafka": frozenset({"replay"}),
     "prettytable": frozenset({"snapshot"}),
     "itables": frozenset({"report"}),
     "prometheus-client": frozenset({"report"}),

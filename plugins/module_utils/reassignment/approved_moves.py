@@ -3,23 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Moves that were reviewed and merged: only they are made, only where the cluster is as it was, never faster than approved. Pure but for the files.
 
-`<workdir>/move_results/<run_id>/<cluster>.json` has their results: `plan_id`, `cluster`, `run_id`, `ended_at`, `throttle` (bytes per second of the run),
-`complete` (whether nothing is left to do with these moves), `stopped` (why the run ended early), `summary` and all `partitions`.
-`<cluster>.arrived.json` beside it has the partitions with their new replicas, in the JSON of kafka-reassign-partitions.
+Their results (`formats/approved_file.py`) also have `throttle` (bytes per second of the run) and `stopped` (why the run ended early).
+`<cluster>.arrived.json` beside them has the partitions with their new replicas, in the JSON of kafka-reassign-partitions.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import MOVE_RESULTS, ApprovedFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
@@ -32,38 +28,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     as_file,
 )
 
-RESULTS_FOLDER, SUFFIX = "move_results", ".arrived.json"
+SUFFIX = ".arrived.json"
 
 
-class ApprovedMoves:
-    """The merged moves of one cluster. Raises MovesError if the file cannot be used, or RecoveryError if it is of another cluster.
-
-    `path`: as kafka_recovery_commit_info has copied it. `run_id`: of the run that makes the moves, for its files. `targets`: the new replicas by partition.
-    """
+class ApprovedMoves(ApprovedFile):
+    """The merged moves of one cluster. `targets`: the new replicas by partition."""
 
     def __init__(self, path: Path, cluster: str, run_id: str) -> None:
-        self._document = moves_file.load(path)
-        if self._document["cluster"] != cluster:
-            raise RecoveryError(
-                f"{path} was made for cluster {self._document['cluster']}, not for {cluster}: name the file of this cluster"
-            )
-        # The run that makes moves may have another name than the one that planned them.
-        self._cluster, self._run_id = cluster, run_id
-        self._path = path
-        self._rows = {(row["topic"], row["partition"]): row for row in self._document["partitions"]}
-        self.targets: dict[TopicPartition, tuple[int, ...] | None] = {key: tuple(row["replicas"]) for key, row in self._rows.items()}
-
-    def check_cluster(self, cluster_id: str) -> None:
-        """Raise RecoveryError if the moves were planned for another cluster."""
-        if self._document["cluster_id"] != cluster_id:
-            raise RecoveryError(
-                f"{self._path} was made for cluster {self._document['cluster']} ({self._document['cluster_id']}), and this is {cluster_id}: "
-                "correct kafka_bootstrap_servers, or propose the moves again"
-            )
+        super().__init__(moves_file.FORMAT, path, cluster, run_id)
+        self.targets: dict[TopicPartition, tuple[int, ...] | None] = {key: tuple(row["replicas"]) for key, row in self.rows.items()}
 
     def rate(self, wanted: int | None) -> tuple[int | None, str]:
         """Return the throttle of the run, and a warning if it is not the `wanted` one: a run may be slower than approved, never faster."""
-        approved: int | None = self._document["throttle"]
+        approved: int | None = self.document["throttle"]
         if approved is None or (wanted is not None and wanted <= approved):
             return wanted, ""
         more = wanted is not None and wanted > approved
@@ -82,40 +59,36 @@ class ApprovedMoves:
         ]
 
     def _change(self, verdict: Verdict, states: Mapping[TopicPartition, PartitionState]) -> tuple[str | None, str] | None:
-        row, state, move = self._rows[verdict.key], states.get(verdict.key), verdict.move
-        again = "propose the moves again"
+        row, state, move = self.rows[verdict.key], states.get(verdict.key), verdict.move
         if state is None or move is None or state.topic_id != row["topic_id"]:
-            return kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, f"the topic was deleted or created again since the moves were planned: {again}"
+            return (
+                kafka_errors.UNKNOWN_TOPIC_OR_PARTITION,
+                f"the topic was deleted or created again since the moves were planned: {self.again}",
+            )
         # A run that was killed may have moved it already, or be moving it.
         if verdict.action != MOVING and set(move.current) not in ({*row["replicas_before"]}, {*row["replicas"]}):
-            return None, f"its replicas are {list(move.current)}, and were {row['replicas_before']} when the moves were planned: {again}"
+            return (
+                None,
+                f"its replicas are {list(move.current)}, and were {row['replicas_before']} when the moves were planned: {self.again}",
+            )
         return None
 
-    def write_results(
+    def write_moved(
         self, workdir: Path, rate: int | None, results: Collection[MoveResult], summary: Mapping[str, int], stopped: str | None
     ) -> tuple[Path, Path | None]:
         """Write the results of all partitions, and the partitions that have their new replicas. Returns both paths, None if there are no such partitions.
 
         The other partitions must not get another leader: that was not approved for the replicas that they have. Raises FileError.
         """
-        left = {Outcome.HELD, MOVING}
         outcomes = {result.outcome for result in results}
         # With a failure and no success the same moves may succeed later, for example when a permission is granted.
         failed = Outcome.FAILED in outcomes and outcomes <= {Outcome.FAILED, Outcome.STALE}
-        document: dict[str, Any] = {
-            **{name: self._document[name] for name in ("plan_id", "cluster", "run_id")},
-            "ended_at": utc_now(),
-            "throttle": rate,
-            "complete": stopped is None and not failed and not outcomes & left,
-            "stopped": stopped,
-            "summary": dict(summary),
-            "partitions": [result.as_dict() for result in sorted(results, key=lambda result: result.key)],
-        }
-        path = work_file(workdir, RESULTS_FOLDER, self._cluster, self._run_id)
-        write_private(path, (json.dumps(document, indent=1) + "\n").encode())
+        complete = stopped is None and not failed and not outcomes & {Outcome.HELD, MOVING}
+        rows = [result.as_dict() for result in sorted(results, key=lambda result: result.key)]
+        path = self.write_results(workdir, MOVE_RESULTS, complete, summary, rows, throttle=rate, stopped=stopped)
         arrived = {result.key: result.target_replicas or () for result in results if result.outcome in (REASSIGNED, UNCHANGED)}
         if not arrived:
             return path, None
-        settled = work_file(workdir, RESULTS_FOLDER, self._cluster, self._run_id, SUFFIX)
+        settled = work_file(workdir, MOVE_RESULTS, self.cluster, self.run_id, SUFFIX)
         write_private(settled, as_file(arrived))
         return path, settled

@@ -63,7 +63,7 @@ def check_options(params: Mapping[str, Any]) -> None:
     if params["approved_moves"] is not None:
         if params["state"] != "present" or not params["wait"]:
             raise RecoveryError("approved_moves needs state present and wait: it moves what was approved, and writes the results")
-        moves_file.load(params["approved_moves"])
+        moves_file.FORMAT.load(params["approved_moves"])
     elif params["state"] == "present":
         validate.with_replicas(validate.wanted(params["partitions"], params["reassignment_file"]))
     else:
@@ -227,7 +227,7 @@ class ReassignmentTask:
         self._progress = progress_file.last
         if self._approved is not None:
             found, summary = self._results.values(), results.report(self._results.values(), True, 0)["summary"]
-            self._written = self._approved.write_results(self._workdir, rate, found, summary, self._stopped)
+            self._written = self._approved.write_moved(self._workdir, rate, found, summary, self._stopped)
         progress_file.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
 
     def cancel(self) -> None:

@@ -32,6 +32,11 @@ class RevivalOffsets:
         return self._groups.rows()
 
     @property
+    def all(self) -> list[groups.CommittedOffset]:
+        """Return the offsets that the new logs do not reach."""
+        return self._groups.offsets
+
+    @property
     def blind(self) -> list[str]:
         """Return the reasons why there may be more groups."""
         return self._groups.blind

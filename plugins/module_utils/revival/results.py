@@ -68,7 +68,7 @@ def skipping_groups(offsets: Sequence[CommittedOffset], reset_groups: bool) -> s
 
 
 class Report:
-    """What a revival returns. `targets`: new replicas by partition; `ends`: start and end of each new log that was read."""
+    """What a revival returns. `targets`: new replicas by partition; `ends`: start and end of each new log that was read. `results`: of all partitions."""
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class Report:
             ),
             key=lambda row: (OUTCOMES.index(row.outcome), *in_recovery_order((row.topic, row.partition))),
         )
+        self.results = results
         self._rows = one_of_each_kind_first(results, lambda row: (row.outcome, row.reason_code))
         # In a dry run without the permission, those that would be revived.
         self._revived = [row for row in results if row.outcome == REVIVED or row.reason_code == ReasonCode.DATA_LOSS_NOT_ALLOWED]

@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import groups, situations
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.approved_revivals import ApprovedRevivals, proposal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.offsets import RevivalOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.progress import Progress
@@ -43,7 +44,7 @@ REVIVED_SINCE = "partitions that it had were revived since: read its disk again"
 class Revival:
     """One task on one cluster: `judge`, then `revive` unless in check mode, then `report`. `targets`: new replicas by partition.
 
-    `workdir`: has the verdicts on the disks of lost brokers.
+    `workdir`: has the verdicts on the disks of lost brokers. `approved`: the merged file, if revivals must have been reviewed.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Revival:
         params: Mapping[str, Any],
         journal: RevivalJournal,
         workdir: Path,
+        approved: ApprovedRevivals | None = None,
     ) -> None:
         self._cluster, self._params, self._journal, self._workdir = cluster, params, journal, workdir
-        self._targets = targets
+        self._targets, self._approved = targets, approved
         self._progress = Progress()
         self._offsets = RevivalOffsets(cluster, journal, self._progress, params["reset_groups"])
         self._ends: dict[TopicPartition, tuple[int | None, int | None]] = {}
@@ -75,6 +77,8 @@ class Revival:
             params["allow_data_loss"],
         )
         self._progress.judge(situations.read(cluster, self._targets, self._journal, unfenced), permitted)
+        if self._approved is not None:
+            self._approved.hold_changed(self._progress, self._journal.open)
         todo = self._progress.concerned()
         # All brokers that had a log, so that one that was unregistered counts as known.
         replicas, limits = self._had_a_log(todo), blast_radius.BlastRadiusLimits.from_params(params)
@@ -255,15 +259,23 @@ class Revival:
             self.changed = True
         return self._wait(kept, only_target)
 
+    def proposal(self) -> dict[str, Any]:
+        """Return what is reviewed before these partitions are revived."""
+        return proposal(self._params, self._progress, self._targets, self._offsets.all, self._offsets.skipping(dry_run=True))
+
     def report(self, preview: int, check_mode: bool) -> dict[str, Any]:
-        """Return what RETURN of the module documents."""
+        """Return what RETURN of the module documents. Writes the results of approved revivals."""
         report = Report(self._progress, {key: target.replicas for key, target in self._targets.items()}, self._ends)
+        path = None
+        if self._approved is not None and not check_mode and self._params["allow_data_loss"]:
+            path = str(self._approved.write(self._workdir, report.results))
         dry_run = check_mode or not self._params["allow_data_loss"]
         skipping = self._offsets.skipping(dry_run)
         self.warnings += report.warnings(skipping, self._params["reset_groups"], self._offsets.blind)
         return {
             "changed": bool(self._progress.to_revive()) if check_mode else self.changed,
             **report.as_dict(preview, self._params["allow_data_loss"]),
+            "results_path": path,
             "groups": self._offsets.rows[:preview],
             "hanging_transactions": self._hanging[:preview],
             "unreachable_brokers": self._cluster.unreachable_rows(),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS, PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 _COMMIT_LENGTH = 12
@@ -56,11 +57,11 @@ def _proposal_command(run: PresentRun, repository: PlanRepository, signed: bool)
 
 
 def approval_lines(approvals: Mapping[str, Any]) -> list[str]:
-    """Return a line for each plan, and for moves, in the result of `kafka_recovery_commit_info`: who has signed and merged it, or why it must not be
+    """Return a line for each plan or other file in the result of `kafka_recovery_commit_info`: who has signed and merged it, or why it must not be
     applied."""
     return [
-        f"{row['cluster']}, {kind}recovery {row['run_id'] or '?'}: {_merge(row) if row['state'] == 'merged' else row['reason']}"
-        for kind, rows in (("", approvals["plans"]), ("moves of ", approvals["moves"]))
+        f"{row['cluster']}, {of}recovery {row['run_id'] or '?'}: {_merge(row) if row['state'] == 'merged' else row['reason']}"
+        for of, rows in (("" if kind is PLANS else f"{kind.noun} of ", approvals[kind.folder]) for kind in KINDS)
         for row in rows
     ] or [f"No merged plan waits to be applied, on {approvals['branch']} at {approvals['commit'][:_COMMIT_LENGTH]}"]
 

@@ -34,10 +34,11 @@ def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool) ->
         # The command compares with the new leaders.
         *(disks if allowed else disks[:1]),
     ]
-    if not allowed and not run.check_mode and any(row["reason_code"] == ReasonCode.DATA_LOSS_NOT_ALLOWED for row in revived["results"]):
+    waiting = any(row["reason_code"] == ReasonCode.DATA_LOSS_NOT_ALLOWED for row in revived["results"])
+    if waiting and not (allowed or run.check_mode or revived.get("proposal_path")):
         lines += [
             "Next, to give these partitions an empty leader (every record that no disk has is given up):",
-            run.commands.line("revive", run.cluster, {"kafka_recovery_allow_data_loss": "true"}),
+            run.commands.line(run.playbook or "revive", run.cluster, {"kafka_recovery_allow_data_loss": "true"}),
         ]
     return lines
 

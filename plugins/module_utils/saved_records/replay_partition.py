@@ -109,7 +109,7 @@ class PartitionReplay:
         return source.selected(self._selection, self._params["max_batch_bytes"])
 
     def _count(self, source: Source, rules: Rules, outcome: Outcome) -> None:
-        outcome.count(chosen.reason for chosen in rules.chosen(self._records(source)))
+        outcome.count(rules.chosen(self._records(source)))
         outcome.notes = [*([_CONFLICTS] if rules.has_conflicts else []), *([_FORGED] if rules.forged else [])]
 
     def _replay(self, source: Source, key: TopicPartition, outcome: Outcome) -> None:
@@ -140,7 +140,7 @@ class PartitionReplay:
                 written |= contents
                 producer.write(*key, (_written(chosen) for chosen in group))
                 outcome.replayed += len(contents)
-                self._bytes += sum(_size(chosen) for chosen in group)
+                self._bytes += sum(chosen.size for chosen in group)
         finally:
             # Kafka answers a commit before its marker is in the log. The next producer waits until it is.
             ReplayProducer(self._module.connection, transactional_id).fence()
@@ -272,21 +272,16 @@ def _deleted(key: TopicPartition, log_start: int) -> str:
     return f"the log of {key[0]}-{key[1]} begins at {log_start}: {_UNKNOWN}"
 
 
-def _size(chosen: Chosen) -> int:
-    record = chosen.record
-    return len(record.key or b"") + len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
-
-
 def _groups(records: Iterable[Chosen]) -> Iterator[list[Chosen]]:
     """Yield the records of each transaction."""
     group: list[Chosen] = []
     size = 0
     for chosen in records:
-        if group and (len(group) >= TRANSACTION_RECORDS or size + _size(chosen) > TRANSACTION_BYTES):
+        if group and (len(group) >= TRANSACTION_RECORDS or size + chosen.size > TRANSACTION_BYTES):
             yield group
             group, size = [], 0
         group.append(chosen)
-        size += _size(chosen)
+        size += chosen.size
     if group:
         yield group
 

@@ -52,6 +52,12 @@ class Chosen(NamedTuple):
     numbered: Numbered | None
     reason: str | None
 
+    @property
+    def size(self) -> int:
+        """Return how many bytes its key, value and own headers have."""
+        record = self.record
+        return len(record.key or b"") + len(record.value or b"") + sum(len(name) + len(value or b"") for name, value in record.headers)
+
     def headers(self) -> list[tuple[str, bytes | None]]:
         """Return the headers with which it is written: its own, and those that say where it was before."""
         kept = [(name.decode(), value) for name, value in self.record.headers if name not in OWN_NAMES]

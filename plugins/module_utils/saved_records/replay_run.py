@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_offsets_run, replayed_records, store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.approved_replays import ApprovedReplays
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets_run import OffsetReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_partition import PartitionReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import (
@@ -33,9 +34,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import selection_of
 
 
-def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
+def replay(
+    module: KafkaTask,
+    admin: GroupOffsetAdmin,
+    approved: ApprovedReplays | None = None,
+    then: Callable[[Sequence[Outcome]], Mapping[str, Any]] = lambda _outcomes: {},
+) -> dict[str, Any]:
     """Replay saved records, and return the result of `kafka_record_replay`.
 
+    approved  the merged file, if records must have been reviewed. The options of `module` are those that it has
+    then      called with what came of each partition; returns what it adds to the result
     Raises RecoveryError before anything is changed if the records are of another cluster or topic, or if a target does not exist; SavedRecordsError for
     damaged files.
     """
@@ -55,6 +63,9 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
     elif missing := selection.missing([*pieces]):
         module.ansible.warn(f"nothing is saved of {', '.join(missing)}")
     sources = sources_of(pieces, selection)
+    changed: list[Outcome] = []
+    if approved is not None:
+        sources, changed = approved.check(sources, admin.partitions({source.key for source in sources}) if sources else {})
     targets = _targets(sources, target, admin)
     of_groups = [source for source in sources if source.key[0] == GROUP_TOPIC]
     partitions = PartitionReplay(module, admin, selection, targets)
@@ -74,12 +85,14 @@ def replay(module: KafkaTask, admin: GroupOffsetAdmin) -> dict[str, Any]:
             f"the cluster has aborted transactions of which a COMMIT is saved, in {some_names(aborted)}: reason says which records consumers with "
             "read_committed do not get. Read docs/record-replay.md"
         )
+    outcomes += changed
     rows = [outcome.row() for outcome in outcomes]
     lines = [line for outcome in outcomes for line in _lines(outcome, module.check_mode)]
     result: dict[str, Any] = {"changed": bool(lines), "path": str(folder), "cluster_id": admin.cluster_id, "counts": totals(outcomes)}
     if lines:
         result["diff"] = {"before": "", "after": "".join(f"{line}\n" for line in lines)}
-    left = len(sources) - sum(outcome.left == 0 for outcome in outcomes)
+    result |= then(outcomes)
+    left = len(sources) - sum(outcome.left == 0 for outcome in outcomes if outcome not in changed)
     if left and (signal := signals.pending_signal()):
         failure = f"{signals.INTERRUPTED} by {signal}: {left} of {len(sources)} partitions have records left; run again"
     if failure:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
@@ -23,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.sto
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_records import Marker, marker_of, records_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_log import content_of, sent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Sent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_rules import ALREADY_THERE, Chosen, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replayed_records import ReplayedRun, runs_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import (
     Contents,
@@ -54,6 +57,7 @@ class Source:
     sent              numbers of the batches of idempotent producers, with the crc of the first one
     conflicts         numbers that saved batches with different records have
     is_transactional  whether it has records of transactions
+    most              how many records may be written, None for no limit
     """
 
     key: TopicPartition
@@ -65,6 +69,7 @@ class Source:
     conflicts: set[Sent] = field(default_factory=set)
     markers: dict[Replica, list[tuple[int, Marker]]] = field(default_factory=dict)
     is_transactional: bool = False
+    most: int | None = None
 
     def read(self) -> None:
         """Read the headers and markers. Raises SavedRecordsError."""
@@ -106,6 +111,16 @@ class Source:
         return max(contents.records for contents in self.contents.values())
 
     @property
+    def digest(self) -> str:
+        """Return the sha256 of what is saved: of the same batches from the same replicas, wherever the files are."""
+        pieces = [
+            [*replica, piece.start, piece.end, piece.sha256, piece.position, piece.size, piece.in_sync, piece.segments]
+            for replica, own in self.pieces.items()
+            for piece in own
+        ]
+        return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()
+
+    @property
     def first_leader_epoch(self) -> int:
         """Return the leader epoch that the partition had when its records were saved, the first one if that was more than once."""
         return min(replica.leader_epoch for replica in self.pieces)
@@ -144,6 +159,7 @@ class Outcome:
 
     reason  why records or markers are left, or None
     notes   what else must be looked at
+    bytes   of the keys, values and headers of the records that are to be replayed
     runs    what is replayed by now, None if the log was not read
     """
 
@@ -158,12 +174,22 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     reason: str | None = None
     runs: list[ReplayedRun] | None = None
+    bytes: int = 0
 
-    def count(self, reasons: Iterable[str | None]) -> None:
-        """Count all saved records. `reasons`: as `Chosen.reason`."""
-        self.skipped = Counter(reason or "" for reason in reasons)
-        self.records = sum(self.skipped.values())
-        del self.skipped[""]
+    def count(self, records: Iterable[Chosen]) -> None:
+        """Count all saved records. Raises ClusterError if more of them would be written than may be."""
+        reasons: Counter[str] = Counter()
+        size = 0
+        for chosen in records:
+            reasons[chosen.reason or ""] += 1
+            size += 0 if chosen.reason else chosen.size
+        self.records, self.bytes = reasons.total(), size
+        del reasons[""]
+        self.skipped = reasons
+        if self.source.most is not None and self.left > self.source.most:
+            raise ClusterError(
+                f"{count(self.left, 'record')} would be written, and {self.source.most} were reviewed: propose the replay again"
+            )
 
     @property
     def left(self) -> int:

@@ -106,7 +106,7 @@ def commands_of(name: str, commands: Commands) -> list[tuple[str | None, list[st
             ],
         ),
         (
-            tools.reset_from(name, "streams", "/w/1.csv"),
+            tools.reset_from(name, "streams", Path("/w/1.csv")),
             ["kafka-streams-groups.sh", *server, *option("--group"), "--reset-offsets", "--from-file", "/w/1.csv", "--execute"],
         ),
         (

@@ -18,7 +18,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import (
-    check_merged,
     check_origin,
     check_strategies,
     plan_entries,
@@ -133,15 +132,6 @@ def test_a_strategy_that_is_named_twice_for_a_topic_counts_twice(tmp_path: Path)
     twice = [{"topic": "payments", "strategy": "aggressive"}, {"topic": "payments", "strategy": "none"}]
     with pytest.raises(PlanError, match="payments, aggressive"):
         check_strategies({**made(tmp_path, "balanced"), "topic_strategies": twice}, SAFE, "plan.json")
-
-
-@pytest.mark.parametrize(
-    ("plan", "approved"), [("/w/plans/1/east.json", None), ("/w/plans/1/east.json", "/w/merged/1/east.json"), (None, None)]
-)
-def test_only_the_plan_that_is_known_to_be_merged_is_elected(plan: str | None, approved: str | None) -> None:
-    with pytest.raises(PlanError, match="known to be merged, so nothing is elected"):
-        check_merged(plan, approved)
-    check_merged("/w/merged/1/east.json", "/w/merged/1/east.json")
 
 
 def test_a_plan_elsewhere_than_in_the_workdir_may_not_choose_the_ranking_kip1275(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from moves_samples import BROKERS, HELD, MOVE, moves, planned, resealed
 from plan_samples import content as plan_content
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file, plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.moves_file import MovesError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.reviewed_file import ReviewedFileError
 
 
 def test_a_planned_file_is_sealed_with_its_rate_and_without_what_is_not_reviewed() -> None:
-    document = moves_file.parse(moves(), "east.json")
+    document = moves_file.FORMAT.parse(moves(), "east.json")
     assert document["throttle"] == 20_000_000 and document["version"] == 1
     (row,) = document["partitions"]
     assert row == {name: MOVE[name] for name in ("topic", "partition", "replicas", "replicas_before", "topic_id", "bytes")}
@@ -47,34 +47,34 @@ def test_a_planned_file_is_sealed_with_its_rate_and_without_what_is_not_reviewed
     ],
 )
 def test_what_cannot_be_moved_is_not_sealed_and_not_read(values: dict[str, Any]) -> None:
-    with pytest.raises(MovesError, match="planned"):
+    with pytest.raises(ReviewedFileError, match="planned"):
         moves(**values)
-    with pytest.raises(MovesError, match=r"east\.json"):
-        moves_file.parse(resealed(moves(), **values), "east.json")
+    with pytest.raises(ReviewedFileError, match=r"east\.json"):
+        moves_file.FORMAT.parse(resealed(moves(), **values), "east.json")
 
 
 @pytest.mark.parametrize("rate", [0, -1, 1023, True, 2**63])
 def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
-    with pytest.raises(MovesError):
+    with pytest.raises(ReviewedFileError):
         moves(rate)
-    with pytest.raises(MovesError):
-        moves_file.parse(resealed(moves(), throttle=rate), "east.json")
+    with pytest.raises(ReviewedFileError):
+        moves_file.FORMAT.parse(resealed(moves(), throttle=rate), "east.json")
 
 
 @pytest.mark.parametrize("values", [{"more": 1}, {"moves_version": 2}, {"throttle": "20"}])
 def test_a_file_with_more_or_other_fields_is_refused_although_its_sha256_fits(values: dict[str, Any]) -> None:
-    with pytest.raises(MovesError):
-        moves_file.parse(resealed(moves(), **values), "east.json")
+    with pytest.raises(ReviewedFileError):
+        moves_file.FORMAT.parse(resealed(moves(), **values), "east.json")
 
 
 def test_a_plan_is_no_file_of_moves_and_moves_are_no_plan() -> None:
     plan = plan_content()
-    with pytest.raises(MovesError):
-        moves_file.parse(json.dumps({**plan, "sha256": plan_file.sha256(plan)}).encode(), "east.json")
+    with pytest.raises(ReviewedFileError):
+        moves_file.FORMAT.parse(json.dumps({**plan, "sha256": plan_file.sha256(plan)}).encode(), "east.json")
     with pytest.raises(plan_file.PlanError):
         plan_file.parse(moves(), "east.json")
-    with pytest.raises(MovesError):
-        moves_file.parse(planned(), "east.json")
+    with pytest.raises(ReviewedFileError):
+        moves_file.FORMAT.parse(planned(), "east.json")
 
 
 @given(st.data())
@@ -83,7 +83,7 @@ def test_no_byte_can_be_changed(data: st.DataObject) -> None:
     place, byte = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(0, 255))
     changed = content[:place] + bytes([byte]) + content[place + 1 :]
     try:
-        document = moves_file.parse(changed, "east.json")
-    except MovesError:
+        document = moves_file.FORMAT.parse(changed, "east.json")
+    except ReviewedFileError:
         return
-    assert document == moves_file.parse(content, "east.json"), "white space alone"
+    assert document == moves_file.FORMAT.parse(content, "east.json"), "white space alone"

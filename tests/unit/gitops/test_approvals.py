@@ -19,6 +19,7 @@ from git_remotes import Forge, Person, git, signing, ssh_key, with_a_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.provenance import merge_signers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
@@ -215,7 +216,7 @@ def test_a_signed_merge_of_something_else_does_not_sign_an_edit_that_came_later(
     signed, signers = with_a_key(forge.ada, tmp_path)
     signed.merge("recovery/r1")
     other = plan(tmp_path, strategy="aggressive")
-    page = summary([json.loads(other.read_bytes())], "r1")
+    page = summary({PLANS: [json.loads(other.read_bytes())]}, "r1")
     forge.ada.write({PATH: other.read_bytes(), f"{FOLDER}/README.md": page}, "unsigned edit")
     assert refused(forge, tmp_path, other, rules=reviewed_by(signers))[0] == "unsigned"
 

@@ -19,6 +19,7 @@ from plan_samples import ELECTED, SURVIVORS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import AllowedSigners
@@ -260,7 +261,10 @@ def test_a_plan_that_was_changed_sealed_and_summed_up_again_has_no_good_signatur
     key, _signers = plan_key(tmp_path)
     proposed(forge, plan(tmp_path), **signing(key))
     forged = plan(tmp_path, partitions=[WORSE])
-    files: dict[str, str | bytes] = {PATH: forged.read_bytes(), f"{FOLDER}/README.md": summary([json.loads(forged.read_bytes())], "r1")}
+    files: dict[str, str | bytes] = {
+        PATH: forged.read_bytes(),
+        f"{FOLDER}/README.md": summary({PLANS: [json.loads(forged.read_bytes())]}, "r1"),
+    }
     attacks: list[dict[str, str | bytes]] = [
         {},
         {SIGNATURE: signatures.sign(forged.read_bytes(), ssh_key(tmp_path, "mallory")[0], 60)},

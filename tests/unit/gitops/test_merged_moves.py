@@ -26,7 +26,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import MOVES, Published
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import MOVES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Published
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, AllowedSigners
 
@@ -59,7 +60,7 @@ def mallory(forge: Forge, keys: dict[str, Path]) -> Person:
 def proposed(forge: Forge, contents: Mapping[str, bytes], key: Path, *plans: Path, run_id: str = "r1") -> Published:
     with opened(forge) as one:
         sign = lambda content: signatures.sign(content, key, 60)  # noqa: E731
-        return proposals.propose(one, LAYOUT, run_id, {path.stem: path for path in plans}, sign=sign, moves=contents)
+        return proposals.propose(one, LAYOUT, run_id, {path.stem: path for path in plans}, sign=sign, others={MOVES: contents})
 
 
 def committed(forge: Forge, tmp_path: Path, found: Path) -> Published:
@@ -141,7 +142,7 @@ def test_moves_that_were_changed_on_the_branch_are_refused(
 ) -> None:
     files: dict[str, str | bytes] = {PATH: content}
     if with_summary:
-        files[f"{FOLDER}/README.md"] = proposals.summary([], "r1", [moves_file.parse(content, "")])
+        files[f"{FOLDER}/README.md"] = proposals.summary({MOVES: [moves_file.FORMAT.parse(content, "")]}, "r1")
     mallory.write(files, branch=BRANCH)
     forge.ada.merge(BRANCH)
     assert state(forge, tmp_path)[0] == ("unsigned" if with_summary else "other_summary")

@@ -12,11 +12,12 @@ from moves_samples import BROKERS, HELD, MOVE, moves
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import moves_page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import MOVES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 
 
 def page(throttle: int | None = 20_000_000, **values: Any) -> list[str]:
-    return summary([], "r1", [moves_file.parse(moves(throttle, **values), "east.json")]).decode().splitlines()
+    return summary({MOVES: [moves_file.FORMAT.parse(moves(throttle, **values), "east.json")]}, "r1").decode().splitlines()
 
 
 def test_reviewers_see_bytes_brokers_racks_throttle_and_duration() -> None:

@@ -17,7 +17,7 @@ from plan_samples import BROKER, ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import committed_results, proposals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.committed_results import STILL_TO_APPLY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS, STILL_TO_APPLY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import propose
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
     GitError,
@@ -55,7 +55,7 @@ def test_a_proposal_is_a_branch_with_the_plans_as_they_are_and_a_second_one_chan
 def test_the_summary_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who applies a recovery makes its summary again: of the plans alone, whichever inventory, directory or environment is there."""
     loaded = [plan_file.load(plan(tmp_path)), plan_file.load(plan(tmp_path, "west"))]
-    here = proposals.summary(loaded, "r1")
+    here = proposals.summary({PLANS: loaded}, "r1")
     monkeypatch.chdir("/")
     monkeypatch.setattr(sys, "argv", ["ansible-playbook", "-i", "elsewhere.yml"])
     for name, value in {
@@ -66,7 +66,7 @@ def test_the_summary_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: p
         "USER": "another",
     }.items():
         monkeypatch.setenv(name, value)
-    assert proposals.summary(loaded, "r1") == here
+    assert proposals.summary({PLANS: loaded}, "r1") == here
     assert b"INVENTORY" in here and b"elsewhere" not in here
 
 

@@ -27,7 +27,7 @@ def forge(tmp_path: Path) -> Forge:
 
 
 def commit(forge: Forge, **options: Any) -> dict[str, Any]:
-    names = ("plan_dir", "results_dir", "moves_dir", "move_results_dir", "plan_signing_key")
+    names = ("plan_dir", "results_dir", "revivals_dir", "replays_dir", "moves_dir", "plan_signing_key")
     params = {**dict.fromkeys(names), "run_id": "r1", "clusters": ["east", "west"], "throttles": {}, "timeout": 60.0, **options}
     with opened(forge) as repository:
         return recovery_commit(SimpleNamespace(params=params, check_mode=False), repository, LAYOUT)  # type: ignore[arg-type]

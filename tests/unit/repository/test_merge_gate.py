@@ -11,7 +11,7 @@ import pytest
 from role_plays import Played, local_play, played
 
 pytestmark = pytest.mark.slow
-REFUSED = "is not known to be merged, so nothing is elected"
+REFUSED = "is not known to be merged, so nothing is changed"
 # The address of the brokers. It is in the error of a module that has tried to connect.
 ASKED = "127.0.0.1:1"
 # Variables (kafka_recovery_) in the inventory.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Any, cast
 
 import pytest
 from fake_reassignment_controller import Clock, Moved
+from reviewed_samples import REVIVED, revivals
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.offset_commits import NewOffset
@@ -34,6 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.approved_revivals import ApprovedRevivals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
@@ -151,8 +154,9 @@ def revive(
     cluster: Lost, tmp_path: Path, check_mode: bool = False, targets: tuple[int, ...] = LIVE, **params: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the result of one task and its row of t-0."""
+    approved = params.pop("approved", None)
     with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
-        revival = Revival(cast(RevivalCluster, cluster), {KEY: Target(targets)}, PARAMS | params, journal, tmp_path)
+        revival = Revival(cast(RevivalCluster, cluster), {KEY: Target(targets)}, PARAMS | params, journal, tmp_path, approved)
         revival.judge()
         if not check_mode:
             revival.revive()
@@ -430,3 +434,55 @@ def test_a_revival_whose_replicas_were_moved_since_has_ended_and_no_offset_is_pu
     _result, row = revive(cluster, tmp_path)
     assert (row["outcome"], cluster.committed, cluster.elected) == ("already_online" if leader > 0 else "held", {"idle": 0}, [])
     assert (open_revivals(tmp_path), journaled_offsets(tmp_path)) == ({}, {})
+
+
+def approved(tmp_path: Path, **values: Any) -> ApprovedRevivals:
+    """The revival of t-0 as it was merged."""
+    (tmp_path / "merged.json").write_bytes(revivals(**values))
+    return ApprovedRevivals(tmp_path / "merged.json", "east", "r2")
+
+
+def results(tmp_path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((tmp_path / "revival_results/r2/east.json").read_text())
+    return document
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"topic_id": "another"}, "topic_recreated"),
+        ({"leader_epoch": 0}, "leader_epoch_changed"),
+        ({"replicas_before": [1, 4]}, "replicas_changed"),
+    ],
+)
+def test_a_partition_that_has_changed_since_the_review_is_held(cluster: Lost, tmp_path: Path, values: dict[str, Any], code: str) -> None:
+    file = approved(tmp_path, partitions=[{**REVIVED, **values}])
+    result, row = revive(cluster, tmp_path, approved=file)
+    assert (row["outcome"], row["reason_code"], cluster.elected, cluster.requests) == ("held", code, [], []) and result["failed"]
+    assert results(tmp_path)["complete"], "nothing is left to do with this file"
+
+
+def test_a_merged_revival_is_made_also_by_a_run_that_continues_a_killed_one(cluster: Lost, tmp_path: Path) -> None:
+    dry = revive(cluster, tmp_path, approved=approved(tmp_path), check_mode=True)[0]
+    assert (dry["results_path"], cluster.elected) == (None, [])
+    begun(cluster, tmp_path)
+    cluster.states[KEY] = replace(cluster.states[KEY], leader_epoch=5)
+    result, row = revive(cluster, tmp_path, approved=approved(tmp_path), reset_groups=False)
+    assert (row["outcome"], cluster.elected) == ("revived", [KEY]), result
+    document = results(tmp_path)
+    assert (document["plan_id"], document["complete"], document["partitions"][0]["outcome"]) == ("7f3e", True, "revived")
+
+
+def test_a_merged_revival_that_is_held_can_be_made_later(cluster: Lost, tmp_path: Path) -> None:
+    cluster.after["reassign"] = cluster.dead.clear
+    assert revive(cluster, tmp_path, approved=approved(tmp_path), reset_groups=False)[1]["outcome"] == "held"
+    assert not results(tmp_path)["complete"]
+
+
+def test_what_is_proposed_is_what_would_be_revived(cluster: Lost, tmp_path: Path) -> None:
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster", read_only=True) as journal:
+        revival = Revival(cast(RevivalCluster, cluster), {KEY: Target(LIVE)}, PARAMS | {"allow_data_loss": False}, journal, tmp_path)
+        revival.judge()
+        found = revival.proposal()
+    assert found["partitions"] == [REVIVED] and found["held"] == []
+    assert [(row["group"], row["committed_offset"], row["reset"]) for row in found["groups"]] == [("idle", 20, True)]

@@ -80,13 +80,13 @@ MERGED: dict[str, Any] = {
 )
 def test_an_approved_plan_says_who_signed_and_merged_it(changed: dict[str, Any], line: str) -> None:
     row = {**MERGED, **changed}
-    assert proposals.approval_lines({"plans": [row], "moves": [row], "branch": "main", "commit": "3f"}) == [
+    assert proposals.approval_lines({"plans": [row], "revivals": [], "replays": [], "moves": [row], "branch": "main", "commit": "3f"}) == [
         line, line.replace("east, ", "east, moves of ", 1),
     ]  # fmt: skip
 
 
 def test_without_merged_plans_the_branch_is_named() -> None:
-    found = {"plans": [], "moves": [], "branch": "main", "commit": "3f1c0a7c8a5e4f5f"}
+    found = {"plans": [], "revivals": [], "replays": [], "moves": [], "branch": "main", "commit": "3f1c0a7c8a5e4f5f"}
     assert proposals.approval_lines(found) == ["No merged plan waits to be applied, on main at 3f1c0a7c8a5e"]
 
 

@@ -96,26 +96,3 @@ def test_moves_and_revivals_that_are_not_named_are_refused(tmp_path: Path) -> No
     found = played(local_play(tmp_path, hosts, [{"ansible.builtin.include_tasks": f"{ROLES}/{{{{ inventory_hostname }}}}/tasks/main.yml"}]))
     assert found["restore_redundancy"].failed and "into kafka_recovery_reassignment_dir" in found["restore_redundancy"].text
     assert found["revive"].failed and "kafka_recovery_revive_empty must name" in found["revive"].text
-
-
-@pytest.mark.slow
-def test_moves_that_are_not_merged_are_refused_if_a_commit_is_required(tmp_path: Path) -> None:
-    own = variables_of("common", "restore_redundancy")
-    required = {
-        **own,
-        "kafka_recovery_allow_data_loss": "yes",
-        "kafka_recovery_require_commit": "yes",
-        "kafka_recovery_reassignment_dir": "nowhere",
-    }
-    (tmp_path / "merged.json").write_text('{"partitions": []}')
-    hosts: dict[str, dict[str, Any]] = {
-        "own": required,
-        "merged": {**required, "kafka_recovery_approved_moves": str(tmp_path / "merged.json")},
-        "dry": {**required, "kafka_recovery_allow_data_loss": "no"},
-    }
-    tasks = [{"ansible.builtin.include_tasks": f"{ROLES}/restore_redundancy/tasks/main.yml"}]
-    found = played(local_play(tmp_path, hosts, tasks))
-    refused = "not known to be merged, so no replica is moved"
-    assert found["own"].failed and refused in found["own"].text
-    assert refused not in found["merged"].text and refused not in found["dry"].text
-    assert found["dry"].failed and "into kafka_recovery_reassignment_dir" in found["dry"].text

@@ -159,7 +159,7 @@ GIVEN: dict[str, Any] = {
     "kafka_recovery_evidence": EVIDENCE,
     "kafka_recovery_planned": {"plans": [PLAN], "summary": {"held_by_reason": {}}},
     "kafka_recovery_proposed": PROPOSED,
-    "kafka_recovery_approvals": {"plans": [], "moves": [], "branch": "main", "commit": "3f1c"},
+    "kafka_recovery_approvals": {"plans": [], "revivals": [], "replays": [], "moves": [], "branch": "main", "commit": "3f1c"},
     "kafka_recovery_committed": {"run_id": "1", "branch": "main", "commit": "3f1c", "left_out": []},
     "kafka_recovery_election": ELECTION,
     "kafka_recovery_impact": {},

@@ -56,6 +56,7 @@ def test_every_role_gets_the_shared_variables_and_none_has_its_own_copy() -> Non
 
 def test_every_connection_option_has_an_inventory_variable() -> None:
     connection = load(ROOT / "roles" / SHARED / "defaults/main.yml")["kafka_recovery_connection"]
+    assert connection.pop("require_commit") == "{{ kafka_recovery_require_commit }}"
     assert connection == {option: f"{{{{ kafka_{option} | default(omit) }}}}" for option in CONNECTION_ARGUMENTS}
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page that reviewers read before they merge a recovery: elected leaders, evidence, loss, held partitions, and moves. Pure.
+"""The part of the page for reviewers that has the plans: elected leaders, evidence, loss, and held partitions. Pure.
 
 The same plans give the same page, byte for byte. It stays readable with thousands of partitions: it counts topics, shows some partitions, and
 states how many more are in the plan file.
@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import moves_page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.page_parts import MIN_ROWS, Document, Row, limited, more
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 
 MAX_TOPICS = 50
@@ -29,27 +29,12 @@ MAX_PARTITIONS = 50
 MAX_HELD = 20  # for one reason code: their explanations are long
 MAX_ROWS_OF_TOPIC = 5
 MAX_NAMED = 20
-MIN_ROWS = 5  # of a cluster, even if many clusters share the page
 
-Plan = Mapping[str, Any]
-Row = Mapping[str, Any]
+Plan = Document
 
 
-def page(plans: Sequence[Plan], run_id: str, apply: Sequence[str], moves: Sequence[moves_page.Moves] = ()) -> bytes:
-    """Return the summary of one recovery, Markdown in UTF-8. `plans`, `moves`: checked files, in the order of the page.
-
-    `apply`: Markdown lines with the command that applies them.
-    """
-    lines = [f"# Recovery {code(run_id)}", "", *(_heading(plans) if plans or not moves else []), *moves_page.heading(moves)]
-    lines += ["After the merge:", "", *apply, ""]
-    for plan in plans:
-        lines += _cluster(plan, len(plans))
-    for cluster in moves:
-        lines += moves_page.cluster_lines(cluster, len(moves))
-    return ("\n".join(lines).rstrip("\n") + "\n").encode()
-
-
-def _heading(plans: Sequence[Plan]) -> list[str]:
+def heading(plans: Sequence[Plan]) -> list[str]:
+    """Return what the merge approves, and a table of the clusters. `plans`: checked files, in the order of the page."""
     elect, held = (sum(len(plan[section]) for plan in plans) for section in ("partitions", "held"))
     return [
         f"**Merging this approves the election of {count(elect, 'partition')} in {count(len(plans), 'cluster')}.** "
@@ -66,7 +51,8 @@ def _overview(plan: Plan) -> list[str]:
     return [code(plan["cluster"]), *sizes, text(_loss(plan["partitions"]))]
 
 
-def _cluster(plan: Plan, clusters: int) -> list[str]:
+def cluster_lines(plan: Plan, clusters: int) -> list[str]:
+    """Return the section of one cluster's plan. `clusters`: how many share the page."""
     name = f"plans/{plan['cluster']}.json"
     facts = {key: plan[key] for key in ("cluster_id", "plan_id", "sha256", "created_at", "strategy", "ranking", "backend")}
     offline = [row for row in plan["brokers"] if row["broker_state"] != UNFENCED]
@@ -91,11 +77,11 @@ def _topic_strategies(plan: Plan, name: str, clusters: int) -> list[str]:
     rows = sorted(plan["topic_strategies"], key=lambda row: (row["strategy"], row["topic"]))
     if not rows:
         return []
-    shown = rows[: max(MIN_ROWS, MAX_TOPICS // clusters)]
+    shown = limited(rows, MAX_TOPICS, clusters)
     counts = _counted(rows, "strategy")
     lines = ["", f"**Strategies of single topics, in the place of {code(plan['strategy'])}:** {counts}.", ""]
     lines += table(["topic", "its strategy"], [[code(row["topic"]), code(row["strategy"])] for row in shown])
-    return [*lines, *_more(len(rows) - len(shown), "topic", name)]
+    return [*lines, *more(len(rows) - len(shown), "topic", name)]
 
 
 def _named(rows: Sequence[Row]) -> list[str]:
@@ -103,9 +89,9 @@ def _named(rows: Sequence[Row]) -> list[str]:
     named = [code(f"{row['topic']}-{row['partition']}") for row in rows if row["named"]]
     if not named:
         return []
-    more = [f"and {number(len(named) - MAX_NAMED)} more"] if len(named) > MAX_NAMED else []
+    others = [f"and {number(len(named) - MAX_NAMED)} more"] if len(named) > MAX_NAMED else []
     return [
-        f"**Named by the operator: {number(len(named))} of {count(len(rows), 'partition')}:** {', '.join([*named[:MAX_NAMED], *more])}.",
+        f"**Named by the operator: {number(len(named))} of {count(len(rows), 'partition')}:** {', '.join([*named[:MAX_NAMED], *others])}.",
         "",
     ]
 
@@ -121,11 +107,11 @@ def _elected(plan: Plan, name: str, clusters: int) -> list[str]:
         lines += table(
             ["topic", "partitions", "leaders", "evidence", "loss"], map(_topic, list(by_topic.values())[:MAX_TOPICS]), numbers=(1,)
         )
-        lines += [*_more(len(by_topic) - MAX_TOPICS, "topic", name), ""]
+        lines += [*more(len(by_topic) - MAX_TOPICS, "topic", name), ""]
     shown = _shown(by_topic, max(MIN_ROWS, MAX_PARTITIONS // clusters))
     head = ["partition", "leader", "evidence", "logs of the survivors", "lost at least", "lost at most", "truncated"]
     lines += table(head, map(_election, shown), numbers=(1, 4, 5))
-    return [*lines, *_more(len(rows) - len(shown), "partition", name), ""]
+    return [*lines, *more(len(rows) - len(shown), "partition", name), ""]
 
 
 def _topic(rows: Sequence[Row]) -> list[str]:
@@ -164,7 +150,7 @@ def _held(plan: Plan, name: str, clusters: int) -> list[str]:
             lines += [*block(command), ""]
         shown = _shown(_by_topic(same), max(MIN_ROWS, MAX_HELD // clusters))
         lines += table(["partition", "evidence", "logs of the survivors", "why"], map(_holding, shown))
-        lines += [*_more(len(same) - len(shown), "partition", name), ""]
+        lines += [*more(len(same) - len(shown), "partition", name), ""]
     return lines
 
 
@@ -189,10 +175,6 @@ def _shown(by_topic: Mapping[str, Sequence[Row]], most: int) -> list[Row]:
     if len(everything) <= most:
         return everything
     return [row for rows in by_topic.values() for row in rows[:MAX_ROWS_OF_TOPIC]][:most]
-
-
-def _more(left: int, kind: str, name: str) -> list[str]:
-    return ["", f"and {count(left, f'more {kind}')} in [{text(name)}]({name})"] if left > 0 else []
 
 
 def _counted(rows: Sequence[Row], key: str) -> str:

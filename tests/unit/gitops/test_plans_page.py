@@ -15,14 +15,15 @@ from plan_samples import ELECTED, HELD, content
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import STEPS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import pull_request_page
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.pull_request_page import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.plans_page import (
     MAX_HELD,
     MAX_NAMED,
     MAX_PARTITIONS,
     MAX_ROWS_OF_TOPIC,
     MAX_TOPICS,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
 
 
 def plan(cluster: str = "east", **sections: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def plan(cluster: str = "east", **sections: Any) -> dict[str, Any]:
 
 
 def page(*plans: dict[str, Any]) -> str:
-    return pull_request_page.page(plans, "r1", ["- the next step"]).decode()
+    return summary({PLANS: plans}, "r1").decode()
 
 
 def test_it_says_who_is_elected_on_which_evidence_and_what_that_costs() -> None:
@@ -45,7 +46,7 @@ def test_it_says_who_is_elected_on_which_evidence_and_what_that_costs() -> None:
                      "broker 3: from where is not known"]  # fmt: skip
     assert made["plan_id"] in shown and made["sha256"] in shown and "`balanced`" in shown
     assert "Brokers that are not there: 1 (fenced)." in shown
-    assert "- the next step" in shown
+    assert "streamops.kafka_recovery.apply_merged" in shown
     assert "Truncated from survivors: an unknown number on 1 replica" in re.sub(r"\\(.)", r"\1", shown)
 
 
@@ -56,7 +57,7 @@ def test_held_partitions_have_the_next_step_and_the_command_of_the_report() -> N
     assert step in re.sub(r"\\(.)", r"\1", shown)
     named = f"-e '{{kafka_recovery_partitions: [{{topic: {HELD['topic']}, partition: {HELD['partition']}}}]}}' -e kafka_recovery_strategy=aggressive"
     assert f"ansible-playbook -i INVENTORY --limit east {named} streamops.kafka_recovery.propose" in shown
-    assert "allow_data_loss" not in shown, "a summary proposes, it elects nothing"
+    assert "allow_data_loss" not in shown.partition("## Cluster")[2], "a summary proposes, it elects nothing"
 
 
 def test_every_reason_code_there_is_has_a_next_step() -> None:
