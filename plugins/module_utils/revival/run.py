@@ -66,6 +66,9 @@ class Revival:
 
     def judge(self) -> None:
         """Decide about each partition. Raises RecoveryError if a lost broker shows signs of life, a limit is exceeded, or the cluster does not answer."""
+        if self._journal.open:
+            # A run that has begun revivals and may only be stalled may still send a request: decide when it must have noticed.
+            self._journal.outwait()
         cluster, params, unfenced = self._cluster, self._params, self._cluster.unfenced()
         permitted = Permitted(
             frozenset(params["lost_brokers"]),

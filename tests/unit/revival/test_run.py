@@ -192,6 +192,20 @@ def test_a_killed_run_is_not_continued_over_records(cluster: Lost, tmp_path: Pat
     assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", code, []), result
 
 
+def test_nothing_is_decided_before_a_stalled_run_must_have_noticed(cluster: Lost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(cluster, tmp_path)
+
+    def wakes(_journal: RevivalJournal) -> bool:
+        """The stalled run notices that the lost broker is back, and cancels its reassignment."""
+        cluster.dead.clear()
+        cluster.ongoing.clear()
+        return True
+
+    monkeypatch.setattr(RevivalJournal, "outwait", wakes)
+    _result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], cluster.elected) == ("held", [])
+
+
 def test_a_cancelled_revival_has_ended(cluster: Lost, tmp_path: Path) -> None:
     cluster.after["reassign"] = cluster.dead.clear
     result, row = revive(cluster, tmp_path, reset_groups=False)
