@@ -22,7 +22,12 @@ from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link, replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
+    TakenError,
+    refuse_link,
+    replacing,
+)
 
 RETRY_SECONDS = 0.05
 
@@ -195,6 +200,16 @@ class JournalFile:
             return False
         time.sleep(max(0.0, self._sure_at - time.monotonic()))
         return True
+
+    def confirm(self) -> None:
+        """Raise TakenError if another run has taken the journal because this one was stalled: for a request that no entry announces.
+
+        Raises another RecoveryError if that cannot be known now.
+        """
+        if not confirmed(self._stream):
+            raise TakenError(
+                f"another run has taken {self.path} while this one was stalled: this one stops; run again when the other one has ended"
+            )
 
     def is_sure_again(self) -> bool:
         """Return whether `outwait` would return True at once."""

@@ -193,6 +193,7 @@ class Revival:
     def _elect(self, keys: Sequence[TopicPartition]) -> None:
         if not keys:
             return
+        self._journal.confirm()
         answers = self._cluster.elect_unclean(keys)
         self.changed = True
         led = [key for key in keys if (refused := answers.get(key)) is not None and refused.error == "ELECTION_NOT_NEEDED"]
@@ -254,6 +255,7 @@ class Revival:
         # Other replicas belong to a reassignment of others.
         ours = {key for key in kept if {*states[key].replicas} <= {replica for both in self._replicas(key) for replica in both}}
         if ours:
+            self._journal.confirm()
             self._cluster.reassign({key: self._targets[key].replicas for key in ours})
             self.changed = True
         return self._wait(kept, only_target)
