@@ -28,6 +28,7 @@ options:
       - V(present) gives each partition the replicas that are named for it. It waits for a partition that is already moving to them.
       - V(cancelled) ends moves in progress, of the named partitions or of all. Replicas that are named with them are ignored. The order of replicas is
         restored if RV(previous_assignment) of this O(run_id), or of the last run, has it. Else it stays as the cancelled move has set it.
+      - One run at a time moves replicas of a cluster from a O(workdir), or cancels moves. Another one fails, and names its process.
     type: str
     choices: [present, cancelled]
     default: present
@@ -100,7 +101,7 @@ attributes:
     support: full
     details:
       - Like C(validateOnly) of KIP-179. Checks everything that can be checked without submitting it. That includes this client's permissions, another
-        run that throttles the cluster, and the files of O(workdir).
+        run that moves replicas of the cluster, and the files of O(workdir).
       - With O(throttle) the brokers validate each config change without making it.
   diff_mode:
     support: full

@@ -132,10 +132,11 @@ class Throttled:
 
     def leaks(self) -> None:
         """End a throttled move in every way there is, and count what is left of its throttle."""
-        with self._running("cancelled", SLOW) as process:
+        with self._running("cancelled", SLOW, on_interrupt="leave") as process:
             were_set, _ = self._under_way()
-            module("kafka_partition_reassignment", **self.common, run_id="cancelled", state="cancelled")
+            process.send_signal(signal.SIGTERM)
             self._ended(process, 1)
+        module("kafka_partition_reassignment", **self.common, run_id="cancelled", state="cancelled")
         self._left("cancel", were_set)
         with self._running("terminated", SLOW) as process:
             were_set, _ = self._under_way()

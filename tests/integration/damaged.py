@@ -49,6 +49,8 @@ ELECTIONS, NOBODY, UNSAVED = "elections", "elections.nobody", "elections.unsaved
 NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"
 # As lagging, in pairs: one for each step at which an election is killed.
 KILLED, KILLED_PARTITIONS = "killed.everywhere", 420
+# The same for elections whose workdir is in an object store.
+DESTROYED, DESTROYED_PARTITIONS = "store.destroyed", 240
 
 
 def inflict(cluster: KafkaCluster) -> Damage:
@@ -63,6 +65,7 @@ def inflict(cluster: KafkaCluster) -> Damage:
     for topic in LAGGING:
         damage.add("lagging", 4, topic)
     damage.add("lagging", KILLED_PARTITIONS, KILLED)
+    damage.add("lagging", DESTROYED_PARTITIONS, DESTROYED)
     for topic in FORKED:
         damage.add("forked", 4, topic)
     damage.add("lagging", 4, ELECTIONS, copies=2)

@@ -12,9 +12,11 @@ import importlib
 import json
 import os
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +29,10 @@ from integration.support import CHECKOUT, GIVE_UP_SECONDS, Answer
 
 SIDE_BY_SIDE = 3
 NOTE_SECONDS = 10.0
+# Requests that change a cluster, by the beginning of their names.
+CHANGES = (
+    "AlterPartitionReassignments", "ElectLeaders", "ElectDesignatedLeaders", "IncrementalAlterConfigs", "OffsetCommit",
+)  # fmt: skip
 # Bytes that are written at once.
 SHORT = 500
 # make test disturbs every sixteenth step, make test-long each one.
@@ -38,6 +44,9 @@ class Job:
     """A run of a module, or of a program for which `module` is a path. `folder`: its own, for what it leaves; `files`: where the files lie that it works with.
 
     At step `stop_at` (from 1 on, None: never) it sends itself the signal `number`.
+
+    `machine`: a folder that has all that this run keeps on its machine, and is gone when the run has ended. Then only what outlives the machine is a step:
+    a request that changes the cluster, its answer, and a write to the object store.
     """
 
     module: str
@@ -46,6 +55,7 @@ class Job:
     files: str
     stop_at: int | None = None
     number: int = signal.SIGKILL
+    machine: str = ""
 
     @property
     def program(self) -> str:
@@ -120,10 +130,32 @@ class Steps:
             time.sleep(0.001)
 
     def watch(self) -> None:
-        """Take a step at everything that leaves the process."""
+        """Take a step at everything that leaves the process, or the machine."""
         self._watch_requests()
         self._watch_transactions()
-        self._watch_files()
+        if self._job.machine:
+            self._watch_store()
+        else:
+            self._watch_files()
+
+    def _watch_store(self) -> None:
+        """Locks are renewed by a thread of their own, at times of its own: that is no step."""
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
+
+        for name in ("put", "create", "replace", "copy", "remove"):
+            setattr(Client, name, self._around_write(name, getattr(Client, name)))
+
+    def _around_write(self, name: str, write: Callable[..., Any]) -> Callable[..., Any]:
+        def around(client: Any, key: str, *arguments: Any, **options: Any) -> Any:
+            renews = threading.current_thread().name.startswith("lease ")
+            if not renews:
+                self.take(f"{name} {key}")
+            found = write(client, key, *arguments, **options)
+            if not renews:
+                self.take(f"{name} {key} done")
+            return found
+
+        return around
 
     def _watch_requests(self) -> None:
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
@@ -131,9 +163,11 @@ class Steps:
         send: Callable[..., Any] = Cluster._send
 
         def sending(cluster: Cluster, node: Any, request: Any, *end: Any) -> Any:
-            self.take(f"send {request.name}")
+            changes = request.name.startswith(CHANGES) and not getattr(request, "validate_only", False)
+            if changes or not self._job.machine:
+                self.take(f"send {request.name}")
             answer = send(cluster, node, request, *end)
-            if request.name.startswith(("AlterPartitionReassignments", "ElectLeaders", "IncrementalAlterConfigs")):
+            if changes:
                 answer.add_callback(lambda _: self.take(f"answer to {request.name}"))
             return answer
 
@@ -200,6 +234,12 @@ def _child(job: Job) -> int:
     for stream, name in ((1, "stdout"), (2, "stderr")):
         with (folder / name).open("wb") as file:
             os.dup2(file.fileno(), stream)
+    if job.machine:
+        for name in ("TMPDIR", "HOME"):
+            place = Path(job.machine) / name
+            place.mkdir(parents=True)
+            os.environ[name] = str(place)
+        tempfile.tempdir = None
     arguments = folder / "arguments.json"
     arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": job.arguments}))
     sys.argv = ["module", str(arguments)]
@@ -231,6 +271,8 @@ def main() -> None:
             running[_fork(chains[chain][len(codes[chain])])] = chain
         pid, status = os.wait()
         chain = running.pop(pid)
+        if machine := chains[chain][len(codes[chain])].machine:
+            shutil.rmtree(machine)
         codes[chain].append(os.waitstatus_to_exitcode(status))
         if len(codes[chain]) < len(chains[chain]):
             waiting.insert(0, chain)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -307,5 +307,10 @@ def litter(job: Job) -> list[Path]:
 
 
 def open_intents(job: Job) -> set[str]:
-    lines = [json.loads(line) for path in Path(job.files, "journal").glob("*.jsonl") for line in path.read_text().splitlines()]
+    return open_lines(json.loads(line) for path in Path(job.files, "journal").glob("*.jsonl") for line in path.read_text().splitlines())
+
+
+def open_lines(journal: Iterable[dict[str, Any]]) -> set[str]:
+    """The intents of a journal that are not done."""
+    lines = list(journal)
     return {line["id"] for line in lines if line["kind"] == "intent"} - {line["id"] for line in lines if line["kind"] == "done"}

@@ -21,6 +21,7 @@ from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, READ, Fortress
 from integration.stepping import Job, run_all, run_chains, sampled
+from integration.store_clients import Bucket
 from integration.support import GIVE_UP_SECONDS, Answer, Operator, play, run_module, running
 from integration.throttle_leaks import BROKER, TOPIC, clear, set_by_operator, throttles, wait_for_throttles
 
@@ -174,6 +175,7 @@ def test_a_missing_permission_to_move_replicas_is_an_error_in_check_mode_too(for
 def test_moves_in_progress_are_reported_as_in_kip_179_waited_for_and_cancelled(operator: Operator) -> None:
     topic_of(operator, "orders", [1, 2], [2, 1], megabytes=MINUTES)
     crawl(operator, "orders")
+    before = operator.states("orders")
     targets = {("orders", 0): [3, 2], ("orders", 1): [2, 3]}
     assert reassign(operator, targets, wait=False).result["summary"]["moving"] == 2
     listed = operator.ask(INFO)
@@ -195,7 +197,7 @@ def test_moves_in_progress_are_reported_as_in_kip_179_waited_for_and_cancelled(o
 
     cancelled = operator.ask(MODULE, **operator.files("1"), state="cancelled")
     assert cancelled["summary"]["cancelled"] == 2
-    assert replicas(operator, "orders") == {("orders", 0): [1, 2], ("orders", 1): [2, 1]}, "in the order that they had"
+    operator.in_order_again(before)
     again = operator.ask(MODULE, **operator.files("1"), state="cancelled", partitions=named(targets))
     assert not again["changed"] and again["summary"]["unchanged"] == 2
 
@@ -257,6 +259,48 @@ def test_moves_outlive_their_run_at_their_throttle_and_the_next_run_takes_both_o
     assert found["summary"]["reassigned"] == 2 and found["changed"] and not listed(operator).count("orders")
     assert replicas(operator, "orders") == targets
     wait_for_throttles(operator.cluster)
+
+
+def test_one_run_at_a_time_moves_replicas_and_nothing_cancels_its_moves(operator: Operator) -> None:
+    topic_of(operator, "orders", [1, 2], [2, 1], megabytes=MINUTES)
+    crawl(operator, "orders")
+    before = operator.states("orders")
+    targets = {("orders", 0): [3, 2]}
+    with in_the_background(operator, targets) as process:
+        log = RequestLog(operator.cluster)
+        named_run = f"another run moves replicas of this cluster: process {process.pid} on"
+        for other in ({("orders", 1): [3, 1]}, targets):
+            for params in ({}, {"state": "cancelled"}, {"throttle": 100_000_000}):
+                for check in (True, False):
+                    assert named_run in reassign(operator, other, "2", check, **params).msg, (other, params, check)
+        options: dict[str, Any] = {"window": 0.1, "cancel_moves": [{"topic": "orders"}]}
+        left = operator.ask("kafka_recovery_leftovers", **operator.files("3"), **options)
+        assert not left["changed"] and "run 1 is in progress" in left["leftovers"][0]["reason"]
+        assert log.written() == {}
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert operator.ask(MODULE, **operator.files("1"), state="cancelled")["summary"]["cancelled"] == 1
+    operator.in_order_again(before)
+
+
+@pytest.mark.long
+def test_a_run_that_was_stalled_leaves_everything_to_the_one_that_took_its_moves_over(operator: Operator, bucket: Bucket) -> None:
+    topic_of(operator, "orders", [1, 2], [2, 1], megabytes=MINUTES)
+    targets = {("orders", 0): [3, 2], ("orders", 1): [3, 1]}
+    with in_the_background(operator, targets, throttle=int(CRAWL), concurrent_moves=1, workdir=bucket.url) as process:
+        process.send_signal(signal.SIGSTOP)
+        found = reassign(operator, targets, throttle=100_000_000, workdir=bucket.url)
+        assert found.result["summary"]["reassigned"] == 2, found
+        wait_for_throttles(operator.cluster)
+        log = RequestLog(operator.cluster)
+        process.send_signal(signal.SIGCONT)
+        stdout, stderr = process.communicate(timeout=GIVE_UP_SECONDS)
+    result = json.loads(stdout)
+    assert "another run moves replicas of this cluster since this one was stalled" in result["msg"], (result, stderr)
+    assert log.written() == {} and replicas(operator, "orders") == targets
+    wait_for_throttles(operator.cluster)
+    again = reassign(operator, targets, throttle=100_000_000, workdir=bucket.url).result
+    assert again["summary"]["unchanged"] == 2 and not again["changed"]
 
 
 @pytest.mark.long

@@ -259,23 +259,25 @@ def test_a_journal_is_taken_from_a_holder_that_is_gone_and_shuts_it_out(bucket: 
         lease: Any = stalled._stream.lease  # type: ignore[attr-defined]
         lease._ended.set()  # as if the process was stopped
         with Journal(bucket.root() / "journal.jsonl") as successor:
-            assert successor.doubtful_seconds() > 0
             assert successor.numbers == [1]
             successor.shorten()
+        with Journal(bucket.root() / "journal.jsonl") as next_one:  # the successor has ended without a second look
+            assert not next_one.is_sure_again()
+            assert next_one.outwait() and next_one.is_sure_again()
         with pytest.raises(TakenError, match="another run has taken"):
             stalled.add(2)
     with Journal(bucket.root() / "journal.jsonl") as later:
-        assert later.doubtful_seconds() == 0
+        assert not later.outwait()
         assert later.numbers == []
 
 
 def test_another_machine_sees_that_a_run_throttles_a_cluster_and_who_it_is(bucket: Bucket) -> None:
     here, there = (ThrottleJournal(bucket.root(), "east", "abc") for _ in range(2))
-    assert not there.run_is_active()
-    end = here.register_run("run-1")
-    assert there.run_is_active()
-    with pytest.raises(RecoveryError, match=f"another run throttles this cluster: process {os.getpid()} on"):
-        there.fail_if_run_active("wait until it has ended")
+    assert not there.run_lock.is_active()
+    end = here.run_lock.acquire("run-1").end
+    assert there.run_lock.is_active()
+    with pytest.raises(RecoveryError, match=f"another run moves replicas of this cluster: process {os.getpid()} on"):
+        there.run_lock.fail_if_active("wait until it has ended")
     rate = SetRate(1, LEADER_RATE, None, ("1000",))
     with here:
         here.record_intent(RUN, [rate], [])
@@ -283,39 +285,39 @@ def test_another_machine_sees_that_a_run_throttles_a_cluster_and_who_it_is(bucke
         assert there.rates() == {(1, LEADER_RATE): [rate]}
         there.record_removed(RUN, [rate], [])
     end()
-    assert not there.run_is_active()
+    assert not there.run_lock.is_active()
     with here:
         assert here.rates() == {}
 
 
 def test_other_machines_see_the_id_of_the_run_that_throttles_a_cluster(bucket: Bucket) -> None:
     for run_id in ("run-1", "run-2"):
-        end = ThrottleJournal(bucket.root(), "east", "abc").register_run(run_id)
+        end = ThrottleJournal(bucket.root(), "east", "abc").run_lock.acquire(run_id).end
         journal = ThrottleJournal(bucket.root(), "east", "abc", read_only=True)
-        found = journal.last_run()
-        assert journal.run_is_active()
+        found = journal.run_lock.last_run()
+        assert journal.run_lock.is_active()
         end()
         assert found is not None and found[0] == run_id
-        assert not journal.run_is_active()
+        assert not journal.run_lock.is_active()
 
 
 @pytest.mark.parametrize("alive", [True, False])
 def test_who_only_looks_for_a_run_neither_takes_its_lock_nor_writes(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, alive: bool) -> None:
     monkeypatch.setenv("KAFKA_RECOVERY_LEASE_SECONDS", "1")
     mount = bucket.mounted()
-    end = ThrottleJournal(mount.root, "east", "abc").register_run("run-1")
+    end = ThrottleJournal(mount.root, "east", "abc").run_lock.acquire("run-1").end
     if not alive:
         left = bucket.contents()["throttles/id-abc.run.lease"]
         end()
         mount.client.put("throttles/id-abc.run.lease", left)
     journal = ThrottleJournal(bucket.root(), "east", "abc", read_only=True)
     before = bucket.contents()
-    assert journal.run_is_active() is alive
+    assert journal.run_lock.is_active() is alive
     with pytest.raises(JournalBusy) if alive else nullcontext():
-        journal.fail_if_run_active("wait")
+        journal.run_lock.fail_if_active("wait")
     if alive:
         end()
-        assert not journal.run_is_active()
+        assert not journal.run_lock.is_active()
     else:
         assert bucket.contents() == before
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +22,12 @@ from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link, replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
+    TakenError,
+    refuse_link,
+    replacing,
+)
 
 RETRY_SECONDS = 0.05
 
@@ -135,8 +141,22 @@ def _name_holder(stream: LeasedFile, lease: mounts.Lease) -> None:
 
 
 def still_locked(stream: IO[bytes]) -> bool:
-    """Return whether a file that was locked is locked still. Another run can take the lease of one that was stalled, and a kernel's lock never."""
+    """Return whether a file that was locked is locked still. Another run can take the lease of one that was stalled, and a kernel's lock never.
+
+    A run that wakes up may see it a moment later: `confirmed` asks.
+    """
     return not (isinstance(stream, LeasedFile) and stream.lease is not None and stream.lease.lost)
+
+
+def confirmed(stream: IO[bytes]) -> bool:
+    """Return whether a file that was locked is locked still. Asks the store if its lease was not renewed in time. Raises RecoveryError without an answer."""
+    return not isinstance(stream, LeasedFile) or stream.lease is None or stream.lease.is_held()
+
+
+def doubtful_seconds(stream: IO[bytes]) -> float:
+    """Return for how long a run that had the lock of a file before, and seems to be dead, may still act because it was only stalled. 0 for none."""
+    lease = stream.lease if isinstance(stream, LeasedFile) else None
+    return 0.0 if lease is None else lease.doubtful_seconds()
 
 
 @contextmanager
@@ -166,13 +186,39 @@ class JournalFile:
         self._busy = busy
         self._stream: IO[bytes]
         self._length = 0
+        self._sure_at = -math.inf
         mount = mounts.mount_of(path)
         self._stored = None if mount is None else mount.journal(path)
 
-    def doubtful_seconds(self) -> float:
-        """Return for how long a run that had the journal before, and seems to be dead, may still act because it was only stalled. 0 for none."""
-        lease = self._stream.lease if isinstance(self._stream, LeasedFile) else None
-        return 0.0 if lease is None else lease.doubtful_seconds()
+    def outwait(self) -> bool:
+        """Wait until a run that had the journal before, and may only be stalled, must have noticed that. Return False at once if there was none.
+
+        The store refuses what that run writes, but Kafka does not refuse the one request that it was about to send. So after this, look at the cluster again.
+        It counts whenever this object had the journal open, which need not be open now.
+        """
+        if self._sure_at == -math.inf:
+            return False
+        time.sleep(max(0.0, self._sure_at - time.monotonic()))
+        return True
+
+    def confirm(self) -> None:
+        """Raise TakenError if another run has taken the journal because this one was stalled: for a request that no entry announces.
+
+        Raises another RecoveryError if that cannot be known now.
+        """
+        if not confirmed(self._stream):
+            raise TakenError(
+                f"another run has taken {self.path} while this one was stalled: this one stops; run again when the other one has ended"
+            )
+
+    def is_sure_again(self) -> bool:
+        """Return whether `outwait` would return True at once."""
+        return -math.inf < self._sure_at <= time.monotonic()
+
+    def note_doubt(self, seconds: float) -> None:
+        """Note that an earlier run may still act for so long, as `doubtful_seconds` has it. `outwait` waits for it."""
+        if seconds > 0:
+            self._sure_at = max(self._sure_at, time.monotonic() + seconds)
 
     def fail_if_held(self) -> None:
         """Raise the error `busy` if the journal is open `read_only`, in a store, and a run that lives has it. On this machine it could not be opened then."""
@@ -205,6 +251,7 @@ class JournalFile:
                     if self._stored is not None:
                         self._load(self._stored.read())  # it names the other run
                     raise self._busy()
+                self.note_doubt(doubtful_seconds(self._stream))
                 if self._stored is not None:
                     self._load(self._stored.take())
                     return

@@ -35,7 +35,10 @@ class Lease(Protocol):
     lost: bool
 
     def doubtful_seconds(self) -> float:
-        """Return for how long the run that held it before may still act, because it did not release it: a time to live from the acquisition on."""
+        """Return for how long a run that held it before may still act, because it did not release it: a time to live after another run has taken it."""
+
+    def is_held(self) -> bool:
+        """Return whether no other run has taken it. Raises RecoveryError if that cannot be known now."""
 
     def acquire(self, seconds: float) -> bool:
         """Wait at most `seconds` for another run that lives, and as long as it takes to know that one does not live. Return whether it is held now."""

@@ -285,6 +285,7 @@ def elect_by_order(
         if identifier is not None:
             journal.expect_elections(identifier, {entry.key for entry in ready} & {order.key for order in changed})
         keys = [entry.key for entry in ready]
+        journal.confirm()
         errors = _send(cluster, keys, lambda: cluster.elect_unclean(keys), sent) if ready else {}
     finally:
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
@@ -316,8 +317,9 @@ def elect_by_designation(
 ) -> list[Result]:
     """Elect one batch with KIP-1275's ElectLeaders (native backend): the controller elects exactly the designated replicas. No order changes.
 
-    Parameters and errors are those of `elect_by_order`; `journal` is not used.
+    Parameters and errors are those of `elect_by_order`; nothing is written to the `journal`.
     """
+    journal.confirm()
     leaders = {entry.key: entry.designated_leader for entry in batch}
     answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent)
     errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in batch}

@@ -9,7 +9,6 @@ the journal looks at these orders once more when the stalled one must have notic
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -25,9 +24,8 @@ def restore_later(cluster: Reordering, journal: Journal, found: Left) -> None:
 
     Raises RecoveryError as `repair`.
     """
-    if not found or not (seconds := journal.doubtful_seconds()):
+    if not found or not journal.outwait():
         return
-    time.sleep(seconds)
     journal.intend([order for orders in found.values() for order in orders])
     repair(cluster, journal)
 

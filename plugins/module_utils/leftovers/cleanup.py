@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview, Configurable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor, journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 NO_ANSWER = Refusal("", "the broker does not answer")
@@ -96,11 +96,11 @@ class Cleanup:
             found.rows.append(rows[key].became(REMOVED if problem is None else FAILED, why))
 
     def _living_run(self) -> str | None:
-        """Return the id of the run that throttles this cluster and is in progress, empty if it is not known, None if there is no such run."""
+        """Return the id of the run that moves replicas of this cluster and is in progress, empty if it is not known, None if there is no such run."""
         journal = self._found.throttle_journal()
-        if not journal.run_is_active():
+        if not journal.run_lock.is_active():
             return None
-        run = journal.last_run()
+        run = journal.run_lock.last_run()
         return run[0] if run else ""
 
     # --- replica orders ----------------------------------------------------------------------------------------------------
@@ -127,7 +127,12 @@ class Cleanup:
             rows = found.throttle_rows(there, journal, is_active, ongoing, self._cluster.partitions())
             removals = {row: throttles.removal(row, journal) for row in rows if throttles.named(row, names)}
             owners = throttles.removable_owners(journal, is_active, ongoing)
+            if journal_entries.RUN in owners:
+                journal.shut_out_run()
+            before = journal.recorded()
             problems = executor.remove_all(there, journal, owners)[1] if owners else []
+            if journal.outwait():
+                problems += executor.look_again(there, journal, before)
             left: set[tuple[int | str, str]] = {*journal.rates(owners)}
             left |= {(own.topic, own.config) for added in journal.replicas(owners).values() for own in added}
             refused = self._altered(there, removals.values())

@@ -164,7 +164,7 @@ class Leftovers:
     ) -> list[Leftover]:
         """Return what the journal, which is open, has set and not removed, and throttles that it does not have.
 
-        `is_active`: whether a run throttles the cluster. `ongoing`: moves that use throttles.
+        `is_active`: whether a run moves replicas of the cluster. `ongoing`: moves that use throttles.
         """
         live = cluster.unfenced()
         configs = throttles.Configs(
@@ -181,9 +181,9 @@ class Leftovers:
         ]
 
     def run_is_active(self, journal: ThrottleJournal) -> bool:
-        """Return whether a run throttles the cluster now, and note it."""
+        """Return whether a run moves replicas of the cluster now, and note it."""
         try:
-            journal.fail_if_run_active("what it has set stays")
+            journal.run_lock.fail_if_active("what it has set stays")
         except JournalBusy as busy:
             self._note(self.running, str(busy))
             return True

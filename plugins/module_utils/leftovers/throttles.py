@@ -105,7 +105,7 @@ def _rows(
     cluster: ThrottleCluster, journal: ThrottleJournal, configs: Configs, owners: Collection[str], outcome: str, reason: str | None
 ) -> Iterator[Leftover]:
     what = plan_removal(cluster, journal, owners)
-    of_run, run = journal.rates([journal_entries.RUN]), journal.last_run()
+    of_run, run = journal.rates([journal_entries.RUN]), journal.run_lock.last_run()
 
     def row(owner: str, **values: str | int | None) -> Leftover:
         if owner == journal_entries.RUN:

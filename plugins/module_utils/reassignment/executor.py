@@ -56,6 +56,9 @@ class MoveThrottle(Protocol):
 
     def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> object: ...
     def release(self, keys: Collection[TopicPartition]) -> object: ...
+    def confirm(self) -> None: ...
+    def outwait(self) -> bool: ...
+    def must_cover_again(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,7 @@ class ReassignmentExecutor:
                 pause = POLL_MIN_SECONDS if submitted or ended else min(2 * pause, POLL_MAX_SECONDS)
                 time.sleep(pause if self._under_way else 0)
             self._measure(at_once=True)
+            self._look_again()
         except RecoveryError as error:
             return self._stop(str(error), self._limits.cancels)
         return None
@@ -196,11 +200,25 @@ class ReassignmentExecutor:
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 batch = self._still_valid(batch)
             self._cover(batch)
+            self._confirm()
         except RecoveryError:
             self._queue.extendleft(reversed(batch.values()))
             raise
         if batch:
             self._send(batch)
+        return True
+
+    def _confirm(self) -> None:
+        """Raise RecoveryError if another run moves replicas of this cluster because this one was stalled, or if that cannot be known now."""
+        if self._throttle is not None:
+            self._throttle.confirm()
+
+    def _may_cancel(self) -> bool:
+        """Return whether the moves under way are certainly not those of another run."""
+        try:
+            self._confirm()
+        except RecoveryError:
+            return False
         return True
 
     def _send(self, batch: dict[TopicPartition, Move]) -> None:
@@ -325,9 +343,25 @@ class ReassignmentExecutor:
 
     def _throttle_returned_brokers(self) -> None:
         """Throttle brokers that have come back: throttles are set on live brokers only, and these brokers catch up on moved partitions, too."""
-        if self._limits.throttled and (live := self._cluster.unfenced()) - self._live:
+        if self._throttle is None or not self._limits.throttled:
+            return
+        returned = (live := self._cluster.unfenced()) - self._live
+        if returned or self._throttle.must_cover_again():
             self._live |= live
             self._cover(self._under_way)
+
+    def _look_again(self) -> None:
+        """Read partitions again that have arrived, if a run that was stalled may have moved them since."""
+        arrived = [key for key, result in self.results.items() if result.outcome == REASSIGNED]
+        if not arrived or self._throttle is None or not self._throttle.outwait():
+            return
+        ongoing, states = self._cluster.reassignments(), self._read(arrived)
+        for key in arrived:
+            target = self.results[key].target_replicas
+            if key in ongoing or key not in states or states[key].replicas != target:
+                now = ongoing[key].original if key in ongoing else states[key].replicas if key in states else None
+                why = "a run that was stalled has moved it again since; run again"
+                self.results[key] = MoveResult(*key, Outcome.FAILED, now, target, None, why)
 
     def _abandon_stalled_moves(self) -> None:
         """Abandon the moves under way if nothing was copied for `stalled_after` seconds: a broker may have died, and other moves wait."""
@@ -335,7 +369,7 @@ class ReassignmentExecutor:
         if not self._under_way or seconds is None or seconds <= self._limits.stalled_after:
             return
         unfenced = self._cluster.unfenced()
-        for move, how in self._abandon(self._limits.cancels):
+        for move, how in self._abandon(self._limits.cancels and self._may_cancel()):
             dead = [broker for broker in move.adding if broker not in unfenced]
             why = f", broker {dead[0]} is fenced: start it, or name another one" if dead else ""
             self.results[move.key] = MoveResult.of(
@@ -347,7 +381,7 @@ class ReassignmentExecutor:
 
     def _stop(self, why: str, cancel: bool) -> str:
         """End the run: submit nothing more, and abandon the moves under way. Returns a sentence with `why`, counts, and how to continue."""
-        waiting = len(self._queue)
+        waiting, cancel = len(self._queue), cancel and self._may_cancel()
         for move in self._queue:
             self.results[move.key] = MoveResult.of(move, Outcome.HELD, message=f"{why}, before it was submitted; run again to continue")
         self._queue.clear()

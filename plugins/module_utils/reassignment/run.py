@@ -217,11 +217,11 @@ class ReassignmentTask:
             self._preview_throttle()
         cancels = params["on_interrupt"] == CANCEL_MOVES or (params["on_interrupt"] == AUTO and rate is not None)
         limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], rate is not None, cancels)
-        self._write_orders()
         progress_file = MoveProgressFile(self._workdir, params["cluster"], params["run_id"])
         throttle = Throttle(self._cluster, self._journal(), rate, params["run_id"])
         executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, limits, throttle, progress_file.write_summary)
         with throttle:
+            self._write_orders()
             self._stopped = executor.run(stop_signal) if params["wait"] else executor.submit_only(stop_signal)
         self._take(executor, throttle)
         self._progress = progress_file.last
@@ -233,12 +233,11 @@ class ReassignmentTask:
     def cancel(self) -> None:
         """Cancel the moves that are under way, then remove the throttle that a killed run has left on them.
 
-        Errors of moves are in the result. Raises RecoveryError if the journal cannot be used.
+        Errors of moves are in the result. Raises RecoveryError if a run that moves replicas is active, or if the journal cannot be used.
         """
         executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, ExecutionLimits())
-        executor.cancel()
         with Throttle(self._cluster, self._journal(), None, self._params["run_id"]) as throttle:
-            pass
+            executor.cancel()
         self._take(executor, throttle)
 
     def _take(self, executor: ReassignmentExecutor, throttle: Throttle) -> None:

@@ -91,7 +91,7 @@ def _throttles(workdir: Path, cluster: str) -> dict[str, Any] | None:
             return None
         with throttle_journal.ThrottleJournal(workdir, cluster, cluster_id, BUSY_SECONDS, read_only=True) as journal:
             counts = {owner: len(journal.rates([owner])) + len(journal.replicas([owner])[owner]) for owner in LAYERS}
-            run_is_active = journal.run_is_active()
+            run_is_active = journal.run_lock.is_active()
             return {**counts, "left_over": sum(counts[owner] for owner in journal.left_over() if not (owner == RUN and run_is_active))}
     except (OSError, RecoveryError):
         return None

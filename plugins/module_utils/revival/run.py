@@ -68,6 +68,9 @@ class Revival:
 
     def judge(self) -> None:
         """Decide about each partition. Raises RecoveryError if a lost broker shows signs of life, a limit is exceeded, or the cluster does not answer."""
+        if self._journal.open:
+            # A run that has begun revivals and may only be stalled may still send a request: decide when it must have noticed.
+            self._journal.outwait()
         cluster, params, unfenced = self._cluster, self._params, self._cluster.unfenced()
         permitted = Permitted(
             frozenset(params["lost_brokers"]),
@@ -194,6 +197,7 @@ class Revival:
     def _elect(self, keys: Sequence[TopicPartition]) -> None:
         if not keys:
             return
+        self._journal.confirm()
         answers = self._cluster.elect_unclean(keys)
         self.changed = True
         led = [key for key in keys if (refused := answers.get(key)) is not None and refused.error == "ELECTION_NOT_NEEDED"]
@@ -255,6 +259,7 @@ class Revival:
         # Other replicas belong to a reassignment of others.
         ours = {key for key in kept if {*states[key].replicas} <= {replica for both in self._replicas(key) for replica in both}}
         if ours:
+            self._journal.confirm()
             self._cluster.reassign({key: self._targets[key].replicas for key in ours})
             self.changed = True
         return self._wait(kept, only_target)

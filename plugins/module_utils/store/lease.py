@@ -34,7 +34,7 @@ LOOKS, RENEWALS = 20, 3  # of a lease, in one time to live
 LEAST_REQUEST_SECONDS = 1.0
 State: TypeAlias = "tuple[str, int]"  # of a lease: its writer, and how often that has written
 _SHAPE = {
-    "writer": strict_json.Name(), "count": int, "seconds": float, "released": bool,
+    "writer": strict_json.Name(), "count": int, "seconds": float, "released": bool, "doubt": float,
     "host": str, "pid": int, "begun": str,
 }  # fmt: skip
 
@@ -69,7 +69,7 @@ class StoreLease:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.lost = False
-        self._sure_at = -math.inf
+        self._sure_at = self._renewed_at = -math.inf
 
     def acquire(self, seconds: float) -> bool:
         """Hold the lease, and return True; or return False if another run that lives still holds it after `seconds`.
@@ -87,21 +87,30 @@ class StoreLease:
             now = time.monotonic()
             if body is None or body["released"]:
                 if self._take():
-                    return self._hold(taken_over=False)
+                    return self._hold(0.0 if body is None else min(float(body["doubt"]), LONGEST))
                 continue
+            if state == self._silent.get(self._key):
+                seen, changed_at = state, -math.inf  # this process has watched it for long enough
             if state != seen:
                 if seen is not None and now - begun >= seconds:
                     return False
                 seen, changed_at = state, now
             elif now - changed_at >= self._longest_silence(body):
                 if self._take():
-                    return self._hold(taken_over=True)
+                    return self._hold(self._seconds)
                 continue
             time.sleep(self._seconds / LOOKS)
 
     def doubtful_seconds(self) -> float:
-        """Return for how long the run that held it before may still act. 0 if that run released it."""
+        """Return for how long a run that held it before may still act. 0 if every earlier run released it, or must have noticed by now."""
         return max(0.0, self._sure_at - time.monotonic())
+
+    def is_held(self) -> bool:
+        """Return whether no other run has taken it. Asks the store if it was not renewed in time. Raises RecoveryError if that does not answer."""
+        with self._guard:
+            if not self.lost and time.monotonic() - self._renewed_at >= self._seconds:
+                self.lost = not self._is_renewed()
+        return not self.lost
 
     def is_free(self) -> bool:
         """Return whether no run has it, or it was released. It is not free for its time to live if its holder was killed."""
@@ -153,20 +162,21 @@ class StoreLease:
             )
         except ConflictError:
             return False
+        self._renewed_at = time.monotonic()
         return True
 
     def _body(self, released: bool = False) -> bytes:
         self._count += 1
         return json.dumps(
             {
-                "writer": self._writer, "count": self._count, "seconds": self._seconds, "released": released,
+                "writer": self._writer, "count": self._count, "seconds": self._seconds, "released": released, "doubt": self.doubtful_seconds(),
                 "host": socket.gethostname(), "pid": os.getpid(), "begun": self._begun,
             }
         ).encode()  # fmt: skip
 
-    def _hold(self, taken_over: bool) -> bool:
+    def _hold(self, doubtful_seconds: float) -> bool:
         self.lost = False
-        self._sure_at = time.monotonic() + self._seconds if taken_over else -math.inf
+        self._sure_at = time.monotonic() + doubtful_seconds
         self._ended.clear()
         self._thread = threading.Thread(target=self._renew, name=f"lease {self._key}", daemon=True)
         self._thread.start()
@@ -175,7 +185,7 @@ class StoreLease:
     def _renew(self) -> None:
         while not self._ended.wait(self._seconds / RENEWALS):
             with self._guard:
-                if self._ended.is_set():
+                if self._ended.is_set() or self.lost:
                     return
                 # If the store does not answer, what this run writes to it is refused if another one has the lease by then.
                 with suppress(RecoveryError):
@@ -190,7 +200,9 @@ class StoreLease:
         except ConflictError:
             # The renewal before may have arrived, and its answer not. `_look` has its ETag then, for the next one.
             body = self._look(self._renewals, self._seconds / RENEWALS)
-            return body is not None and body["writer"] == self._writer
+            if body is None or body["writer"] != self._writer:
+                return False
+        self._renewed_at = time.monotonic()
         return True
 
     def holder(self) -> dict[str, Any]:
@@ -198,7 +210,10 @@ class StoreLease:
         return {name: self._found[name] for name in ("host", "pid", "begun") if name in self._found}
 
     def release(self) -> None:
-        """End the renewal, and mark the lease as free. If that fails, it is free after its time to live."""
+        """End the renewal, and mark the lease as free. If that fails, it is free after its time to live.
+
+        For how long an earlier run may still act is in the lease, for the next run.
+        """
         if self._thread is None:
             return
         self._ended.set()

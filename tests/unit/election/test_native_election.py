@@ -12,6 +12,7 @@ import pytest
 from elected_entries import ENTRIES
 from fake_controller import Controller, Killed
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
@@ -58,6 +59,15 @@ def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Pa
     written = controller.written
     assert set(outcomes(recover(controller, tmp_path / "j"))) == {"already_online"}
     assert controller.written == written
+
+
+def test_a_stalled_run_whose_journal_was_taken_elects_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = Controller()
+    with monkeypatch.context() as patch:
+        patch.setattr(append_only_file, "confirmed", lambda _stream: False)
+        results = recover(controller, tmp_path / "j")
+    assert outcomes(results) == ["failed", "failed", "already_online"] and controller.written == 0
+    assert "another run has taken" in (results["t", 0].reason or "")
 
 
 def test_an_error_of_the_controller_has_kafkas_name(tmp_path: Path) -> None:

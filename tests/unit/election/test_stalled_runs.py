@@ -23,8 +23,8 @@ ORDER = ChangedOrder(*KEY, "id", ORIGINAL, CHANGED)
 class Doubtful(Journal):
     """A journal of a run that may only be stalled."""
 
-    def doubtful_seconds(self) -> float:
-        return 0.01
+    def outwait(self) -> bool:
+        return True
 
 
 @pytest.fixture

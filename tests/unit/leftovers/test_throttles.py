@@ -112,7 +112,7 @@ def test_a_replica_that_catches_up_is_named(cluster: Configurable, tmp_path: Pat
 
 def test_the_throttle_of_a_killed_run_is_removable_unless_its_moves_are_under_way(cluster: Configurable, tmp_path: Path) -> None:
     journal = journal_of(tmp_path)
-    journal.register_run("run-1")()
+    journal.run_lock.acquire("run-1").end()
     set_by(cluster, journal, RUN, 1, "t", "0:1")
     with journal:
         for ongoing, outcome in (({}, "removable"), ({("t", 0): MOVE}, "kept"), ({("t", 1): MOVE, ("quiet", 0): MOVE}, "removable")):

@@ -14,6 +14,7 @@ import pytest
 from fake_reassignment_controller import REGISTERED, SIZE, Answer, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import ExecutionLimits, ReassignmentExecutor
@@ -39,6 +40,17 @@ class Throttle:
         self.ever: list[TopicPartition] = []
         self.inbound: Mapping[TopicPartition, float] = {}
         self.fails_at: int | None = None
+        self.taken = False
+
+    def confirm(self) -> None:
+        if self.taken:
+            raise TakenError("another run moves replicas of this cluster")
+
+    def outwait(self) -> bool:
+        return False
+
+    def must_cover_again(self) -> bool:
+        return False
 
     def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> None:
         if self.fails_at is not None and len(self.ever) >= self.fails_at:
@@ -304,6 +316,38 @@ def test_a_refusal_of_the_controller_has_its_message(clock: Clock) -> None:
     run, _ = made(cluster, throttle=throttle)
     assert run.run() is None and outcomes(run) == ["reassigned", "failed", "reassigned", "reassigned"]
     assert "includes broker 4" in (run.results["t", 1].message or "") and not throttle.covered
+
+
+@pytest.mark.parametrize("number", [None, "SIGTERM"])
+def test_a_run_whose_lock_was_taken_submits_and_cancels_nothing_more(clock: Clock, number: str | None) -> None:
+    cluster = Moved(clock, 4)
+    throttle = Throttle(cluster)
+    run, _ = made(cluster, throttle=throttle, concurrent_moves=2)
+
+    def stall() -> str | None:
+        throttle.taken = len(cluster.requests) == 1
+        return number if throttle.taken else None
+
+    why = run.run(stall)
+    assert why is not None and why.startswith("interrupted by SIGTERM" if number else "another run moves replicas of this cluster"), why
+    assert len(cluster.requests) == 1
+    assert outcomes(run) == [*(["moving"] * 2 if number else ["reassigned"] * 2), "held", "held"]
+    assert len(cluster.ongoing) == (2 if number else 0), "moves under way are those of the other run"
+
+
+def test_what_a_stalled_run_has_moved_since_has_not_arrived(clock: Clock) -> None:
+    class Doubtful(Throttle):
+        """The lock of a run that moves a partition again before it notices."""
+
+        def outwait(self) -> bool:
+            self.cluster.states["t", 0] = replace(self.cluster.states["t", 0], replicas=(1, 2, 3))
+            return True
+
+    cluster = Moved(clock, 2)
+    run, _ = made(cluster, throttle=Doubtful(cluster))
+    assert run.run() is None
+    assert outcomes(run) == ["failed", "reassigned"] and run.results["t", 0].replicas == (1, 2, 3)
+    assert "stalled" in (run.results["t", 0].message or "")
 
 
 def test_a_throttle_that_cannot_be_set_lets_nothing_begin(clock: Clock) -> None:

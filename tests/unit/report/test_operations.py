@@ -52,7 +52,7 @@ def test_a_throttle_is_left_over_once_its_run_does_not_live_any_more(tmp_path: P
     with journal:
         journal.record_intent(RUN, [RATE], [REPLICAS])
         journal.record_intent(STANDING, [RATE], [])
-    end = journal.register_run("run-1")
+    end = journal.run_lock.acquire("run-1").end
     assert operations.of_workdir(tmp_path, None)[0]["throttles"] == {"run": 2, "standing": 1, "left_over": 0}
     end()
     before = journal.path.read_bytes()
@@ -70,7 +70,7 @@ def test_a_standing_throttle_that_has_expired_is_left_over(tmp_path: Path) -> No
         journal.record_intent(RUN, [RATE], [])
         journal.record_intent(STANDING, [RATE], [REPLICAS])
     assert operations.of_workdir(tmp_path, None)[0]["throttles"] == {"run": 1, "standing": 2, "left_over": 3}
-    end = journal.register_run("run-1")
+    end = journal.run_lock.acquire("run-1").end
     assert operations.of_workdir(tmp_path, None)[0]["throttles"]["left_over"] == 2, "the run removes its own"
     end()
 

@@ -22,7 +22,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
@@ -194,6 +196,29 @@ def test_a_killed_run_is_not_continued_over_records(cluster: Lost, tmp_path: Pat
     cluster.ends = ends
     result, row = revive(cluster, tmp_path, reset_groups=False)
     assert (row["outcome"], row["reason_code"], cluster.elected) == ("held", code, []), result
+
+
+def test_nothing_is_decided_before_a_stalled_run_must_have_noticed(cluster: Lost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(cluster, tmp_path)
+
+    def wakes(_journal: RevivalJournal) -> bool:
+        """The stalled run notices that the lost broker is back, and cancels its reassignment."""
+        cluster.dead.clear()
+        cluster.ongoing.clear()
+        return True
+
+    monkeypatch.setattr(RevivalJournal, "outwait", wakes)
+    _result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], cluster.elected) == ("held", [])
+
+
+def test_a_stalled_run_elects_nothing_in_place_of_the_one_that_took_its_journal(
+    cluster: Lost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(append_only_file, "confirmed", lambda _stream: False)
+    with pytest.raises(TakenError, match="another run has taken"):
+        revive(cluster, tmp_path)
+    assert cluster.elected == []
 
 
 def test_a_cancelled_revival_has_ended(cluster: Lost, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_pa
     assert "of a run that has ended" in warnings[1] and "that has expired" in warnings[1]
     look(tmp_path, warnings, elect=True, check_mode=False)
     assert warnings.pop() == warnings[1], "a recovery leaves it"
-    end = journal.register_run("1")
+    end = journal.run_lock.acquire("1").end
     look(tmp_path, warnings)
     end()
     assert warnings[2] == warnings[0], "the run removes its own"

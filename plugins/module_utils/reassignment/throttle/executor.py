@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
@@ -33,7 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     place,
     plan_removal,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import Recorded, ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     ALL_REPLICAS,
@@ -190,6 +191,22 @@ def remove_left_over(cluster: ThrottleCluster, journal: ThrottleJournal) -> tupl
         return *remove_all(cluster, journal, journal.left_over()), moving
     ended = _covered(journal) - moving
     return *_removed(cluster, journal, plan_removal(cluster, journal, [RUN], ended)), moving
+
+
+def look_again(cluster: ThrottleCluster, journal: ThrottleJournal, before: Recorded) -> list[str]:
+    """Remove again what was removed since it was recorded `before`: a run that was stalled may have set it since (see `JournalFile.outwait`).
+
+    If moves that it throttled are in progress, they get their throttle back. Returns a sentence for each throttle that could not be removed.
+    Raises RecoveryError if the cluster does not answer, or the journal cannot be written.
+    """
+    rates, added = journal.recall(before)
+    if not rates and not added:
+        return []
+    if moving := throttled_moves(cluster, journal):
+        names = {f"{topic}-{partition}" for topic, partition in moving}
+        kept = [replace(row, entries=tuple(one for one in row.entries if f"{row.topic}-{partition_of(one)}" in names)) for row in added]
+        set_throttle(cluster, journal, ThrottleToSet(RUN, rates, [row for row in kept if row.entries]))
+    return remove_left_over(cluster, journal)[1]
 
 
 def throttled_moves(cluster: ThrottleCluster, journal: ThrottleJournal) -> set[TopicPartition]:

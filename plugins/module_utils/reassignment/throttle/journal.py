@@ -7,34 +7,19 @@
 `set` line and no `gone` line is set. Its owner is a run (`run`), until the run ends or, if it was killed, until the next one begins; or
 `standing`, until an operator removes it or it expires (`expiry`). `asked` has the rates of the active run, also for brokers that it covers later.
 
-The file is locked only while configs are changed, so that a rate can be changed while a run waits. An active run holds the lock of
-`throttles/id-<cluster id>.run`.
+The file is locked only while configs are changed, so that a rate can be changed while a run waits. An active run holds `run_lock`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self, TypeAlias
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import (
-    JournalBusy,
-    JournalFile,
-    is_stored,
-    is_unlocked,
-    locked,
-    may_be_locked,
-    opened,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import fetch, read_regular, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -52,24 +37,26 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     SetRate,
     partition_of,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import RunLock
 
+# Rates and entries of lists, by owner.
+Recorded: TypeAlias = "Mapping[str, tuple[Sequence[SetRate], Sequence[AddedReplicas]]]"
 FOLDER = "throttles"
 LOCK_SECONDS = 30.0  # to wait for another process that has the journal open while it changes configs
-PROBE_SECONDS = 1.0  # to wait for the lock of a run, which a process that checks for an active run holds for a moment
 
 
 class ThrottleJournal(JournalFile):
     """The throttles of one cluster that this collection has set. Open only while configs are changed.
 
     `patience`: seconds to wait for the lock. `read_only`: for check mode, reads the file once, and keeps in memory what would be written.
-    `register_run`, `fail_if_run_active` and `run_is_active` need no open journal.
+    `run_lock` needs no open journal.
     """
 
     def __init__(self, workdir: Path, cluster: str, cluster_id: str, patience: float = LOCK_SECONDS, read_only: bool = False) -> None:
         path = journal_file(workdir, FOLDER, cluster_id, make=not read_only)
         record_name(workdir, cluster, cluster_id, read_only)  # the report knows clusters by name
         super().__init__(path, patience, self._is_busy, read_only)
-        self._run_lock = path.with_suffix(".run")
+        self.run_lock = RunLock(path.with_suffix(".run"), read_only)
         self._cluster_id = cluster_id
         self._was_read = False
         self._rates: dict[str, dict[tuple[int, str], SetRate]] = {}
@@ -89,6 +76,8 @@ class ThrottleJournal(JournalFile):
         super().__enter__()
         try:
             self._refuse_other_clusters()
+            if self._length:
+                self._empty()  # a run was killed before it did so
         except BaseException:
             self._stream.close()
             raise
@@ -161,9 +150,22 @@ class ThrottleJournal(JournalFile):
             found[owner] = [row for row in rows if row.entries]
         return found
 
+    def recorded(self) -> Recorded:
+        """Return all that is set now."""
+        return {owner: (list(self._rates[owner].values()), self.replicas([owner])[owner]) for owner in LAYERS}
+
     def has_standing(self) -> bool:
         """Return whether there is a standing throttle."""
         return bool(self._rates[STANDING] or self._added[STANDING])
+
+    def run_throttles(self) -> bool:
+        """Return whether a run is active that throttles its moves. One that has not opened the journal yet has set nothing."""
+        return self.run_rates is not None and self.run_lock.is_active()
+
+    def shut_out_run(self) -> None:
+        """Take the lock of moves if a run has left a throttle: one that is only stalled sets nothing more. Raises JournalBusy if a run is active."""
+        if not self._read_only and (self._rates[RUN] or self._added[RUN]):
+            self.note_doubt(self.run_lock.shut_out())
 
     def left_over(self) -> list[str]:
         """Return the owners whose throttles must be removed if no run is active: RUN (a killed run), and STANDING if it has expired."""
@@ -206,6 +208,22 @@ class ThrottleJournal(JournalFile):
         )
         self._clusters[owner] = self._cluster_id
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
+
+    def recall(self, before: Recorded) -> tuple[list[SetRate], list[AddedReplicas]]:
+        """Record as left over by a run what was set `before` and is not recorded any more: a stalled run may set it again. Returns it.
+
+        Raises FileError if the journal cannot be written.
+        """
+        known = {(row.topic, row.topic_id, row.config, entry) for rows in self.replicas().values() for row in rows for entry in row.entries}
+        set_now = self.rates()
+        rates, added = [], []
+        for of_owner, rows in before.values():
+            rates += [rate for rate in of_owner if (rate.broker, rate.config) not in set_now]
+            for row in rows:
+                lacking = tuple(one for one in row.entries if (row.topic, row.topic_id, row.config, one) not in known)
+                added += [replace(row, entries=lacking)] if lacking else []
+        self.record_intent(RUN, rates, added)
+        return rates, added
 
     def record_removed(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
         """Record that these rates and entries of `owner` are removed. Rates that the journal does not have are ignored.
@@ -256,70 +274,6 @@ class ThrottleJournal(JournalFile):
                     del self._added[owner][key]
         if not self.has_standing():
             self.expiry = None
-
-    # --- the active run --------------------------------------------------------------------------------------------
-
-    def register_run(self, run_id: str | None = None) -> Callable[[], None]:
-        """Register an active run that throttles this cluster. Returns the function that ends it; the end of the process ends it, too.
-
-        `run_id`: for the error of other runs. Raises RecoveryError if another run is active, FileError if its file cannot be used.
-        """
-        if self._read_only:
-            self.fail_if_run_active("wait until it has ended")
-            return lambda: None
-        stream = opened(self._run_lock)
-        if not locked(self._run_lock, stream, PROBE_SECONDS):
-            with stream:
-                raise _run_is_active(stream, "wait until it has ended")
-        run = {"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": timestamps.utc_now()}
-        content = json.dumps(run).encode()
-        try:
-            stream.truncate(0)
-            stream.write(content)
-            stream.flush()
-            if is_stored(self._run_lock):  # the lock of a store does not have the id of the run
-                with suppress(FileNotFoundError):
-                    fetch(self._run_lock)  # a store lets a process replace only what it has read
-                write_private(self._run_lock, content)
-        except BaseException:
-            stream.close()
-            raise
-        return stream.close
-
-    def fail_if_run_active(self, remedy: str) -> None:
-        """Raise RecoveryError if a run throttles this cluster now. `remedy`: the end of the message."""
-        if may_be_locked(self._run_lock):
-            with opened(self._run_lock) as stream:
-                if not is_unlocked(self._run_lock, stream, PROBE_SECONDS):
-                    raise _run_is_active(stream, remedy)
-
-    def run_is_active(self) -> bool:
-        """Return whether a run throttles this cluster now."""
-        if not may_be_locked(self._run_lock):
-            return False
-        with opened(self._run_lock) as stream:
-            return not is_unlocked(self._run_lock, stream)
-
-    def last_run(self) -> tuple[str, str] | None:
-        """Return the id of the run that has throttled this cluster last, and when it began; None if that is not known."""
-        try:
-            entry = strict_json.parse(read_regular(self._run_lock, follow=False))
-            strict_json.check(entry, {"run_id": strict_json.Name(), "begun": strict_json.Name()})
-        except (OSError, ValueError):
-            return None
-        return entry["run_id"], entry["begun"]
-
-
-def _run_is_active(stream: IO[bytes], remedy: str) -> RecoveryError:
-    return JournalBusy(f"another run throttles this cluster{_holder(stream)}; {remedy}")
-
-
-def _holder(stream: IO[bytes]) -> str:
-    try:
-        entry = strict_json.parse(stream.read(4096))
-        return f": process {int(entry['pid'])} on {entry['host']}, since {entry['begun']}"
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 def _key(rate: SetRate) -> dict[str, Any]:

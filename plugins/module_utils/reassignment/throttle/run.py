@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import diff, executor, model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import PROBE_SECONDS, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import Recorded, ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
     RUN,
@@ -33,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ThrottledReplicas,
     check_brokers,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import PROBE_SECONDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import left_warning
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers
 
@@ -67,10 +68,11 @@ class ReplicationThrottle:
         states = self._states(keys if replicas is None else None)
         check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
         with self._journal as journal:
+            before = journal.recorded()
             options = {"throttled_replicas": replicas, "expires_after": expires_after}
             option = next((name for name, value in options.items() if value is not None), None)
             if option:
-                journal.fail_if_run_active(f"wait until it has ended, or change its rate alone, without {option}")
+                self._fail_for_a_run(journal, f"wait until it has ended, or change its rate alone, without {option}")
             moving = set() if self._check_for_run(journal) else executor.throttled_moves(self._cluster, journal)
             if moving and option:
                 raise RecoveryError(
@@ -82,6 +84,7 @@ class ReplicationThrottle:
                 self._terms_changed = journal.run_rates != rates
                 journal.set_run_rates(rates)
                 return
+            journal.shut_out_run()
             self._remove(journal, journal.left_over())
             live = self._cluster.unfenced()
             whole: Mapping[tuple[str, str], set[int]] = {}
@@ -96,20 +99,30 @@ class ReplicationThrottle:
                 copying = {key: copies for row in replicas for key, copies in row.copying(states, live).items()}
                 whole = {place: brokers for row in replicas for place, brokers in row.whole(states, live).items()}
             topic_ids = {state.topic: state.topic_id for state in states}
-            lacking = diff.plan_throttle(self._cluster, journal, STANDING, copying, rates, topic_ids, whole)
-            # Brokers whose replicas are in sync keep a rate until it is removed, and get the new value, too.
-            other = diff.plan_rate_change(self._cluster, journal, STANDING, rates)
-            self._expire(journal, expires_after, bool(lacking.rates or lacking.added))
-            self._set(journal, replace(lacking, rates=list(dict.fromkeys([*lacking.rates, *other.rates]))))
+
+            def lacking() -> diff.ThrottleToSet:
+                missing = diff.plan_throttle(self._cluster, journal, STANDING, copying, rates, topic_ids, whole)
+                # Brokers whose replicas are in sync keep a rate until it is removed, and get the new value, too.
+                other = diff.plan_rate_change(self._cluster, journal, STANDING, rates)
+                return replace(missing, rates=list(dict.fromkeys([*missing.rates, *other.rates])))
+
+            what = lacking()
+            self._expire(journal, expires_after, bool(what.rates or what.added))
+            self._set(journal, what)
+            if self._look_again(journal, before):
+                self._set(journal, lacking())
         self._warn_of_low_rates(copying, rates, states)
 
     def absent(self) -> None:
         """Remove all throttles of the journal. Raises RecoveryError while a run is active: it removes its throttle when it ends."""
         with self._journal as journal:
-            journal.fail_if_run_active("wait until it has ended: it removes its throttle itself")
+            before = journal.recorded()
+            self._fail_for_a_run(journal, "wait until it has ended: it removes its throttle itself")
             if moving := executor.throttled_moves(self._cluster, journal):
                 self.warnings.append(f"{count(len(moving), 'partition')} in motion: copied without a throttle from now on")
+            journal.shut_out_run()
             self._remove(journal, LAYERS)
+            self._look_again(journal, before)
 
     def clean(self) -> None:
         """Remove the throttle of an earlier run and an expired standing throttle, but not from moves that are in progress.
@@ -117,18 +130,26 @@ class ReplicationThrottle:
         Does nothing while a run is active: it removes them at its end.
         """
         with self._journal as journal:
-            if self._check_for_run(journal):
+            if self._check_for_run(journal) or journal.run_lock.is_active():
                 return
+            before = journal.recorded()
+            journal.shut_out_run()
             changed, problems, moving = executor.remove_left_over(self._cluster, journal)
             self._changed += changed
             self._problems += problems
+            self._look_again(journal, before)
             if moving:
                 self.warnings.append(left_warning(len(moving)))
 
     def _check_for_run(self, journal: ThrottleJournal) -> bool:
-        """Return whether a run is active. A run that begins later sets nothing before the journal is closed."""
-        self._run_is_active = journal.run_is_active()
+        """Return whether a run is active that throttles its moves. A run that begins later sets nothing before the journal is closed."""
+        self._run_is_active = journal.run_throttles()
         return self._run_is_active
+
+    @staticmethod
+    def _fail_for_a_run(journal: ThrottleJournal, remedy: str) -> None:
+        if journal.run_throttles():
+            journal.run_lock.fail_if_active(remedy)
 
     def _states(self, keys: Sequence[TopicPartition] | None) -> list[PartitionState]:
         found = self._cluster.partitions(keys)
@@ -139,6 +160,13 @@ class ReplicationThrottle:
         if anything or journal.has_standing():
             self._terms_changed = seconds != (journal.expiry.seconds if journal.expiry else None) and journal.has_standing()
             journal.set_expiry(None if seconds is None else Expiry.after(seconds))
+
+    def _look_again(self, journal: ThrottleJournal, before: Recorded) -> bool:
+        """Look at the cluster again if the run that had the journal `before` may only be stalled. Return whether it may."""
+        if not journal.outwait():
+            return False
+        self._problems += executor.look_again(self._cluster, journal, before)
+        return True
 
     def _set(self, journal: ThrottleJournal, what: diff.ThrottleToSet) -> None:
         self._changed.add_set(what)
@@ -193,7 +221,7 @@ def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
     Keys: `state` (RUNNING, LEFT_OVER, STANDS, EXPIRED), the counts `brokers`, `topics` and `replicas`, and `expires_at` (None: never).
     `journal`: not open. Raises RecoveryError if it cannot be used.
     """
-    run_is_active = journal.run_is_active()
+    run_is_active = journal.run_lock.is_active()
     with journal:
         expiry, found = journal.expiry, []
         for owner in LAYERS:

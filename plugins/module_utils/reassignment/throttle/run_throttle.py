@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -13,6 +13,7 @@ from typing import Self
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import (
@@ -23,13 +24,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     plan_throttle,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import (
+    look_again,
     remove,
     remove_left_over,
     set_throttle,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import Recorded, ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Moved, Rates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import ActiveRun
 
 
 class Throttle:
@@ -37,6 +40,8 @@ class Throttle:
 
     rate     bytes per second of each broker, or Rates; None for no throttle
     journal  not open
+
+    The run has the lock of moves from entry to exit: meanwhile no other run moves replicas of this cluster, or cancels its moves.
 
     On entry the throttle of an earlier run and an expired standing throttle are removed. Moves that the earlier run has left in progress keep
     their throttle, at the rate of this run if it has one. Moves that are in progress on exit keep theirs, too. Afterwards `removed` has what was
@@ -48,21 +53,19 @@ class Throttle:
         self._journal = journal
         self._rates = Rates.same(rate) if isinstance(rate, int) else rate
         self._run_id = run_id
-        self._ended: Callable[[], None] = lambda: None
+        self._active: ActiveRun
+        self._before: Recorded = {}  # what was set on entry
         self._inherited: ThrottleChanges | None = None  # the removal of a throttle that was kept on entry
+        self._covers_again = self._rates is not None
         self.warnings: list[str] = []
         self.removed = ThrottleChanges()
 
     def __enter__(self) -> Self:
-        if self._rates is not None:
-            self._ended = self._journal.register_run(self._run_id)
-        elif self._journal.run_is_active():
-            return self
+        self._active = self._journal.run_lock.acquire(self._run_id)
         try:
             with signals.critical_section(), self._journal as journal:
-                # A run may have begun after the first check. One that begins later sets nothing before the journal is closed.
-                if self._rates is None and journal.run_is_active():
-                    return self
+                self._before = journal.recorded()
+                journal.note_doubt(self._active.doubtful_seconds)
                 self.removed, problems, moving = remove_left_over(self._cluster, journal)
                 self._warn(problems)
                 if moving:
@@ -73,23 +76,28 @@ class Throttle:
                 if not moving or self._rates is not None:
                     journal.set_run_rates(self._rates)
         except BaseException:
-            self._ended()
+            self._active.end()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._rates is None and self._inherited is None:
+        if self._rates is None and not any(map(any, self._before.values())):
+            self._active.end()
             return
         with signals.critical_section():
             try:
+                self._active.confirm()
                 with self._journal as journal:
-                    if self._rates is not None or not journal.run_is_active():
-                        self._remove_what_has_ended(journal)
-                    self._ended()  # before the journal is closed: the next process must not see an active run that has no throttle
+                    self._remove_what_has_ended(journal)
+                    if journal.outwait():
+                        self._warn(look_again(self._cluster, journal, self._before))
+                    self._active.end()  # before the journal is closed: the next process must not see an active run that has no throttle
+            except TakenError as taken:
+                self._warn([f"{taken}. It removes the throttle of this one, too"])
             except RecoveryError as problem:
                 self._warn([f"the throttle may still be set: {problem}; the next run removes it, or state cleaned"])
             finally:
-                self._ended()
+                self._active.end()
 
     def _remove_what_has_ended(self, journal: ThrottleJournal) -> None:
         _changes, problems, moving = remove_left_over(self._cluster, journal)
@@ -105,6 +113,7 @@ class Throttle:
         `inbound`: bytes per second that producers write to each partition, for a warning if the rate is too low. Raises RecoveryError if
         Kafka refuses a change.
         """
+        self._active.confirm()
         if self._rates is None or not moves:
             return
         with signals.critical_section(), self._journal as journal:
@@ -119,6 +128,20 @@ class Throttle:
             topic_ids = {state.topic: state.topic_id for state in states.values()}
             self._warn(set_throttle(self._cluster, journal, plan_throttle(self._cluster, journal, RUN, copying, rates, topic_ids)))
         self._warn(map(str, model.shortfalls(copying, rates, inbound or {})))
+
+    def confirm(self) -> None:
+        """Raise TakenError if another run moves replicas of this cluster because this one was stalled."""
+        self._active.confirm()
+
+    def outwait(self) -> bool:
+        """Wait until a run that had the lock of moves before, and may only be stalled, must have noticed that. Return whether there was such a run."""
+        return self._journal.outwait()
+
+    def must_cover_again(self) -> bool:
+        """Return once that a run which was stalled may have removed the throttle of this one, when it must have noticed that it ends."""
+        is_due = self._covers_again and self._journal.is_sure_again()
+        self._covers_again = self._covers_again and not is_due
+        return is_due
 
     def release(self, keys: Collection[TopicPartition]) -> None:
         """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit."""

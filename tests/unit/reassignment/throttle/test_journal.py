@@ -208,17 +208,40 @@ def test_a_foreign_line_is_refused_with_its_number(workdir: Path, path: Path, li
 
 def test_one_run_at_a_time_throttles_a_cluster(workdir: Path) -> None:
     journal = opened(workdir)
-    assert not journal.run_is_active()
-    ended = journal.register_run("run-1")
-    assert journal.run_is_active() and opened(workdir).run_is_active()
+    assert not journal.run_lock.is_active()
+    ended = journal.run_lock.acquire("run-1").end
+    assert journal.run_lock.is_active() and opened(workdir).run_lock.is_active()
     with pytest.raises(RecoveryError) as error:
-        opened(workdir).register_run("run-2")
+        opened(workdir).run_lock.acquire("run-2")
     assert re.search(
-        rf"another run throttles this cluster: process {os.getpid()} on {re.escape(socket.gethostname())}, since 20", str(error.value)
+        rf"another run moves replicas of this cluster: process {os.getpid()} on {re.escape(socket.gethostname())}, since 20",
+        str(error.value),
     )
     ended()
-    assert not journal.run_is_active()
-    journal.register_run("run-2")()
+    assert not journal.run_lock.is_active()
+    journal.run_lock.acquire("run-2").end()
+
+
+def test_what_a_killed_run_has_not_emptied_is_emptied_by_the_next_one(workdir: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = SetRate(1, LEADER_RATE, None, ("5000",))
+    with opened(workdir) as journal, monkeypatch.context() as patch:
+        journal.record_intent(RUN, [rate], [])
+        patch.setattr(ThrottleJournal, "_empty", lambda _journal: None)
+        journal.record_removed(RUN, [rate], [])
+    assert path.stat().st_size
+    with opened(workdir):
+        pass
+    assert not path.stat().st_size
+
+
+def test_a_run_that_may_only_be_stalled_is_waited_for_once(workdir: Path) -> None:
+    journal = opened(workdir)
+    assert not journal.outwait() and not journal.is_sure_again()
+    journal.note_doubt(0.05)
+    assert not journal.is_sure_again()
+    assert journal.outwait() and journal.is_sure_again()
+    journal.note_doubt(0.0)
+    assert journal.outwait(), "what it did until now was not looked at yet"
 
 
 def test_the_rates_of_a_run_and_the_expiry_of_what_stands_outlive_the_process(workdir: Path, path: Path) -> None:
@@ -268,4 +291,4 @@ def test_a_pipe_in_place_of_the_file_of_the_run_is_refused(workdir: Path) -> Non
     with opened(workdir) as journal:
         os.mkfifo(workdir / "throttles" / "id-abc.run")
         with pytest.raises(FileError, match=r"cannot write .+id-abc\.run: .*not seekable"):
-            journal.register_run()
+            journal.run_lock.acquire()

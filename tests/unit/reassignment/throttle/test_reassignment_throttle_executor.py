@@ -95,36 +95,13 @@ def test_without_a_rate_nothing_is_throttled(journal: ThrottleJournal) -> None:
     assert cluster.changes == []
 
 
-def test_without_a_rate_the_throttle_of_a_run_that_begins_meanwhile_is_left_to_it(
-    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster, other = Configurable(), ThrottleJournal(journal.path.parents[1], "east", "abc")
-    looks = [False]
-
-    def run_is_active() -> bool:
-        """No run is active at the first check, and one begins right after it."""
-        if not looks:
-            return ThrottleJournal.run_is_active(other)
-        throttled.__enter__()
-        throttled.cover(MOVES)
-        return looks.pop()
-
-    throttled = Throttle(cluster, journal, 6000)
-    monkeypatch.setattr(other, "run_is_active", run_is_active)
-    with Throttle(cluster, other, None) as unthrottled:
-        assert not looks and not unthrottled.removed
-        assert cluster.brokers[4] == {LEADER_RATE: "6000", FOLLOWER_RATE: "6000"}
-    throttled.__exit__(None, None, None)
-    assert cluster.configs() == Configurable().configs()
-
-
 def test_a_run_that_has_removed_its_throttle_is_not_active(journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     closed = ThrottleJournal.__exit__
 
     def close(opened: ThrottleJournal, *error: Any) -> None:
         closed(opened, *error)
-        seen.append((bool(opened.rates()), opened.run_is_active()))
+        seen.append((bool(opened.rates()), opened.run_lock.is_active()))
 
     with Throttle(Configurable(), journal, 6000) as throttle:
         throttle.cover(MOVES)
@@ -164,7 +141,7 @@ def test_killed_before_or_after_any_request_the_next_run_takes_it_all_out(
     with monkeypatch.context() as patch:
         # A killed process puts nothing in order, and its locks are released.
         leave = Throttle.__exit__
-        patch.setattr(Throttle, "__exit__", lambda self, kind, *rest: self._ended() if kind is Killed else leave(self, kind, *rest))
+        patch.setattr(Throttle, "__exit__", lambda self, kind, *rest: self._active.end() if kind is Killed else leave(self, kind, *rest))
         try:
             run(cluster, journal)
         except Killed:
@@ -318,18 +295,52 @@ def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: 
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_other_alone(journal: ThrottleJournal) -> None:
+def test_two_runs_at_once_are_refused_also_without_a_throttle(journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
         before = cluster.configs()
         dry = ThrottleJournal(journal.path.parents[1], "east", "abc", read_only=True)
         for other in (journal, dry):
-            with pytest.raises(RecoveryError, match="another run throttles this cluster"), Throttle(cluster, other, 5000):
-                pass
+            for rate in (5000, None):
+                with pytest.raises(RecoveryError, match="another run moves replicas of this cluster"), Throttle(cluster, other, rate):
+                    pass
+        assert cluster.configs() == before
+    with Throttle(cluster, journal, None), pytest.raises(RecoveryError, match="another run"), Throttle(cluster, journal, None):
+        pass
+
+
+@pytest.mark.parametrize("is_moving", [False, True])
+def test_what_a_stalled_run_sets_after_it_was_removed_is_removed_again(journal: ThrottleJournal, is_moving: bool) -> None:
+    """It was stalled right before it set its throttle, or right before it began a move."""
+    cluster = Configurable()
+    stalled = Throttle(cluster, journal, 6000).__enter__()
+    stalled.cover({ZERO: MOVES[ZERO]})
+    as_set = {name: dict(configs) for name, configs in cluster.topics.items()}
+    stalled._active.end()
+
+    class Doubtful(ThrottleJournal):
+        """The journal of a run that wakes up."""
+
+        def outwait(self) -> bool:
+            assert cluster.configs() == Configurable().configs()
+            if is_moving:
+                cluster.ongoing[ZERO] = OngoingReassignment((1, 2, 4, 3), (4,), (3,))
+            else:
+                cluster.topics |= {name: dict(configs) for name, configs in as_set.items()}
+                cluster.brokers[1][LEADER_RATE] = "6000"
+            return True
+
+    with Throttle(cluster, Doubtful(journal.path.parents[1], "east", "abc"), None):
+        pass
+    if is_moving:
+        assert cluster.topics["t"][FOLLOWER_REPLICAS] == "0:4" and cluster.brokers[4] == {LEADER_RATE: "6000", FOLLOWER_RATE: "6000"}
+        cluster.ongoing.clear()
         with Throttle(cluster, journal, None):
             pass
-        assert cluster.configs() == before
+    assert cluster.configs() == Configurable().configs()
+    with journal:
+        assert not journal.rates() and not journal.replicas()[RUN]
 
 
 def test_a_rate_that_is_too_low_has_one_warning(journal: ThrottleJournal) -> None:

@@ -157,7 +157,7 @@ def test_while_a_run_is_active_only_its_rate_is_changed_and_nothing_is_removed(t
 
         during = cluster.configs()
         for check in (True, False):
-            with pytest.raises(RecoveryError, match=r"another run throttles this cluster: process .*; wait until it has ended"):
+            with pytest.raises(RecoveryError, match=r"another run moves replicas of this cluster: process .*; wait until it has ended"):
                 task.absent(cluster, check)
             with pytest.raises(RecoveryError, match="change its rate alone, without expires_after"):
                 task.present(cluster, 5000, check=check, expires_after=60.0)
@@ -196,12 +196,25 @@ def test_the_throttle_of_a_run_that_begins_after_the_first_request_is_left_to_it
         throttle.clean()
         assert throttle.report(10)["changed"] is False
     else:
-        with pytest.raises(RecoveryError, match="another run throttles this cluster"):
+        with pytest.raises(RecoveryError, match="another run moves replicas of this cluster"):
             throttle.present(Rates.same(5000), None, expires_after=60.0) if state == "expiring" else throttle.absent()
     assert began and cluster.topics["t"][FOLLOWER_REPLICAS], "the entries of the run"
     assert cluster.brokers[4][FOLLOWER_RATE] == ("5000" if state == "present" else "9000")
     run.__exit__(None, None, None)
     assert cluster.configs() == Configurable().configs()
+
+
+def test_a_throttle_can_be_set_while_a_run_without_one_is_active(task: Task, journal: ThrottleJournal) -> None:
+    cluster = recovering()
+    before = cluster.configs()
+    with Throttle(cluster, journal, None):
+        report = task.present(cluster, 5000)
+        assert report["run_in_progress"] is False and report["replicas"]
+        standing = cluster.configs()
+    assert cluster.configs() == standing != before
+    with Throttle(cluster, journal, None):
+        task.absent(cluster)
+    assert cluster.configs() == before
 
 
 def test_a_run_leaves_what_stands(task: Task, journal: ThrottleJournal) -> None:
@@ -226,6 +239,31 @@ def test_the_throttle_of_a_killed_run_is_removed_first(task: Task, journal: Thro
     assert report["rates"] == [{"broker_id": 4, "config": LEADER_RATE, "before": 6000, "after": None}]
     assert report["replicas"] == [{"topic": "t", "config": FOLLOWER_REPLICAS, "change": "removed", "entries": ["1:4"]}]
     assert cluster.configs() == Configurable().configs()
+
+
+@pytest.mark.parametrize("state", ["absent", "present"])
+def test_the_one_request_of_a_stalled_task_is_undone(task: Task, state: str) -> None:
+    """It was about to set the throttle when another task removed it, or about to remove it when another one set it."""
+    cluster = recovering()
+    task.present(cluster, 5000)
+    standing = cluster.configs()
+    brokers, topics = ({name: dict(configs) for name, configs in found.items()} for found in (cluster.brokers, cluster.topics))
+
+    class Doubtful(ThrottleJournal):
+        """The journal of a task that wakes up."""
+
+        def outwait(self) -> bool:
+            if state == "absent":
+                cluster.brokers, cluster.topics = brokers, topics
+            else:
+                cluster.brokers = {name: {} for name in brokers}
+            return True
+
+    throttle = ReplicationThrottle(cluster, Doubtful(task.workdir, "east", "abc"), 0.0)
+    throttle.absent() if state == "absent" else throttle.present(Rates.same(5000), None)
+    assert cluster.configs() == (standing if state == "present" else recovering().configs())
+    task.absent(cluster)
+    assert cluster.configs() == recovering().configs()
 
 
 def test_throttles_of_others_are_listed_and_stay(task: Task, journal: ThrottleJournal) -> None:

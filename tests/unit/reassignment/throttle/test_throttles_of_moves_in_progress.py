@@ -74,7 +74,7 @@ def test_no_step_takes_the_throttle_of_a_move_away(steps: list[tuple[str, set[To
             elif step == "killed":
                 throttle = Throttle(cluster, journal(), rate).__enter__()
                 begin(cluster, throttle, keys)
-                throttle._ended()  # its lock ends with the process
+                throttle._active.end()  # its lock ends with the process
             elif step == "unthrottled":
                 with Throttle(cluster, journal(), None):
                     pass
