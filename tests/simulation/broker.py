@@ -62,6 +62,7 @@ class Broker:
     hangs: bool = False
     cut_off: bool = False
     was_shut_down: bool = False
+    down_since: float = 0.0
     incarnation: int = 0
     logs: dict[Key, Log] = field(default_factory=dict)
     image: dict[Key, Partition] = field(default_factory=dict)

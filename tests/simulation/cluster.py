@@ -186,7 +186,7 @@ class SimulatedCluster:
         one = self.brokers[broker]
         if not one.running:
             return
-        one.running, one.hangs, one.was_shut_down = False, False, False
+        one.running, one.hangs, one.was_shut_down, one.down_since = False, False, False, self.world.now
         self.world.tell(f"broker {broker} is killed")
         self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
 
@@ -201,7 +201,7 @@ class SimulatedCluster:
             self.controller.fence(broker)
         else:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
-        one.running, one.hangs = False, False
+        one.running, one.hangs, one.down_since = False, False, self.world.now
         self.spread()
 
     def _end_session(self, broker: int, incarnation: int) -> None:

@@ -91,10 +91,17 @@ class Events:
 
     def start(self, numbers: Numbers) -> None:
         """A broker that is down starts, sometimes without the end of its logs."""
-        down = [one for one, broker in self._cluster.brokers.items() if not broker.running]
+        self._start(numbers[0], numbers[1])
+
+    def start_first(self, numbers: Numbers) -> None:
+        """The broker that went down first starts."""
+        self._start(0, numbers[1])
+
+    def _start(self, which: int, loss: int) -> None:
+        down = sorted((broker.down_since, one) for one, broker in self._cluster.brokers.items() if not broker.running)
         if down:
-            broker = down[numbers[0] % len(down)]
-            lost = (0, 0, 0, 0, 1, 2)[numbers[1] % 6] if not self._cluster.brokers[broker].was_shut_down else 0
+            broker = down[which % len(down)][1]
+            lost = (0, 0, 0, 0, 1, 2)[loss % 6] if not self._cluster.brokers[broker].was_shut_down else 0
             if lost:
                 self.harmed.add(broker)
             self._count("broker started without the end of its logs" if lost else "broker started")

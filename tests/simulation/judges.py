@@ -91,11 +91,26 @@ class Judges:
             return
         rows = {(row["topic"], row["partition"]): row for row in result["results"]}
         for key, state in self._cluster.controller.partitions.items():
-            if state.leader == NO_LEADER and key not in rows:
+            if state.leader != NO_LEADER:
+                continue
+            if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
+            elif (best := self._could_lead(key, state)) is not None:
+                self.found(f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have")
         if not self._events.harmed:
             for election, batch in self.committed_lost():
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
+
+    def _could_lead(self, key: Key, state: Partition) -> int | None:
+        """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""
+        brokers = self._cluster.brokers
+        if any(brokers[one].running for one in (*state.isr, *state.elr, *state.last_known)):
+            return None
+        logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running}
+        for one, log in logs.items():
+            if all(log.has(batch) for other in logs.values() for batch in other.batches):
+                return one
+        return None
 
     def judge_truncations(self) -> None:
         """What brokers truncated that were alive when a leader was elected must have been saved."""

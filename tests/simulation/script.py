@@ -20,11 +20,11 @@ FAULTS = {
 }  # fmt: skip
 # Ways to damage that chance alone finds seldom: a fork, a tail that only an old leader has, survivors of different lengths.
 PATTERNS = (
-    ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start"),
-    ("write", "crash_leader", "write", "write", "alone", "crash_leader", "start", "start"),
+    ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start_first"),
+    ("write", "crash_leader", "write", "write", "alone", "crash_leader", "start_first", "start"),
     ("write", "replicate", "shrink", "write", "replicate", "alone", "write", "crash_leader"),
     ("alone", "write", "crash_leader", "write"),
-    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "crash_leader", "start"),
+    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "crash_leader", "start_first"),
 )
 OF_PARTITIONS = {"write", "replicate", "shrink", "alone", "crash_leader", "hand_over"}
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
