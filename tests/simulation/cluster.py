@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from simulation.broker import Broker
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
@@ -26,7 +27,9 @@ class SimulatedCluster:
     `before_change`: is called with each request that is about to change the cluster: what it does, and the partition.
     """
 
-    def __init__(self, world: World, brokers: int, topics: Mapping[str, Sequence[Sequence[int]]], min_isr: Mapping[str, int], elr: bool) -> None:
+    def __init__(
+        self, world: World, brokers: int, topics: Mapping[str, Sequence[Sequence[int]]], min_isr: Mapping[str, int], elr: bool
+    ) -> None:
         self.world = world
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
         self.controller = Controller(elr, dict(min_isr))
@@ -98,7 +101,7 @@ class SimulatedCluster:
     def spread(self) -> None:
         """Let the brokers learn of the controller's state, each a little later."""
         for broker in self.brokers.values():
-            self.world.after(self.world.random.uniform(*METADATA_SECONDS), lambda one=broker: self._learn(one))
+            self.world.after(self.world.random.uniform(*METADATA_SECONDS), partial(self._learn, broker))
 
     def _keep_fetching(self, broker: Broker, incarnation: int) -> None:
         if broker.running and broker.incarnation == incarnation:

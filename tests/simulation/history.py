@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class _History:
 
     def _recover_under_faults(self) -> None:
         for step in self._script.faults:
-            self._world.after(step.at, lambda one=step: self._events.happen(one))  # type: ignore[misc]
+            self._world.after(step.at, partial(self._events.happen, step))
         works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
@@ -137,7 +138,7 @@ class _History:
 
         for number in range(RUNS):
             before = self._judges.changes
-            self._world.run({"last": lambda one=number: run(one)})  # type: ignore[misc]
+            self._world.run({"last": partial(run, number)})
             self._world.wait(CALM_SECONDS / 2)
             self._judges.judge_truncations()
             if result is not None and self._judges.changes == before:
@@ -150,5 +151,3 @@ class _History:
 def _text(row: dict[str, Any]) -> str:
     end = f"broker {row['leader']}" if row["leader"] is not None else row["reason_code"]
     return f"{row['topic']}-{row['partition']} {row['outcome']} ({end}, {row['evidence']})"
-
-

@@ -96,7 +96,9 @@ class Judges:
             if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
             elif (best := self._could_lead(key, state)) is not None:
-                self.found(f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have")
+                self.found(
+                    f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
+                )
         if not self._events.harmed:
             for election, batch in self.committed_lost():
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
@@ -122,7 +124,9 @@ class Judges:
                 continue
             for batch in gone:
                 if election.logs[broker].has(batch) and not self._is_saved(batch):
-                    self.found(f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved")
+                    self.found(
+                        f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
+                    )
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not."""

@@ -133,9 +133,7 @@ class Controller:
 
     # --- PartitionChangeBuilder ----------------------------------------------------------------------------------
 
-    def _change(
-        self, key: Key, isr: Iterable[int] | None = None, unclean: Collection[int] = (), election_is_unclean: bool = False
-    ) -> None:
+    def _change(self, key: Key, isr: Iterable[int] | None = None, unclean: Collection[int] = (), election_is_unclean: bool = False) -> None:
         state = self.partitions[key]
         target_isr = state.isr if isr is None else tuple(isr)
         elr, last_known = self._eligible(key, state, target_isr, unclean)

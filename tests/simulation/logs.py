@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from unit.record_batches import batch_of
+from unit.record_batches import Content, batch_of
 
 TIMESTAMP = 1_795_000_000_000
 NO_EPOCH, NO_OFFSET = -1, -1
@@ -26,7 +26,7 @@ class Batch(NamedTuple):
 
 def batch(base: int, epoch: int, name: str, records: int) -> Batch:
     """Return a batch of so many records, named after `name`."""
-    content = [(TIMESTAMP + base + number, None, f"{name}.{number}".encode(), []) for number in range(records)]
+    content: list[Content] = [(TIMESTAMP + base + number, None, f"{name}.{number}".encode(), []) for number in range(records)]
     return Batch(base, base + records - 1, epoch, name, batch_of(base, content, epoch=epoch))
 
 

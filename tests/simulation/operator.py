@@ -9,6 +9,7 @@ not run in the same order each time. Everything else is the product's, files inc
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -57,7 +58,7 @@ class InTurn:
         future: Future[Any] = Future()
         try:
             future.set_result(work(*arguments))
-        except Exception as error:  # noqa: BLE001 - as an executor does
+        except Exception as error:
             future.set_exception(error)
         return future
 
@@ -80,6 +81,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         world.sleep(0.01)
         return found
 
+    random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
     with ExitStack() as stack:
         stack.enter_context(world.clock())
         for owner, name, replacement in (
@@ -142,13 +144,19 @@ class Operator:
             worker.plan_row(line, NAME, cluster, policy) for line in Path(files.files[NAME]).read_bytes().splitlines()
         )
         counted = plan_files.Counter((row[0], tuple(row[5])) for row in rows if row[5])
-        plan_files._assign_seats({NAME: plan}, [NAME], counted)
+        plan_files.assign_seats({NAME: plan}, [NAME], counted)
         plan_files.write_plan(plan, texts, rows)
         return {"path": str(path)}
 
     def elect(self, run_id: str) -> dict[str, Any]:
         """Elect what the plan has."""
-        spec = {**blast_radius.argument_spec(), **backend_selection.BACKEND_ARGUMENTS, **QUORUM_ARGUMENTS, **EVIDENCE_ARGUMENTS, **COMMAND_ARGUMENTS}
+        spec = {
+            **blast_radius.argument_spec(),
+            **backend_selection.BACKEND_ARGUMENTS,
+            **QUORUM_ARGUMENTS,
+            **EVIDENCE_ARGUMENTS,
+            **COMMAND_ARGUMENTS,
+        }
         task = self._task(
             run_id, spec, duration=DURATION, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
             allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,

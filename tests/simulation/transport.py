@@ -33,7 +33,7 @@ class Node(Protocol):
     versions: BrokerVersionData
     incarnation: int
 
-    def answer(self, request: Any, version: int) -> Any:
+    def answer(self, request: Any) -> Any:
         """Return the answer, decoded; None if it keeps the connection waiting for ever."""
 
 
@@ -176,7 +176,7 @@ class _Connection:
             return
         for request in requests:
             version = self._node.versions.api_version(request)
-            self._node.answer(type(request).decode(bytes(request.encode(version=version)), version=version), version)
+            self._node.answer(type(request).decode(bytes(request.encode(version=version)), version=version))
 
     def _latency(self) -> float:
         return self._world.random.uniform(*LATENCY)
@@ -208,7 +208,7 @@ class _Connection:
             self._go_on()
             return
         received = type(request).decode(bytes(request.encode(version=version)), version=version)
-        answer = self._node.answer(received, version)
+        answer = self._node.answer(received)
         if answer is None:
             return  # it waits; the client gives up
         self._world.after(self._latency(), lambda: self._deliver(bytes(answer.encode(version=version)), type(answer), version))
@@ -228,4 +228,3 @@ class _Connection:
         self._net.wakeup()
         if self._waiting:
             self._world.after(self._latency(), self._arrive)
-

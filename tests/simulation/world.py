@@ -117,7 +117,7 @@ class World:
             work()
         except Killed:
             pass
-        except BaseException as error:  # noqa: BLE001 - it is raised where the simulation waits
+        except BaseException as error:
             process.error = error
         process.ended, process.until, process.ready = True, float("inf"), lambda: False
         self._next(process)
