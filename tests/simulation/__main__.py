@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("last", type=int, nargs="?", help="last seed")
     parser.add_argument("--story", action="store_true", help="tell what happened in each history")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="histories that are played side by side")
+    parser.add_argument("--first-bad", action="store_true", help="stop at the first history that ends badly")
     options = parser.parse_args()
     if not options.first.isdigit():
         return _tell(Script.from_json(Path(options.first).read_text()))
@@ -50,6 +51,9 @@ def main() -> int:
                 if outcome.violations:
                     bad.append(seed)
                     print(f"seed {seed}: {outcome.violations[0]}", flush=True)
+            if bad and options.first_bad:
+                pool.shutdown(cancel_futures=True)
+                return 1
     for kind, number in sorted(counts.items()):
         print(f"{number:9} {kind}")
     seconds = time.perf_counter() - began

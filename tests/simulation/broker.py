@@ -43,6 +43,7 @@ class Broker:
     image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, likewise
     cut_off      it does not reach the controllers
     incarnation  how often it was started
+    is_registering  it has started again, and is fenced until it has caught up with the metadata log
     fetched_at   when it fetched the metadata log last
     """
 
@@ -56,6 +57,7 @@ class Broker:
     was_shut_down: bool = False
     down_since: float = 0.0
     incarnation: int = 0
+    is_registering: bool = False
     logs: dict[Key, Log] = field(default_factory=dict)
     image: dict[Key, Partition] = field(default_factory=dict)
     alive: frozenset[int] = frozenset()

@@ -18,6 +18,7 @@ METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
 FETCH_SECONDS = 0.01, 0.5  # between two fetches of followers
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
+KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
 IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
 
 
@@ -189,7 +190,7 @@ class SimulatedCluster:
         one = self.brokers[broker]
         if not one.running:
             return
-        one.running, one.hangs, one.was_shut_down, one.down_since = False, False, False, self.world.now
+        one.running, one.hangs, one.was_shut_down, one.is_registering, one.down_since = False, False, False, False, self.world.now
         self.world.tell(f"broker {broker} is killed")
         self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
 
@@ -204,7 +205,7 @@ class SimulatedCluster:
             self.controller.fence(broker)
         else:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
-        one.running, one.hangs, one.down_since = False, False, self.world.now
+        one.running, one.hangs, one.is_registering, one.down_since = False, False, False, self.world.now
         self.spread()
 
     def _end_session(self, broker: int, incarnation: int) -> None:
@@ -271,9 +272,14 @@ class SimulatedCluster:
         if self.controller.alive(broker):
             self.controller.fence(broker)
         self.controller.register(broker, clean)
+        # The controllers know at once that it fetches; a control node that read them before does not.
+        self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, one, incarnation))
         self.spread()
         self._keep_fetching(one, incarnation)
         self.world.after(self.world.random.uniform(*START_SECONDS), lambda: self._unfence(one, incarnation))
+
+    def _is_known_to_come(self, broker: Broker, incarnation: int) -> None:
+        broker.is_registering = broker.incarnation == incarnation and not self.controller.alive(broker.node_id)
 
     def _unfence(self, broker: Broker, incarnation: int) -> None:
         if not broker.running or broker.incarnation != incarnation:
@@ -282,6 +288,7 @@ class SimulatedCluster:
             self.world.after(1.0, lambda: self._unfence(broker, incarnation))
             return
         self._learn(broker)
+        broker.is_registering = False
         self.controller.unfence(broker.node_id)
         self.spread()
 

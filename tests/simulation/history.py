@@ -51,7 +51,7 @@ class _History:
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts)
-        self._judges = Judges(self._cluster, workdir, self._events)
+        self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive")
         self._operator = Operator(self._cluster, workdir, script.strategy)
 
     def play(self) -> Outcome:

@@ -31,8 +31,9 @@ class Election(NamedTuple):
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events) -> None:
-        self._cluster, self._workdir, self._events = cluster, workdir, events
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool) -> None:
+        """`gives_up`: the strategy is aggressive, which waits for nobody."""
+        self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         self._led_since: dict[Key, float] = {}
         self.violations: list[str] = []
@@ -64,6 +65,9 @@ class Judges:
         if after.leader == NO_LEADER or after.epoch == before.epoch:
             return
         brokers = self._cluster.brokers
+        returning = [one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering]
+        if returning and not self._gives_up:
+            self.found(f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back")
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafka import errors
 
+_KINDS: dict[str, Any] = vars(errors)
 _CODES: dict[str, int] = {
-    kind.message: kind.errno for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.BrokerResponseError)
+    kind.message: kind.errno for kind in _KINDS.values() if isinstance(kind, type) and issubclass(kind, errors.BrokerResponseError)
 }
 
 

@@ -9,6 +9,7 @@ not run in the same order each time. Everything else is the product's, files inc
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -37,10 +38,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
 from simulation.transport import Connections, EventLoop
+from simulation.world import World
 
 NAME = "simulated"
 DURATION = 12.0
 REQUEST_SECONDS = 4
+WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
 
 
 class InTurn:
@@ -92,7 +95,20 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (designated_election, "ThreadPoolExecutor", InTurn),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
+        for name in WRITES:
+            stack.enter_context(patch.object(os, name, _counted(world, name)))
         yield
+
+
+def _counted(world: World, name: str) -> Callable[..., Any]:
+    """Return a function of `os` that changes files, which a control node that is dead does not call. What is written is in memory: it need not be synced."""
+    real = getattr(os, name)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        world.step(f"{name} {arguments[0]}")
+        return None if name == "fsync" else real(*arguments, **keywords)
+
+    return call
 
 
 class Task:

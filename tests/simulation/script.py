@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-MOST_STEPS = 100  # a recovery of a small cluster makes about so many requests, waits and writes
+MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
     "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1
 }  # fmt: skip

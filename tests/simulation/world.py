@@ -67,6 +67,8 @@ class World:
     def step(self, what: str) -> None:
         """Count a step of the control node that runs. Raises Killed if it dies here, or is dead."""
         process = self._current
+        if process is self._processes[0]:
+            return
         process.steps += 1
         if not process.killed and process.kill_at is not None and process.steps >= process.kill_at:
             process.killed = True
