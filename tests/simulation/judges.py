@@ -110,7 +110,9 @@ class Judges:
     def _could_lead(self, key: Key, state: Partition) -> int | None:
         """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""
         brokers = self._cluster.brokers
-        if any(brokers[one].running for one in (*state.isr, *state.elr, *state.last_known)):
+        # The last known leader counts only where nobody else is eligible.
+        waited = (*state.isr, *state.elr) or state.last_known
+        if any(brokers[one].running for one in waited):
             return None
         logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running}
         for one, log in logs.items():

@@ -1,7 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mistakes (mutants.toml), each one put into a copy of the product: the simulation must find it. `python -m simulation.mutants [WORD]` plays those with this word."""
+"""Mistakes (mutants.toml), each one put into a copy of the product: the simulation must find it.
+
+`python -m simulation.mutants WORD` plays those with this word, without one all.
+"""
 
 from __future__ import annotations
 
