@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kafka import errors
 
-_KINDS: dict[str, Any] = vars(errors)
-_CODES: dict[str, int] = {
-    kind.message: kind.errno for kind in _KINDS.values() if isinstance(kind, type) and issubclass(kind, errors.BrokerResponseError)
-}
+
+def _kinds() -> Iterator[Any]:
+    return (kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.BrokerResponseError))
+
+
+_CODES: dict[str, int] = {kind.message: kind.errno for kind in _kinds()}
 
 
 def code(name: str | None) -> int:
