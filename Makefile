@@ -12,6 +12,7 @@
 # make quickstart  the quick start of the README, followed to the letter
 # make changelog  takes the fragments of changelogs/fragments into the release that galaxy.yml names, and writes CHANGELOG.md
 # make model   every state of a small partition: what each rule of decision would destroy there
+# make simulate  random histories in a simulated Kafka, thousands in minutes: SEEDS="1 2000"; docs/simulation.md
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make chaos-records  the same with lost disks returned: rescue, replay, and every record read again: SEED=1 RUNS=5; a seed that has passed is not run again
 # make bench   figures against the stock Kafka tool
@@ -39,6 +40,7 @@ COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
 RUNS ?= 5
+SEEDS ?= 1 2000
 CELLS ?=
 CHECKS ?=
 LEVEL ?= normal
@@ -55,7 +57,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -110,7 +112,7 @@ test: setup
 
 # The longest parts first.
 clusters:
-	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-molecule on-model on-chaos on-docs
+	$(SIDE_BY_SIDE) on-west on-east on-others on-history on-molecule on-model on-simulation on-chaos on-docs
 
 on-east:
 	$(PYTEST) tests/integration -m "east and not long"
@@ -141,7 +143,7 @@ test-long: setup
 	$(call WITH_TABLE,molecule on-long on-properties)
 
 on-long:
-	$(PYTEST) tests/integration tests/chaos tests/model tests/unit -m long
+	$(PYTEST) tests/integration tests/chaos tests/model tests/simulation tests/unit -m long
 
 # Properties with the number of examples that Hypothesis takes by itself.
 on-properties:
@@ -149,6 +151,9 @@ on-properties:
 
 on-model:
 	$(PYTEST) tests/model -m "not long"
+
+on-simulation:
+	$(PYTEST) tests/simulation -m "not long"
 
 on-docs:
 	$(PYTEST) tests/docsite
@@ -172,6 +177,9 @@ model: setup
 
 docs: setup
 	@$(BIN)/python -m docsite
+
+simulate: setup
+	@$(BIN)/python -m simulation $(SEEDS)
 
 chaos: setup
 	@$(BIN)/python -m chaos --seed $(SEED) --runs $(RUNS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -20,18 +20,32 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka import errors
     from kafka.future import Future
     from kafka.net.inet import KafkaNetSocket
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
     from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import wire_checks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, scram  # noqa: F401  kafka-python uses scram from here on
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.addresses import Address, Resolver, lookup_result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES, RECEIVED_BYTES, SMALL_BYTES
 
 API_VERSIONS = 18
 READ_BYTES = 1 << 16
 # The share of the time for a connection in which its name must be resolved, so that this error comes before that of the time limit.
 NAME_TIME = 0.8
+
+
+def connections(connection: Connection, servers: Sequence[str], memory: Memory) -> tuple[Any, Any]:
+    """Return kafka-python's event loop and its connections to the nodes behind `servers`, bounded. `memory` counts the bytes of answers.
+
+    The one place where connections are made: a test that simulates nodes replaces this function.
+    """
+    net = NetworkSelector()
+    manager = KafkaConnectionManager(net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
+    bound_connections(manager, memory, connection.plaintext_refusal, connection.guarded_secret)
+    return net, manager
 
 
 def bound_connections(

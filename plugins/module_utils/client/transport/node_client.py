@@ -28,8 +28,6 @@ CLIENT_IMPORT_ERROR: tuple[str, str] | None = None
 try:
     from kafka import errors
     from kafka.future import Future
-    from kafka.net.manager import KafkaConnectionManager
-    from kafka.net.selector import NetworkSelector
 except ImportError:
     CLIENT_IMPORT_ERROR = ("kafka-python (kafka-python>=3.0.12,<3.1)", traceback.format_exc())
 
@@ -54,10 +52,8 @@ class NodeClient:
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
         self._connection = connection
         self._timeout_ms = int(connection.request_timeout * 1000)
-        self._net = NetworkSelector()
-        self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
         self._memory = Memory()
-        kafka_python.bound_connections(self._manager, self._memory, connection.plaintext_refusal, connection.guarded_secret)
+        self._net, self._manager = kafka_python.connections(connection, servers, self._memory)
         self._last_nodes: dict[str, Any] = {}  # purpose → node that answered last
         self._responsive: set[Any] = set()  # nodes that answered their last request
         self.unreachable: dict[Any, str] = {}

@@ -131,11 +131,11 @@ def write_plans(
         # To count and to sort in Spark takes two more jobs, so it is done only if the rows do not fit into memory.
         if run_files.is_small(files):
             few = sort_rows(fetched_rows(decided))
-            _assign_seats(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
+            assign_seats(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
             return few
         decided = keep(decided)
         groups = decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect()
-        _assign_seats(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
+        assign_seats(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
         return in_plan_order(decided, SECTIONS)
 
     def write(name: str, of_cluster: Iterable[Row]) -> None:
@@ -163,7 +163,7 @@ def _sort_key(row: Row) -> tuple[int, tuple[int, str, int]]:
     return SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))
 
 
-def _assign_seats(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
+def assign_seats(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
     """Set the seats of the plans of these clusters. `groups`: number of partitions by cluster and choices (equally good replicas)."""
     counts: dict[str, dict[tuple[int, ...], int]] = {name: {} for name in names}
     for (name, choices), count in groups.items():

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plays simulated histories. `python -m simulation 1 1000` plays the seeds from 1 to 1000; a history that ends badly is shortened, kept and told.
+
+`python -m simulation FILE` plays one that was kept, and tells it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from simulation.history import Outcome, play
+from simulation.script import Script, drawn
+from simulation.shorten import shortened
+
+KEPT = Path(".cache/simulation")
+PIECE = 20  # seeds that a process plays at a time
+
+
+def main() -> int:
+    """Play what the arguments name. Return the exit code: 1 if a history ended badly."""
+    parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("first", help="first seed, or a file with a script")
+    parser.add_argument("last", type=int, nargs="?", help="last seed")
+    parser.add_argument("--story", action="store_true", help="tell what happened in each history")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="histories that are played side by side")
+    parser.add_argument("--first-bad", action="store_true", help="stop at the first history that ends badly")
+    options = parser.parse_args()
+    if not options.first.isdigit():
+        return _tell(Script.from_json(Path(options.first).read_text()))
+    first, last = int(options.first), options.last or int(options.first)
+    counts: Counter[str] = Counter()
+    bad: list[int] = []
+    began = time.perf_counter()
+    pieces = [range(at, min(at + PIECE, last + 1)) for at in range(first, last + 1, PIECE)]
+    with ProcessPoolExecutor(min(options.jobs, len(pieces)), initializer=_be_quiet) as pool:
+        for outcomes in pool.map(_play_all, pieces):
+            for seed, outcome in outcomes:
+                counts += outcome.counts
+                if options.story:
+                    print(*outcome.story, sep="\n")
+                if outcome.violations:
+                    bad.append(seed)
+                    print(f"seed {seed}: {outcome.violations[0]}", flush=True)
+            if bad and options.first_bad:
+                pool.shutdown(cancel_futures=True)
+                return 1
+    for kind, number in sorted(counts.items()):
+        print(f"{number:9} {kind}")
+    seconds = time.perf_counter() - began
+    print(
+        f"{last - first + 1} histories in {seconds:.0f} s, {counts['recoveries'] / seconds * 3600:.0f} recoveries per hour, {len(bad)} ended badly"
+    )
+    for seed in bad[:3]:
+        _keep(seed)
+    return 1 if bad else 0
+
+
+def _be_quiet() -> None:
+    logging.disable(logging.CRITICAL)  # kafka-python's log says what the story says
+
+
+def _play_all(seeds: range) -> list[tuple[int, Outcome]]:
+    return [(seed, played(drawn(seed))) for seed in seeds]
+
+
+def played(script: Script) -> Outcome:
+    """Return the outcome of a history. An error of the simulation, or of the product, is a violation too."""
+    try:
+        return play(script)
+    except Exception as error:
+        return Outcome([f"{type(error).__name__}: {error}"], traceback.format_exc().splitlines())
+
+
+def _keep(seed: int) -> None:
+    """Shorten a history, keep its script in a file, and tell it."""
+    _be_quiet()
+    first = played(drawn(seed)).violations
+    if not first:
+        print(f"seed {seed} ends well when it is played again: something in it is not decided by the seed")
+        return
+    script = shortened(drawn(seed), lambda one: _kind(played(one)) == first[0].split()[0])
+    KEPT.mkdir(parents=True, exist_ok=True)
+    file = KEPT / f"{seed}.json"
+    file.write_text(script.to_json())
+    print(f"\nseed {seed}, shortened; play it again with: python -m simulation {file}")
+    _tell(script)
+
+
+def _kind(outcome: Outcome) -> str:
+    return outcome.violations[0].split()[0] if outcome.violations else ""
+
+
+def _tell(script: Script) -> int:
+    _be_quiet()
+    outcome = played(script)
+    print(
+        f"{script.brokers} brokers, replicas {script.topics}, min.insync.replicas {script.min_isr}, ELR {'on' if script.elr else 'off'}, {script.strategy}"
+    )
+    print(*outcome.story, *outcome.violations, sep="\n")
+    return 1 if outcome.violations else 0
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of a history
+        os.execve(sys.executable, [sys.executable, "-m", "simulation", *sys.argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})
+    sys.exit(main())

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A simulated broker: its state, and which function answers which request. It refuses requests that the product is not known to send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.broker_version_data import BrokerVersionData
+
+from simulation import change_answers, log_answers, metadata_answers
+from simulation.kraft import Key, Partition
+from simulation.logs import Log
+from simulation.versions import VERSIONS
+
+if TYPE_CHECKING:
+    from simulation.cluster import SimulatedCluster
+
+ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
+    "ApiVersionsRequest": metadata_answers.api_versions,
+    "MetadataRequest": metadata_answers.metadata,
+    "DescribeClusterRequest": metadata_answers.describe_cluster,
+    "DescribeQuorumRequest": metadata_answers.describe_quorum,
+    "DescribeTopicPartitionsRequest": metadata_answers.describe_topic_partitions,
+    "DescribeConfigsRequest": metadata_answers.describe_configs,
+    "ListGroupsRequest": metadata_answers.list_groups,
+    "DescribeLogDirsRequest": log_answers.describe_log_dirs,
+    "ListOffsetsRequest": log_answers.list_offsets,
+    "FetchRequest": log_answers.fetch,
+    "AlterPartitionReassignmentsRequest": change_answers.alter_reassignments,
+    "ListPartitionReassignmentsRequest": change_answers.list_reassignments,
+    "ElectLeadersRequest": change_answers.elect_leaders,
+}
+
+
+@dataclass
+class Broker:
+    """A broker.
+
+    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, likewise
+    cut_off      it does not reach the controllers
+    incarnation  how often it was started
+    is_registering  it has started again, and is fenced until it has caught up with the metadata log
+    fetched_at   when it fetched the metadata log last
+    """
+
+    node_id: int
+    cluster: SimulatedCluster
+    host: str
+    port: int
+    running: bool = True
+    hangs: bool = False
+    cut_off: bool = False
+    was_shut_down: bool = False
+    down_since: float = 0.0
+    incarnation: int = 0
+    is_registering: bool = False
+    logs: dict[Key, Log] = field(default_factory=dict)
+    image: dict[Key, Partition] = field(default_factory=dict)
+    alive: frozenset[int] = frozenset()
+    registered: frozenset[int] = frozenset()
+    image_version: int = -1
+    fetched_at: float = 0.0
+    versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
+
+    def answer(self, request: Any) -> Any:
+        """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""
+        if request.name not in ANSWERS:
+            raise NotImplementedError(f"a broker has got {request}")
+        return ANSWERS[request.name](self, request)

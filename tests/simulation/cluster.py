@@ -1,0 +1,307 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A simulated KRaft cluster: its brokers, its controller, and how brokers learn what the controller decides and copy each other's logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from simulation.broker import Broker
+from simulation.kraft import NO_LEADER, Controller, Key, Partition
+from simulation.logs import Batch, Log, batch
+from simulation.world import World
+
+PORT = 9092
+METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
+FETCH_SECONDS = 0.01, 0.5  # between two fetches of followers
+SESSION_SECONDS = 9.0  # broker.session.timeout.ms
+START_SECONDS = 0.5, 3.0
+KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
+IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
+
+
+class SimulatedCluster:
+    """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic.
+
+    `before_change`: is called with each request that is about to change the cluster: what it does, and the partition.
+    """
+
+    def __init__(
+        self, world: World, brokers: int, topics: Mapping[str, Sequence[Sequence[int]]], min_isr: Mapping[str, int], elr: bool
+    ) -> None:
+        self.world = world
+        self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
+        self.controller = Controller(elr, dict(min_isr))
+        self.controller_id, self.quorum_epoch, self.voters = 101, 1, (101, 102, 103)
+        self.has_controller = True
+        self.brokers = {one: Broker(one, self, f"broker-{one}.simulated", PORT + one) for one in range(1, brokers + 1)}
+        self.before_change: Callable[[str, Key, tuple[int, ...]], None] = lambda _what, _key, _order: None
+        self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
+        self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
+        self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
+        for broker in self.brokers:
+            self.controller.register(broker, clean=True)
+            self.controller.unfence(broker)
+        for number, (topic, assignments) in enumerate(topics.items()):
+            for partition, replicas in enumerate(assignments):
+                self.controller.create((topic, partition), number, replicas)
+                for broker in replicas:
+                    self.brokers[broker].logs[topic, partition] = Log(epochs=[(0, 0)] if broker == replicas[0] else [])
+        for one in self.brokers.values():
+            self._take_image(one)
+            self._keep_fetching(one, one.incarnation)
+
+    @property
+    def servers(self) -> list[str]:
+        """Addresses of all brokers."""
+        return [f"{one.host}:{one.port}" for one in self.brokers.values()]
+
+    def at(self, host: str, port: int) -> Broker | None:
+        """Return the broker at an address."""
+        return next((one for one in self.brokers.values() if (one.host, one.port) == (host, port)), None)
+
+    def wall_clock(self) -> float:
+        """Return the controller's wall clock, in seconds."""
+        return 1_795_000_000.0 + self.world.now - 1_000.0
+
+    def configs(self, topic: str) -> dict[str, str]:
+        """Return the configs of a topic."""
+        return {
+            "min.insync.replicas": str(self.controller.min_isr.get(topic, 1)),
+            "unclean.leader.election.enable": "false",
+            "cleanup.policy": "delete",
+        }
+
+    # --- requests that change something ------------------------------------------------------------------------------
+
+    def reassign(self, key: Key, replicas: tuple[int, ...] | None) -> str | None:
+        """Change the order of replicas, as the active controller."""
+        if replicas is not None:
+            self.before_change("reorder", key, replicas)
+        error = self.controller.reassign(key, replicas)
+        self.world.tell(f"{key[0]}-{key[1]} gets the order {replicas}: {error or 'done'}")
+        self.spread()
+        return error
+
+    def elect(self, key: Key, unclean: bool) -> str | None:
+        """Elect a leader, as the active controller."""
+        state = self.controller.partitions.get(key)
+        self.before_change("elect", key, state.replicas if state else ())
+        error = self.controller.elect_unclean(key) if unclean else self.controller.elect_preferred(key)
+        leader = self.controller.partitions[key].leader if key in self.controller.partitions else None
+        if state is not None:
+            self.after_election(key, state, self.controller.partitions[key])
+        self.world.tell(f"an election of {key[0]}-{key[1]}: {error or f'broker {leader} leads'}")
+        self.spread()
+        return error
+
+    # --- metadata ------------------------------------------------------------------------------------------------------
+
+    def spread(self) -> None:
+        """Let the brokers learn of the controller's state, each a little later."""
+        for broker in self.brokers.values():
+            self.world.after(self.world.random.uniform(*METADATA_SECONDS), partial(self._learn, broker))
+
+    def _keep_fetching(self, broker: Broker, incarnation: int) -> None:
+        if broker.running and broker.incarnation == incarnation:
+            self._learn(broker)
+            self.world.after(IDLE_FETCH_SECONDS, lambda: self._keep_fetching(broker, incarnation))
+
+    def _learn(self, broker: Broker) -> None:
+        if broker.running and not broker.cut_off and not broker.hangs and self.has_controller:
+            broker.fetched_at = self.world.now
+            if broker.image_version < self.controller.version:
+                self._take_image(broker)
+
+    def _take_image(self, broker: Broker) -> None:
+        before = broker.image
+        broker.image = dict(self.controller.partitions)
+        broker.alive = frozenset(one for one in self.controller.brokers if self.controller.alive(one))
+        broker.registered = frozenset(self.controller.brokers)
+        broker.image_version = self.controller.version
+        for key, state in broker.image.items():
+            old = before.get(key)
+            if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
+                broker.logs[key].begin_epoch(state.epoch)
+
+    # --- logs ------------------------------------------------------------------------------------------------------------
+
+    def leads(self, broker: Broker, key: Key) -> bool:
+        """Return whether a broker leads a partition as far as it knows."""
+        return broker.running and not broker.hangs and key in broker.image and broker.image[key].leader == broker.node_id
+
+    def write(self, key: Key, name: str, records: int) -> Batch | None:
+        """Let the leader append records. Return the batch, None if there is no leader that takes it."""
+        leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
+        if leader is None or leader.image[key].epoch != self.controller.partitions[key].epoch:
+            return None
+        log = leader.logs[key]
+        written = batch(log.end, leader.image[key].epoch, name, records)
+        log.append(written)
+        self._commit(leader, key)
+        return written
+
+    def replicate(self, key: Key, follower: int, batches: int | None = None) -> None:
+        """Let a follower fetch: truncate its log to the leader's, copy some batches (None: all) and learn the high watermark."""
+        broker = self.brokers[follower]
+        state = self.controller.partitions[key]
+        leader = self.brokers.get(state.leader)
+        if leader is None or not self.leads(leader, key) or leader is broker or not broker.running or broker.hangs:
+            return
+        if broker.image.get(key) != state or leader.image.get(key) != state:
+            return
+        own, theirs = broker.logs[key], leader.logs[key]
+        gone = own.follow(theirs)
+        if gone:
+            self.destroyed.append((key, state.epoch, follower, gone))
+        for one in theirs.from_offset(own.end)[:batches]:
+            own.append(one)
+        self._commit(leader, key)
+        own.high_watermark = min(theirs.high_watermark, own.end)
+        caught_up = own.end == theirs.end
+        if caught_up and follower not in state.isr and self.has_controller and not leader.cut_off:
+            self.controller.alter_isr(key, leader.node_id, state.epoch, [one for one in state.replicas if one in (*state.isr, follower)])
+            self.spread()
+
+    def shrink(self, key: Key, leaving: int) -> None:
+        """Let the leader take a replica that lags out of the ISR."""
+        state = self.controller.partitions[key]
+        leader = self.brokers.get(state.leader)
+        if leader is not None and self.leads(leader, key) and leaving in state.isr and leaving != state.leader and not leader.cut_off:
+            self.controller.alter_isr(key, leader.node_id, state.epoch, [one for one in state.isr if one != leaving])
+            self.spread()
+
+    def _commit(self, leader: Broker, key: Key) -> None:
+        """The high watermark goes up to the shortest log in the ISR, unless that is too small (Kafka 3.7, KIP-966)."""
+        state = self.controller.partitions[key]
+        if state.leader != leader.node_id or len(state.isr) < min(self.controller.min_isr[key[0]], len(state.replicas)):
+            return
+        least = min(self.brokers[one].logs[key].end for one in state.isr)
+        log = leader.logs[key]
+        log.high_watermark = max(log.high_watermark, min(least, log.end))
+        self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
+
+    # --- brokers ---------------------------------------------------------------------------------------------------------
+
+    def crash(self, broker: int) -> None:
+        """Kill a broker's process. The controller fences it when its session ends."""
+        one = self.brokers[broker]
+        if not one.running:
+            return
+        one.running, one.hangs, one.was_shut_down, one.is_registering, one.down_since = False, False, False, False, self.world.now
+        self.world.tell(f"broker {broker} is killed")
+        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
+
+    def shut_down(self, broker: int) -> None:
+        """Shut a broker down: it hands over what it leads, and is fenced at once."""
+        one = self.brokers[broker]
+        if not one.running:
+            return
+        self.world.tell(f"broker {broker} shuts down")
+        one.was_shut_down = self.has_controller and not one.cut_off and not one.hangs
+        if one.was_shut_down:
+            self.controller.fence(broker)
+        else:
+            self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
+        one.running, one.hangs, one.is_registering, one.down_since = False, False, False, self.world.now
+        self.spread()
+
+    def _end_session(self, broker: int, incarnation: int) -> None:
+        one = self.brokers[broker]
+        if not self.has_controller:
+            self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
+        elif self.controller.alive(broker) and one.incarnation == incarnation and not self._is_heard(one):
+            self.world.tell(f"broker {broker} is fenced")
+            self.controller.fence(broker)
+            self.spread()
+
+    def _is_heard(self, broker: Broker) -> bool:
+        return broker.running and not broker.hangs and not broker.cut_off
+
+    def hang(self, broker: int, seconds: float) -> None:
+        """Let a broker hang: it accepts requests and answers none, and is fenced if that lasts."""
+        self.brokers[broker].hangs = True
+        self._silence(broker, seconds, "hangs")
+
+    def cut_off(self, broker: int, seconds: float) -> None:
+        """Cut a broker off from the controllers. It is fenced if that lasts."""
+        self.brokers[broker].cut_off = True
+        self._silence(broker, seconds, "cut_off")
+
+    def _silence(self, broker: int, seconds: float, what: str) -> None:
+        one = self.brokers[broker]
+        incarnation = one.incarnation
+        self.world.tell(f"broker {broker} {'hangs' if what == 'hangs' else 'is cut off from the controllers'} for {seconds} s")
+        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
+
+        def end() -> None:
+            setattr(one, what, False)
+            self._learn(one)
+            if one.running and one.incarnation == incarnation and not self.controller.alive(broker) and self._is_heard(one):
+                self._unfence(one, incarnation)
+
+        self.world.after(seconds, end)
+
+    def lose_controller(self, seconds: float) -> None:
+        """Let the active controller die. After some seconds another one takes over."""
+        self.has_controller = False
+        self.world.tell(f"there is no active controller for {seconds} s")
+
+        def elected() -> None:
+            self.has_controller = True
+            self.quorum_epoch += 1
+            self.controller_id = 101 + self.quorum_epoch % len(self.voters)
+            self.spread()
+
+        self.world.after(seconds, elected)
+
+    def start(self, broker: int, clean: bool, lost_batches: int = 0) -> None:
+        """Start a broker again. `lost_batches`: of the end of each log, which the operating system had not written."""
+        one = self.brokers[broker]
+        if one.running:
+            return
+        one.incarnation += 1
+        one.running, one.hangs = True, False
+        for log in one.logs.values():
+            if lost_batches and log.batches:
+                log.truncate(log.batches[-lost_batches:][0].base)
+        incarnation = one.incarnation
+        self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}")
+        if self.controller.alive(broker):
+            self.controller.fence(broker)
+        self.controller.register(broker, clean)
+        # The controllers know at once that it fetches; a control node that read them before does not.
+        self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, one, incarnation))
+        self.spread()
+        self._keep_fetching(one, incarnation)
+        self.world.after(self.world.random.uniform(*START_SECONDS), lambda: self._unfence(one, incarnation))
+
+    def _is_known_to_come(self, broker: Broker, incarnation: int) -> None:
+        broker.is_registering = broker.incarnation == incarnation and not self.controller.alive(broker.node_id)
+
+    def _unfence(self, broker: Broker, incarnation: int) -> None:
+        if not broker.running or broker.incarnation != incarnation:
+            return
+        if not self.has_controller or not self._is_heard(broker):
+            self.world.after(1.0, lambda: self._unfence(broker, incarnation))
+            return
+        self._learn(broker)
+        broker.is_registering = False
+        self.controller.unfence(broker.node_id)
+        self.spread()
+
+    def keep_replicating(self, key: Key) -> None:
+        """Let the followers of a partition fetch from time to time, for ever."""
+
+        def fetch() -> None:
+            for follower in self.controller.partitions[key].replicas:
+                self.replicate(key, follower)
+            self.world.after(self.world.random.uniform(*FETCH_SECONDS), fetch)
+
+        fetch()
+
+    def without_leader(self) -> list[Key]:
+        """Return the partitions that have no leader."""
+        return [key for key, state in self.controller.partitions.items() if state.leader == NO_LEADER]

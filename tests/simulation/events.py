@@ -1,0 +1,131 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can happen to a simulated cluster: records, ISRs that shrink, brokers that crash and come back, hang, or lose the controllers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from simulation.cluster import SimulatedCluster
+from simulation.kraft import Key
+from simulation.script import Step
+
+Numbers = tuple[int, ...]
+
+
+class Events:
+    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs."""
+
+    def __init__(self, cluster: SimulatedCluster, counts: Counter[str]) -> None:
+        self._cluster, self._counts, self._random = cluster, counts, cluster.world.random
+        self.keys: list[Key] = list(cluster.controller.partitions)
+        self.calm = False
+        self.harmed: set[int] = set()
+        self._written = 0
+
+    def happen(self, step: Step) -> None:
+        """Let one step happen, if it can."""
+        act: Callable[[Numbers], None] = getattr(self, step.what)
+        if not self.calm:
+            act(step.numbers)
+
+    # --- records and ISRs ------------------------------------------------------------------------------------------------
+
+    def _key(self, number: int) -> Key:
+        return self.keys[number % len(self.keys)]
+
+    def write(self, numbers: Numbers) -> None:
+        """A producer writes a batch of one to three records."""
+        key = self._key(numbers[0])
+        self._written += 1
+        self._cluster.write(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3)
+
+    def replicate(self, numbers: Numbers) -> None:
+        """A follower fetches some or all of what it lacks."""
+        key = self._key(numbers[0])
+        replicas = self._cluster.controller.partitions[key].replicas
+        self._cluster.replicate(key, replicas[numbers[1] % len(replicas)], (1, 2, None)[numbers[2] % 3])
+
+    def shrink(self, numbers: Numbers) -> None:
+        """A follower lags and leaves the ISR."""
+        key = self._key(numbers[0])
+        isr = self._cluster.controller.partitions[key].isr
+        if isr:
+            self._cluster.shrink(key, isr[numbers[1] % len(isr)])
+
+    def alone(self, numbers: Numbers) -> None:
+        """All followers leave the ISR, one after the other."""
+        key = self._key(numbers[0])
+        for follower in self._cluster.controller.partitions[key].isr:
+            self._cluster.shrink(key, follower)
+
+    def hand_over(self, numbers: Numbers) -> None:
+        """The preferred leader takes over (KIP-460)."""
+        self._cluster.controller.elect_preferred(self._key(numbers[0]))
+        self._cluster.spread()
+
+    def wait(self, numbers: Numbers) -> None:
+        """Some time passes."""
+        self._cluster.world.wait((0.2, 1.0, 12.0)[numbers[0] % 3])
+
+    # --- brokers -----------------------------------------------------------------------------------------------------------
+
+    def crash(self, numbers: Numbers) -> None:
+        """A broker is killed."""
+        self._count("broker killed")
+        self._cluster.crash(1 + numbers[0] % len(self._cluster.brokers))
+
+    def crash_leader(self, numbers: Numbers) -> None:
+        """The leader of a partition is killed."""
+        leader = self._cluster.controller.partitions[self._key(numbers[0])].leader
+        if leader > 0:
+            self._count("leader killed")
+            self._cluster.crash(leader)
+
+    def shut_down(self, numbers: Numbers) -> None:
+        """A broker is shut down."""
+        self._count("broker shut down")
+        self._cluster.shut_down(1 + numbers[0] % len(self._cluster.brokers))
+
+    def start(self, numbers: Numbers) -> None:
+        """A broker that is down starts, sometimes without the end of its logs."""
+        self._start(numbers[0], numbers[1])
+
+    def start_first(self, numbers: Numbers) -> None:
+        """The broker that went down first starts."""
+        self._start(0, numbers[1])
+
+    def _start(self, which: int, loss: int) -> None:
+        down = sorted((broker.down_since, one) for one, broker in self._cluster.brokers.items() if not broker.running)
+        if down:
+            broker = down[which % len(down)][1]
+            lost = (0, 0, 0, 0, 1, 2)[loss % 6] if not self._cluster.brokers[broker].was_shut_down else 0
+            if lost:
+                self.harmed.add(broker)
+            self._count("broker started without the end of its logs" if lost else "broker started")
+            self._cluster.start(broker, self._cluster.brokers[broker].was_shut_down, lost)
+
+    def hang(self, numbers: Numbers) -> None:
+        """A broker hangs for some seconds. If that is long enough, it is fenced."""
+        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        if broker.running and not broker.hangs:
+            self._count("broker hangs")
+            self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
+
+    def cut_off(self, numbers: Numbers) -> None:
+        """A broker does not reach the controllers for some seconds."""
+        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        if broker.running and not broker.cut_off:
+            self._count("broker cut off")
+            self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
+
+    def lose_controller(self, numbers: Numbers) -> None:
+        """There is no active controller for some seconds."""
+        if self._cluster.has_controller:
+            self._count("active controller lost")
+            self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
+
+    def _count(self, what: str) -> None:
+        self._counts[what] += 1

@@ -1,0 +1,153 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One simulated history: a cluster is damaged, recovered while more goes wrong, left in peace, and recovered to the end. Its script decides everything."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.events import Events
+from simulation.judges import Judges
+from simulation.operator import Operator, simulated
+from simulation.script import Script
+from simulation.world import World
+
+MEMORY = "/dev/shm"
+RUNS = 5  # until everything must be calm
+CALM_SECONDS = 40.0
+WATCH_SECONDS = 0.25
+LEAST_BROKERS = 2
+PAUSE_SECONDS = 0.1
+
+
+@dataclass
+class Outcome:
+    """What came of a history. `violations`: sentences; `story`: what happened; `counts`: of what happened, by kind."""
+
+    violations: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def play(script: Script) -> Outcome:
+    """Play a history."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        return _History(script, Path(folder)).play()
+
+
+class _History:
+    def __init__(self, script: Script, workdir: Path) -> None:
+        self._script, self._world = script, World(script.seed)
+        self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr)
+        self._outcome = Outcome(story=self._world.story)
+        self._counts = self._outcome.counts
+        self._events = Events(self._cluster, self._counts)
+        self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive")
+        self._operator = Operator(self._cluster, workdir, script.strategy)
+
+    def play(self) -> Outcome:
+        """Play it."""
+        with simulated(self._cluster):
+            self._damage()
+            self._watch()
+            self._recover_under_faults()
+            self._events.calm = True
+            self._start_some()
+            self._world.wait(CALM_SECONDS)
+            self._judges.judge_truncations()
+            self._recover_to_the_end()
+        self._outcome.violations = self._judges.violations
+        return self._outcome
+
+    def _damage(self) -> None:
+        for key in self._events.keys:
+            self._events.write((self._events.keys.index(key), 1, 0, 0))
+            for follower in self._cluster.controller.partitions[key].replicas:
+                self._cluster.replicate(key, follower)
+        for step in self._script.damage:
+            self._events.happen(step)
+            # A crash is noticed late: mostly the history goes on when it is.
+            noticed = step.what.startswith("crash") and step.numbers[3] % 4
+            self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
+        self._world.wait(SESSION_SECONDS + 1)
+        self._start_some()
+        self._counts["offline partitions"] += len(self._cluster.without_leader())
+
+    def _start_some(self) -> None:
+        """Let so many brokers run that there is a cluster."""
+        down = [one for one, broker in self._cluster.brokers.items() if not broker.running]
+        for broker in down[: max(0, LEAST_BROKERS - (len(self._cluster.brokers) - len(down)))]:
+            self._cluster.start(broker, self._cluster.brokers[broker].was_shut_down)
+        self._world.wait(SESSION_SECONDS + 1)
+
+    def _watch(self) -> None:
+        """Let followers fetch and judges look on, until the end."""
+
+        def look() -> None:
+            self._judges.watch()
+            for key in self._events.keys:
+                for follower in self._cluster.controller.partitions[key].replicas:
+                    if self._world.random.random() < 0.5:
+                        self._cluster.replicate(key, follower)
+            self._world.after(WATCH_SECONDS, look)
+
+        look()
+
+    def _recover_under_faults(self) -> None:
+        for step in self._script.faults:
+            self._world.after(step.at, partial(self._events.happen, step))
+        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
+        if (delay := self._script.second) is not None:
+            works["second"] = lambda: self._run("second", delay)
+        kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
+        for process in self._world.run(works, kill).values():
+            self._counts["control nodes killed"] += process.killed
+
+    def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
+        """Recover. Return the result, None if the run fails."""
+        if delay:
+            self._world.sleep(delay)
+        self._counts["recoveries"] += 1
+        try:
+            result = self._operator.recover(run_id)
+        except RecoveryError as error:
+            self._world.tell(f"{run_id} fails: {error}")
+            self._counts["recoveries failed"] += 1
+            return None
+        self._judges.judge_end(result)
+        self._world.tell(f"{run_id} ends: {'; '.join(map(_text, result['results']))}")
+        for row in result["results"]:
+            self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
+        return result
+
+    def _recover_to_the_end(self) -> None:
+        result: dict[str, Any] | None = None
+
+        def run(number: int) -> None:
+            nonlocal result
+            result = self._run(f"last-{number}")
+
+        for number in range(RUNS):
+            before = self._judges.changes
+            self._world.run({"last": partial(run, number)})
+            self._world.wait(CALM_SECONDS / 2)
+            self._judges.judge_truncations()
+            if result is not None and self._judges.changes == before:
+                break
+        else:
+            self._judges.found(f"{RUNS} runs in peace have not come to an end")
+        self._judges.judge_calm(result)
+
+
+def _text(row: dict[str, Any]) -> str:
+    end = f"broker {row['leader']}" if row["leader"] is not None else row["reason_code"]
+    return f"{row['topic']}-{row['partition']} {row['outcome']} ({end}, {row['evidence']})"

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must hold in every simulated history. Violations are sentences; the judges look at the simulated cluster and at files, not at what the product says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulation.cluster import SimulatedCluster
+from simulation.events import Events
+from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.logs import Batch, Log
+
+# A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
+UNSEEN_SECONDS = 20.0
+
+
+class Election(NamedTuple):
+    """An unclean election by a control node: who answered then, and with which log. `leader`: who was elected."""
+
+    key: Key
+    epoch: int
+    leader: int
+    logs: Mapping[int, Log]
+
+
+class Judges:
+    """Watches a cluster from now on. `violations`: what was wrong so far."""
+
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool) -> None:
+        """`gives_up`: the strategy is aggressive, which waits for nobody."""
+        self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
+        self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
+        self._led_since: dict[Key, float] = {}
+        self.violations: list[str] = []
+        self.elections: list[Election] = []
+        self.changes = 0
+        self._seen = len(cluster.destroyed)
+        cluster.before_change = self._look_before
+        cluster.after_election = self._look_after
+
+    def watch(self) -> None:
+        """Note which partitions have a leader now. Called again and again."""
+        for key, state in self._cluster.controller.partitions.items():
+            if state.leader == NO_LEADER:
+                self._led_since.pop(key, None)
+            else:
+                self._led_since.setdefault(key, self._cluster.world.now)
+
+    def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
+        self.changes += 1
+        self.watch()
+        since = self._led_since.get(key)
+        restores = what == "reorder" and order == self.orders[key]
+        if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
+            self.found(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
+        if what == "reorder" and not restores and order not in self._journalled().get(key, []):
+            self.found(f"{name(key)} gets the order {order}, which no journal has")
+
+    def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
+        if after.leader == NO_LEADER or after.epoch == before.epoch:
+            return
+        brokers = self._cluster.brokers
+        returning = [one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering]
+        if returning and not self._gives_up:
+            self.found(f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back")
+        logs = {
+            one: brokers[one].logs[key].copy()
+            for one in after.replicas
+            if self._cluster.controller.alive(one) and brokers[one].running and not brokers[one].hangs and key in brokers[one].logs
+        }
+        self.elections.append(Election(key, after.epoch, after.leader, logs))
+
+    def judge_end(self, result: dict[str, Any]) -> None:
+        """Judge a run that has ended without an error. `result`: of its election."""
+        said = " ".join(result["repaired"])
+        for key, state in self._cluster.controller.partitions.items():
+            if state.replicas != self.orders[key] and key not in self._journalled():
+                self.found(f"{name(key)} is left with the order {state.replicas}, and no journal has that; the run said {said!r}")
+
+    def judge_calm(self, result: dict[str, Any] | None) -> None:
+        """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
+        for key, state in self._cluster.controller.partitions.items():
+            if state.replicas != self.orders[key]:
+                self.found(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
+        if left := self._journalled():
+            self.found(f"the journal has orders of {', '.join(map(name, left))} open")
+        if result is None:
+            if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
+                self.found("a run in peace fails")
+            return
+        rows = {(row["topic"], row["partition"]): row for row in result["results"]}
+        for key, state in self._cluster.controller.partitions.items():
+            if state.leader != NO_LEADER:
+                continue
+            if key not in rows:
+                self.found(f"{name(key)} has no leader, and the run says nothing of it")
+            elif (best := self._could_lead(key, state)) is not None:
+                self.found(
+                    f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
+                )
+        if not self._events.harmed:
+            for election, batch in self.committed_lost():
+                self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
+
+    def _could_lead(self, key: Key, state: Partition) -> int | None:
+        """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""
+        brokers = self._cluster.brokers
+        # The last known leader counts only where nobody else is eligible.
+        waited = (*state.isr, *state.elr) or state.last_known
+        if any(brokers[one].running for one in waited):
+            return None
+        logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running}
+        for one, log in logs.items():
+            if all(log.has(batch) for other in logs.values() for batch in other.batches):
+                return one
+        return None
+
+    def judge_truncations(self) -> None:
+        """What brokers truncated that were alive when a leader was elected must have been saved."""
+        new, self._seen = self._cluster.destroyed[self._seen :], len(self._cluster.destroyed)
+        by_epoch = {(one.key, one.epoch): one for one in self.elections}
+        for key, epoch, broker, gone in new:
+            election = by_epoch.get((key, epoch))
+            if election is None or broker not in election.logs:
+                continue
+            for batch in gone:
+                if election.logs[broker].has(batch) and not self._is_saved(batch):
+                    self.found(
+                        f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
+                    )
+
+    def committed_lost(self) -> list[tuple[Election, Batch]]:
+        """Return the committed records that a survivor had, and the elected one had not."""
+        found = []
+        for one in self.elections:
+            elected = one.logs.get(one.leader)
+            if elected is None:
+                continue
+            for batch in self._cluster.committed.get(one.key, {}).values():
+                if any(log.has(batch) for log in one.logs.values()) and not elected.has(batch):
+                    found.append((one, batch))
+        return found
+
+    def _is_saved(self, batch: Batch) -> bool:
+        folder = self._workdir / "saved"
+        return any(batch.data in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+    def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
+        """Return the orders that the journal has open, by partition, read with our own eyes."""
+        intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
+        for file in (self._workdir / "journal").glob("*.jsonl"):
+            for line in file.read_text().splitlines():
+                try:
+                    entry = json.loads(line)
+                except ValueError:  # cut off by a kill
+                    continue
+                if entry["kind"] == "intent":
+                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
+                elif entry["kind"] == "done":
+                    intents.pop(entry["id"], None)
+        found: dict[Key, list[tuple[int, ...]]] = {}
+        for rows in intents.values():
+            for key, order in rows:
+                found.setdefault(key, []).append(order)
+        return found
+
+    def found(self, text: str) -> None:
+        """Note a violation."""
+        self._cluster.world.tell(f"VIOLATION: {text}")
+        self.violations.append(text)
+
+
+def name(key: Key) -> str:
+    """Return a partition's name."""
+    return f"{key[0]}-{key[1]}"

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller of a KRaft cluster: leader, ISR, ELR and replica order of each partition, and which brokers are fenced.
+
+As Kafka's PartitionChangeBuilder and ReplicationControlManager have it (4.3), with and without eligible leader replicas (KIP-966).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+NO_LEADER = -1
+Key = tuple[str, int]
+
+
+class Partition(NamedTuple):
+    """What the controller knows of a partition. `last_known`: the leader that it had last (in the ELR's words lastKnownElr). `epoch`: its leader epoch."""
+
+    topic_id: int
+    replicas: tuple[int, ...]
+    leader: int
+    epoch: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
+    last_known: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+@dataclass
+class Registration:
+    """A broker as it registered last."""
+
+    epoch: int
+    fenced: bool = True
+
+
+@dataclass
+class Controller:
+    """The active controller. `elr`: whether the feature is on. `min_isr`: min.insync.replicas by topic. `refused`: what a test of a request may look at."""
+
+    elr: bool
+    min_isr: Mapping[str, int]
+    partitions: dict[Key, Partition] = field(default_factory=dict)
+    brokers: dict[int, Registration] = field(default_factory=dict)
+    version: int = 0  # incremented with each change
+
+    def create(self, key: Key, topic_id: int, replicas: Sequence[int]) -> None:
+        """Create a partition on brokers that are alive."""
+        self._put(key, Partition(topic_id, tuple(replicas), replicas[0], 0, tuple(replicas)))
+
+    def alive(self, broker: int) -> bool:
+        """Return whether a broker is unfenced."""
+        return broker in self.brokers and not self.brokers[broker].fenced
+
+    # --- brokers -------------------------------------------------------------------------------------------------
+
+    def register(self, broker: int, clean: bool) -> None:
+        """Register a broker that starts. After an unclean shutdown it is no eligible leader any more (KIP-966), so it leaves ISR and ELR."""
+        self.version += 1
+        self.brokers[broker] = Registration(self.version)
+        if self.elr and not clean:
+            for key, state in self.partitions.items():
+                if broker in (*state.isr, *state.elr):
+                    self._change(key, isr=[one for one in state.isr if one != broker], unclean={broker})
+
+    def unfence(self, broker: int) -> None:
+        """The broker has caught up with the metadata log. It leads partitions again that wait for it."""
+        self.version += 1
+        self.brokers[broker].fenced = False
+        for key, state in self.partitions.items():
+            if state.leader == NO_LEADER and broker in state.replicas:
+                self._change(key)
+
+    def fence(self, broker: int) -> None:
+        """The broker's session has ended, or it shuts down."""
+        self.version += 1
+        self.brokers[broker].fenced = True
+        for key, state in self.partitions.items():
+            if broker in state.isr or state.leader == broker:
+                self._change(key, isr=[one for one in state.isr if one != broker])
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    def alter_isr(self, key: Key, leader: int, epoch: int, isr: Iterable[int]) -> bool:
+        """A leader changes its ISR. Return whether that was accepted: it must lead in this epoch, and new members must be unfenced."""
+        state = self.partitions[key]
+        new = tuple(isr)
+        if (state.leader, state.epoch) != (leader, epoch) or not all(self.alive(one) for one in new):
+            return False
+        self._change(key, isr=new)
+        return True
+
+    def elect_unclean(self, key: Key) -> str | None:
+        """Elect the first live replica if there is no clean one (KIP-460). Return Kafka's error."""
+        state = self.partitions.get(key)
+        if state is None:
+            return "UNKNOWN_TOPIC_OR_PARTITION"
+        if state.leader != NO_LEADER:
+            return "ELECTION_NOT_NEEDED"
+        self._change(key, election_is_unclean=True)
+        return None if self.partitions[key].leader != NO_LEADER else "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+
+    def elect_preferred(self, key: Key) -> str | None:
+        """Let the first replica lead if it is in sync (KIP-460). Return Kafka's error."""
+        state = self.partitions.get(key)
+        if state is None:
+            return "UNKNOWN_TOPIC_OR_PARTITION"
+        first = state.replicas[0]
+        if state.leader == first:
+            return "ELECTION_NOT_NEEDED"
+        if first not in state.isr or not self.alive(first):
+            return "PREFERRED_LEADER_NOT_AVAILABLE"
+        self._put(key, state._replace(leader=first, epoch=state.epoch + 1))
+        return None
+
+    def reassign(self, key: Key, replicas: Sequence[int] | None) -> str | None:
+        """Give a partition the same replicas in another order (KIP-455). Return Kafka's error. Others than the present ones are not simulated yet."""
+        state = self.partitions.get(key)
+        if state is None:
+            return "UNKNOWN_TOPIC_OR_PARTITION"
+        if replicas is None:
+            return "NO_REASSIGNMENT_IN_PROGRESS"
+        if len(set(replicas)) < len(replicas) or not set(replicas) <= self.brokers.keys():
+            return "INVALID_REPLICA_ASSIGNMENT"
+        if {*replicas} != {*state.replicas}:
+            raise NotImplementedError(f"{key}: {replicas}")
+        self._put(key, state._replace(replicas=tuple(replicas)))
+        return None
+
+    # --- PartitionChangeBuilder ----------------------------------------------------------------------------------
+
+    def _change(self, key: Key, isr: Iterable[int] | None = None, unclean: Collection[int] = (), election_is_unclean: bool = False) -> None:
+        state = self.partitions[key]
+        target_isr = state.isr if isr is None else tuple(isr)
+        elr, last_known = self._eligible(key, state, target_isr, unclean)
+        leader, by_force = self._elected(state, target_isr, elr, last_known, election_is_unclean)
+        if by_force:
+            target_isr, elr, last_known = (leader,), (), ()
+        elif leader in elr:
+            target_isr, elr = (leader,), tuple(one for one in elr if one != leader)
+        if not target_isr and not self.elr:
+            target_isr = state.isr  # the last member stays
+        last_known = self._last_known(state, target_isr, leader, last_known)
+        epoch = state.epoch + (leader != state.leader)
+        self._put(key, state._replace(leader=leader, epoch=epoch, isr=target_isr, elr=elr, last_known=last_known))
+
+    def _eligible(
+        self, key: Key, state: Partition, isr: tuple[int, ...], unclean: Collection[int]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        if not self.elr or len(isr) >= min(self.min_isr[key[0]], len(state.replicas)):
+            return (), ()
+        elr = tuple(one for one in dict.fromkeys((*state.elr, *state.isr)) if one not in isr and one not in unclean)
+        return elr, state.last_known
+
+    def _elected(
+        self, state: Partition, isr: tuple[int, ...], elr: tuple[int, ...], last_known: tuple[int, ...], by_force: bool
+    ) -> tuple[int, bool]:
+        """Return the leader, and whether its election is unclean."""
+        clean = [one for one in state.replicas if one in (*isr, *elr) and self.alive(one)]
+        if state.leader in clean:
+            return state.leader, False
+        if clean:
+            return clean[0], False
+        if self.elr and not elr and not isr and len(last_known) == 1 and self.alive(last_known[0]):
+            return last_known[0], True
+        if by_force:
+            return next(((one, True) for one in state.replicas if self.alive(one)), (NO_LEADER, False))
+        return NO_LEADER, False
+
+    def _last_known(self, state: Partition, isr: tuple[int, ...], leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:
+        if not self.elr:
+            return ()
+        if not isr and leader == NO_LEADER:
+            return (state.leader,) if state.leader != NO_LEADER else last_known
+        return () if leader != NO_LEADER else last_known
+
+    def _put(self, key: Key, state: Partition) -> None:
+        self.version += 1
+        self.partitions[key] = state

@@ -1,0 +1,194 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a simulated broker answers about the cluster: nodes, quorum, partitions, configs, groups."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.admin import (
+    DescribeClusterResponse,
+    DescribeConfigsResponse,
+    DescribeQuorumResponse,
+    DescribeTopicPartitionsResponse,
+    ListGroupsResponse,
+)
+from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
+
+from simulation.kafka_errors import code
+from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.versions import ELR_FEATURE, VERSIONS
+
+if TYPE_CHECKING:
+    from simulation.broker import Broker
+
+NOT_AUTHORIZED_OPERATIONS = -(2**31)  # Kafka's word for: not requested
+
+
+def api_versions(broker: Broker, _request: Any) -> Any:
+    kind = ApiVersionsResponse
+    keys = [kind.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in VERSIONS.items()]
+    levels = {ELR_FEATURE: int(broker.cluster.controller.elr), "metadata.version": 27}
+    finalized = [kind.FinalizedFeatureKey(name=name, max_version_level=one, min_version_level=one) for name, one in levels.items() if one]
+    return kind(
+        error_code=0, api_keys=keys, throttle_time_ms=0, supported_features=[], finalized_features_epoch=broker.image_version,
+        finalized_features=finalized, zk_migration_ready=False,
+    )  # fmt: skip
+
+
+def metadata(broker: Broker, request: Any) -> Any:
+    kind, topic = MetadataResponse, MetadataResponse.MetadataResponseTopic
+    nodes = [broker.cluster.brokers[one] for one in sorted(broker.alive)]
+    brokers = [kind.MetadataResponseBroker(node_id=one.node_id, host=one.host, port=one.port, rack=None) for one in nodes]
+    names = None if request.topics is None else [one.name for one in request.topics]
+    topics = [
+        topic(
+            error_code=0, name=name, topic_id=topic_uuid(rows[0][1].topic_id), is_internal=False,
+            partitions=[
+                topic.MetadataResponsePartition(
+                    error_code=code(None if state.leader != NO_LEADER else "LEADER_NOT_AVAILABLE"), partition_index=key[1],
+                    leader_id=state.leader, leader_epoch=state.epoch, replica_nodes=list(state.replicas), isr_nodes=list(state.isr),
+                    offline_replicas=_offline(broker, state),
+                )
+                for key, state in rows
+            ],
+        )
+        for name, rows in _topics(broker, names)
+    ]  # fmt: skip
+    return kind(
+        throttle_time_ms=0,
+        brokers=brokers,
+        cluster_id=broker.cluster.cluster_id,
+        controller_id=min(broker.alive, default=-1),
+        topics=topics,
+        error_code=0,
+    )
+
+
+def describe_cluster(broker: Broker, _request: Any) -> Any:
+    kind = DescribeClusterResponse
+    rows = [
+        kind.DescribeClusterBroker(
+            broker_id=one,
+            host=broker.cluster.brokers[one].host,
+            port=broker.cluster.brokers[one].port,
+            rack=None,
+            is_fenced=one not in broker.alive,
+        )
+        for one in sorted(broker.registered)
+    ]
+    return kind(
+        throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=1, cluster_id=broker.cluster.cluster_id,
+        controller_id=min(broker.alive, default=-1), brokers=rows,
+    )  # fmt: skip
+
+
+def describe_quorum(broker: Broker, _request: Any) -> Any:
+    if broker.cut_off or not broker.cluster.has_controller:
+        return None
+    topic = DescribeQuorumResponse.TopicData
+    now = broker.cluster.world.now
+
+    def replica(node: int, seconds: float) -> Any:
+        stamp = int((broker.cluster.wall_clock() - seconds) * 1000)
+        return topic.PartitionData.ReplicaState(
+            replica_id=node, replica_directory_id=uuid.UUID(int=node), log_end_offset=broker.cluster.controller.version,
+            last_fetch_timestamp=stamp, last_caught_up_timestamp=stamp,
+        )  # fmt: skip
+
+    seen = [one for one in broker.cluster.brokers.values() if one.fetched_at and now - one.fetched_at < 300]
+    partition = topic.PartitionData(
+        partition_index=0, error_code=0, error_message=None, leader_id=broker.cluster.controller_id, leader_epoch=broker.cluster.quorum_epoch,
+        high_watermark=broker.cluster.controller.version, current_voters=[replica(one, 0.0) for one in broker.cluster.voters],
+        observers=[replica(one.node_id, now - one.fetched_at) for one in seen],
+    )  # fmt: skip
+    return DescribeQuorumResponse(
+        error_code=0, error_message=None, topics=[topic(topic_name="__cluster_metadata", partitions=[partition])], nodes=[]
+    )
+
+
+def describe_topic_partitions(broker: Broker, request: Any) -> Any:
+    topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+    names = [one.name for one in request.topics] or None
+    start = (request.cursor.topic_name, request.cursor.partition_index) if request.cursor else ("", 0)
+    left, topics, cursor = request.response_partition_limit, [], None
+    for name, rows in _topics(broker, names):
+        wanted = [(key, state) for key, state in rows if key >= start]
+        if wanted and left == 0:
+            cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=wanted[0][0][1])
+            break
+        shown, left = wanted[:left], left - len(wanted[:left])
+        if shown:
+            topics.append(
+                topic(
+                    error_code=0, name=name, topic_id=topic_uuid(rows[0][1].topic_id), is_internal=False,
+                    partitions=[_described(broker, topic, key, state) for key, state in shown], topic_authorized_operations=NOT_AUTHORIZED_OPERATIONS,
+                )
+            )  # fmt: skip
+        if len(shown) < len(wanted):
+            cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=wanted[len(shown)][0][1])
+            break
+    known = {name for name, _ in _topics(broker, None)}
+    for name in names or ():
+        if name not in known and name >= start[0]:
+            topics.append(
+                topic(
+                    error_code=code("UNKNOWN_TOPIC_OR_PARTITION"), name=name, topic_id=uuid.UUID(int=0), is_internal=False,
+                    partitions=[], topic_authorized_operations=NOT_AUTHORIZED_OPERATIONS,
+                )
+            )  # fmt: skip
+    return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=topics, next_cursor=cursor)
+
+
+def _described(broker: Broker, topic: Any, key: Key, state: Partition) -> Any:
+    return topic.DescribeTopicPartitionsResponsePartition(
+        error_code=code(None if state.leader != NO_LEADER else "LEADER_NOT_AVAILABLE"), partition_index=key[1], leader_id=state.leader,
+        leader_epoch=state.epoch, replica_nodes=list(state.replicas), isr_nodes=list(state.isr), eligible_leader_replicas=list(state.elr),
+        last_known_elr=list(state.last_known), offline_replicas=_offline(broker, state),
+    )  # fmt: skip
+
+
+def _offline(broker: Broker, state: Partition) -> list[int]:
+    return [one for one in state.replicas if one not in broker.alive]
+
+
+def _topics(broker: Broker, names: Iterable[str] | None) -> Iterator[tuple[str, list[tuple[Key, Partition]]]]:
+    wanted = None if names is None else {*names}
+    for name, rows in groupby(sorted(broker.image.items()), key=lambda row: row[0][0]):
+        if wanted is None or name in wanted:
+            yield name, list(rows)
+
+
+def describe_configs(broker: Broker, request: Any) -> Any:
+    kind = DescribeConfigsResponse.DescribeConfigsResult
+    results = []
+    for row in request.resources:
+        configs = broker.cluster.configs(row.resource_name) if row.resource_type == 2 else {}
+        keys = configs if row.configuration_keys is None else row.configuration_keys
+        results.append(
+            kind(
+                error_code=0, error_message=None, resource_type=row.resource_type, resource_name=row.resource_name,
+                configs=[
+                    kind.DescribeConfigsResourceResult(
+                        name=name, value=configs[name], read_only=False, config_source=1, is_sensitive=False, synonyms=[], config_type=2,
+                        documentation=None,
+                    )
+                    for name in keys
+                    if name in configs
+                ],
+            )
+        )  # fmt: skip
+    return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+
+
+def list_groups(broker: Broker, _request: Any) -> Any:
+    return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=[])
+
+
+def topic_uuid(number: int) -> uuid.UUID:
+    """Return the id of a topic."""
+    return uuid.UUID(int=(1 << 64) + number)

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A control node that recovers a simulated cluster with the code of the product: collect, decide, save, elect.
+
+Replaced are the network (`kafka_python.connections`, and the plain sockets with which a diagnosis looks at ports), the clocks, and threads, which would
+not run in the same order each time. Everything else is the product's, files included.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from unit.fake_brokers import options
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, kafka_python
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import collect_landing_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import EVIDENCE_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
+from simulation.cluster import SimulatedCluster
+from simulation.kraft import Key
+from simulation.transport import Connections, EventLoop
+from simulation.world import World
+
+NAME = "simulated"
+DURATION = 12.0
+REQUEST_SECONDS = 4
+WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
+
+
+class InTurn:
+    """Stands for a ThreadPoolExecutor: what is submitted is done at once."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __enter__(self) -> InTurn:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Do it, and return its result."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work(*arguments))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def map(self, work: Callable[..., Any], *rows: Iterable[Any]) -> Iterator[Any]:
+        """Do it for each row."""
+        return iter([work(*row) for row in zip(*rows, strict=False)])
+
+
+@contextmanager
+def simulated(cluster: SimulatedCluster) -> Iterator[None]:
+    """In the block the product's code works on a simulated cluster, in virtual time."""
+    world = cluster.world
+
+    def connections(connection: Connection, servers: list[str], _memory: Any) -> tuple[Any, Any]:
+        net = EventLoop(world)
+        return net, Connections(world, cluster, net, servers)
+
+    def fenced_that_answer(nodes: Iterable[Any]) -> set[int]:
+        found = {node.broker_id for node in nodes if node.fenced and (one := cluster.at(node.host, node.port)) and one.running}
+        world.sleep(0.01)
+        return found
+
+    random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
+    with ExitStack() as stack:
+        stack.enter_context(world.clock())
+        for owner, name, replacement in (
+            (kafka_python, "connections", connections),
+            (connection_diagnosis, "fenced_that_answer", fenced_that_answer),
+            (connection_diagnosis, "diagnose", lambda _connection, servers, error: f"{', '.join(servers)}: {error}"),
+            (part_writer, "ThreadPoolExecutor", InTurn),
+            (designated_election, "ThreadPoolExecutor", InTurn),
+        ):
+            stack.enter_context(patch.object(owner, name, replacement))
+        for name in WRITES:
+            stack.enter_context(patch.object(os, name, _counted(world, name)))
+        yield
+
+
+def _counted(world: World, name: str) -> Callable[..., Any]:
+    """Return a function of `os` that changes files, which a control node that is dead does not call. What is written is in memory: it need not be synced."""
+    real = getattr(os, name)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        world.step(f"{name} {arguments[0]}")
+        return None if name == "fsync" else real(*arguments, **keywords)
+
+    return call
+
+
+class Task:
+    """What the product's functions get of a module."""
+
+    def __init__(self, workdir: Path, connection: dict[str, Any], params: dict[str, Any]) -> None:
+        self.params, self.workdir, self.check_mode = params, workdir, False
+        self.connection = Connection.from_params(connection)
+        self.warnings: list[str] = []
+        self.ansible: Any = SimpleNamespace(warn=self.warnings.append, tmpdir=str(workdir))
+        self.budget = Budget(params["duration"], params["first_answer_seconds"])
+
+
+def defaults(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a module that are not given."""
+    return {name: one.get("default") for name, one in spec.items()}
+
+
+class Operator:
+    """Recovers partitions of a cluster, with a workdir."""
+
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced") -> None:
+        self._cluster, self.workdir, self._strategy = cluster, workdir, strategy
+
+    def recover(self, run_id: str, keys: Iterable[Key] | None = None) -> dict[str, Any]:
+        """Collect, plan, elect. Return the result of `kafka_designated_election`. Raises the product's errors."""
+        self.collect(run_id, keys)
+        self.plan(run_id)
+        return self.elect(run_id)
+
+    def collect(self, run_id: str, keys: Iterable[Key] | None = None) -> dict[str, Any]:
+        """Write the landing file."""
+        named = None if keys is None else [{"topic": topic, "partition": partition} for topic, partition in sorted(keys)]
+        spec = {**EVIDENCE_ARGUMENTS, **backend_selection.BACKEND_ARGUMENTS}
+        task = self._task(run_id, spec, duration=DURATION, partitions=named, partitions_file=None)
+        with NativeCluster(task.connection) as cluster:
+            return collect_landing_file(task, cluster)
+
+    def plan(self, run_id: str) -> dict[str, Any]:
+        """Write the plan, as Spark's workers would."""
+        files = plan_files.find_landing_files(self.workdir, run_id, [NAME])
+        assert not files.quarantine, files.quarantine
+        policy, texts = plan_files.policy_and_options(self._strategy, Ranking.LAST_WRITTEN_EPOCH.value)
+        header = files.headers[NAME]
+        cluster = plan_files.landing_lines.read_cluster(header)
+        path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
+        plan = plan_files.Plan(path, header, cluster)
+        rows = plan_files.sort_rows(
+            worker.plan_row(line, NAME, cluster, policy) for line in Path(files.files[NAME]).read_bytes().splitlines()
+        )
+        counted = plan_files.Counter((row[0], tuple(row[5])) for row in rows if row[5])
+        plan_files.assign_seats({NAME: plan}, [NAME], counted)
+        plan_files.write_plan(plan, texts, rows)
+        return {"path": str(path)}
+
+    def elect(self, run_id: str) -> dict[str, Any]:
+        """Elect what the plan has."""
+        spec = {
+            **blast_radius.argument_spec(),
+            **backend_selection.BACKEND_ARGUMENTS,
+            **QUORUM_ARGUMENTS,
+            **EVIDENCE_ARGUMENTS,
+            **COMMAND_ARGUMENTS,
+        }
+        task = self._task(
+            run_id, spec, duration=DURATION, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
+            allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,
+            max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
+            max_offline_brokers=1000, remove_expired_throttle=False, election_attempts=3, preview=10_000, require_commit=False,
+        )  # fmt: skip
+        with NativeCluster(task.connection) as cluster:
+            return run.designated_election(task, cluster)
+
+    def _task(self, run_id: str, spec: dict[str, Any], **given: Any) -> Task:
+        params = {**defaults(spec), "cluster": NAME, "run_id": run_id, "workdir": str(self.workdir), **given}
+        return Task(self.workdir, options(self._cluster.servers, request_timeout=REQUEST_SECONDS), params)

@@ -1,0 +1,201 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same steps on a simulated and on a real cluster, whose states are compared after each step. Where they differ the simulation is wrong.
+
+A step is over when everything has settled: brokers are fenced or unfenced, followers have copied what they can, and are back in the ISR.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from itertools import permutations
+from random import Random
+from typing import Any, NamedTuple
+
+from kafka.protocol.admin import ElectLeadersRequest
+
+from rig import KafkaCluster, NewTopic
+from rig.errors import RigError
+from rig.rpc import ask
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.kafka_errors import code
+from simulation.kraft import Key
+from simulation.world import World
+
+BROKERS = 3
+STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2}
+SETTLED_SECONDS = 25.0
+START_SECONDS = 8.0
+REQUEST_SECONDS = 20.0
+ELECTION_TYPES = {"elect_preferred": 0, "elect_unclean": 1}
+
+
+class Shown(NamedTuple):
+    """What both clusters must agree on about a partition. `ends`: log end offsets of replicas on live brokers."""
+
+    leader: int
+    epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    last_known: tuple[int, ...]
+    ends: Mapping[int, int]
+
+
+def topics(prefix: str) -> dict[str, list[list[int]]]:
+    """Return partitions with every order of two and three replicas."""
+    brokers = range(1, BROKERS + 1)
+    orders = [list(order) for size in (2, 3) for order in permutations(brokers, size)]
+    return {f"{prefix}-one": orders, f"{prefix}-two": orders}
+
+
+class Twins:
+    """Plays steps on both clusters. `real` is running, with all brokers alive. `differences`: sentences, as far as they were found."""
+
+    def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
+        self._real, self._random, self._world = real, Random(seed), World(seed)
+        self._topics = topics(prefix)
+        min_isr = {topic: number for number, topic in enumerate(self._topics, 1)}
+        self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr)
+        configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
+        real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
+        self.keys: list[Key] = list(self._simulated.controller.partitions)
+        self.story: list[str] = []
+        self._written = 0
+
+    def play(self, steps: int) -> list[str]:
+        """Play so many steps. Return how the clusters differ after the first one after which they do."""
+        for what in self._random.choices(list(STEPS), list(STEPS.values()), k=steps):
+            told = getattr(self, f"_{what}")()
+            if told is None:
+                continue
+            self.story.append(told)
+            self._settle()
+            if differences := self._differences():
+                return [*self.story, *differences]
+        return []
+
+    # --- steps ---------------------------------------------------------------------------------------------------------
+
+    def _write(self) -> str | None:
+        key = self._random.choice(self.keys)
+        self._written += 1
+        name = f"{key[0]}-{key[1]}#{self._written}"
+        if self._simulated.controller.partitions[key].leader < 0:
+            return None
+        self._simulated.write(key, name, 1)
+        self._real.produce(key[0], key[1], [name], acks="1")
+        return f"a record is written to {key[0]}-{key[1]}"
+
+    def _alive(self) -> list[int]:
+        return [one for one, broker in self._simulated.brokers.items() if broker.running]
+
+    def _kill(self) -> str | None:
+        return self._end("killed")
+
+    def _terminate(self) -> str | None:
+        return self._end("shut down")
+
+    def _end(self, how: str) -> str | None:
+        alive = self._alive()
+        if len(alive) == 1:
+            return None
+        broker = self._random.choice(alive)
+        if how == "killed":
+            self._simulated.crash(broker)
+            self._real.kill(broker)
+        else:
+            self._simulated.shut_down(broker)
+            self._real.terminate(broker)
+        self._real.wait_fenced([broker])
+        return f"broker {broker} is {how}"
+
+    def _start(self) -> str | None:
+        down = [one for one, broker in self._simulated.brokers.items() if not broker.running]
+        if not down:
+            return None
+        broker = self._random.choice(down)
+        self._simulated.start(broker, self._simulated.brokers[broker].was_shut_down)
+        self._real.start_node(broker)
+        self._real.wait_unfenced([broker])
+        return f"broker {broker} starts"
+
+    def _reorder(self) -> str:
+        key = self._random.choice(self.keys)
+        order = self._random.sample(
+            self._simulated.controller.partitions[key].replicas, len(self._simulated.controller.partitions[key].replicas)
+        )
+        self._simulated.reassign(key, tuple(order))
+        self._real.reorder_replicas({key: order})
+        return f"{key[0]}-{key[1]} gets the order {order}"
+
+    def _elect_unclean(self) -> str:
+        return self._elect("elect_unclean")
+
+    def _elect_preferred(self) -> str:
+        return self._elect("elect_preferred")
+
+    def _elect(self, what: str) -> str:
+        """Elect all partitions but some, and compare the errors."""
+        keys = [key for key in self.keys if self._random.random() < 0.7]
+        errors = {key: code(self._simulated.elect(key, what == "elect_unclean")) for key in keys}
+        rows = [
+            ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[key[1] for key in keys if key[0] == topic])
+            for topic in self._topics
+        ]
+        request = ElectLeadersRequest[2](election_type=ELECTION_TYPES[what], topic_partitions=rows, timeout_ms=int(REQUEST_SECONDS * 1000))
+        answer = self._real.ask(lambda node: ask(node, request, REQUEST_SECONDS))
+        found = {(row.topic, one.partition_id): one.error_code for row in answer.replica_election_results for one in row.partition_result}
+        if wrong := {key: (errors[key], found.get(key)) for key in keys if errors[key] != found.get(key)}:
+            raise AssertionError(f"{[*self.story, what]}: errors (simulated, real): {wrong}")
+        return what
+
+    # --- comparison ----------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        self._world.wait(SESSION_SECONDS + START_SECONDS)
+        for _ in range(3):
+            for key in self.keys:
+                for follower in self._simulated.controller.partitions[key].replicas:
+                    self._simulated.replicate(key, follower)
+            self._world.wait(1.0)
+
+    def _differences(self) -> list[str]:
+        """Return how the states differ, none if they become the same within SETTLED_SECONDS."""
+        simulated, end = self._shown_by_simulation(), time.monotonic() + SETTLED_SECONDS
+        while True:
+            real = self._shown_by_real()
+            different = [key for key in self.keys if simulated[key] != real.get(key)]
+            if not different or time.monotonic() > end:
+                return [f"{key[0]}-{key[1]}: simulated {simulated[key]}, real {real.get(key)}" for key in different]
+            time.sleep(0.3)
+
+    def _shown_by_simulation(self) -> dict[Key, Shown]:
+        alive = self._alive()
+        return {
+            key: Shown(
+                state.leader, state.epoch, state.replicas, tuple(sorted(state.isr)), tuple(sorted(state.elr)), state.last_known,
+                {one: self._simulated.brokers[one].logs[key].end for one in state.replicas if one in alive},
+            )
+            for key, state in self._simulated.controller.partitions.items()
+        }  # fmt: skip
+
+    def _shown_by_real(self) -> dict[Key, Shown]:
+        states = {(state.topic, state.partition): state for state in self._real.describe(*self._topics)}
+        ends: dict[int, dict[Key, int]] = {}
+        for broker in self._alive():
+            own = [key for key, state in states.items() if broker in state.replicas]
+            try:
+                ends[broker] = self._real.log_end_offsets(broker, own)
+            except RigError:  # it has just started
+                ends[broker] = {}
+        return {key: _shown(state, {one: rows[key] for one, rows in ends.items() if key in rows}) for key, state in states.items()}
+
+
+def _shown(state: Any, ends: Mapping[int, int]) -> Shown:
+    return Shown(
+        state.leader, state.leader_epoch, state.replicas, tuple(sorted(state.isr)), tuple(sorted(state.eligible_leader_replicas)),
+        state.last_known_elr, dict(sorted(ends.items())),
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The script of a simulated history: the cluster, how it is damaged, and what goes wrong while it is recovered. A seed gives one; it can be shortened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
+DAMAGE = {
+    "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1
+}  # fmt: skip
+FAULTS = {
+    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1
+}  # fmt: skip
+# Ways to damage that chance alone finds seldom: a fork, a tail that only an old leader has, survivors of different lengths.
+PATTERNS = (
+    ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start_first"),
+    ("write", "crash_leader", "write", "write", "alone", "crash_leader", "start_first", "start"),
+    ("write", "replicate", "shrink", "write", "replicate", "alone", "write", "crash_leader"),
+    ("alone", "write", "crash_leader", "write"),
+    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "crash_leader", "start_first"),
+)
+OF_PARTITIONS = {"write", "replicate", "shrink", "alone", "crash_leader", "hand_over"}
+LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
+
+
+class Step(NamedTuple):
+    """Something that happens: `what` it is, with numbers that choose partition, broker and so on. `at`: seconds after the recovery has begun."""
+
+    what: str
+    numbers: tuple[int, ...]
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Script:
+    """A history. `seed`: of latencies and of all that happens by chance. `damage` comes before the recovery, `faults` while it works.
+
+    topics   replicas of each partition, by topic
+    kill_at  the step at which the first control node dies, None: it lives
+    second   seconds after which a second control node recovers the same cluster, None: there is none
+    """
+
+    seed: int
+    brokers: int
+    topics: dict[str, list[list[int]]]
+    min_isr: dict[str, int]
+    elr: bool
+    strategy: str
+    damage: tuple[Step, ...]
+    faults: tuple[Step, ...]
+    kill_at: int | None = None
+    second: float | None = None
+
+    def to_json(self) -> str:
+        """Return the script as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Script:
+        """Return the script that `to_json` wrote."""
+        fields: dict[str, Any] = json.loads(text)
+        for name in ("damage", "faults"):
+            fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
+        return cls(**fields)
+
+
+def drawn(seed: int) -> Script:
+    """Draw the script of a seed."""
+    random = Random(seed)
+    brokers = random.choice((3, 3, 4, 5))
+    topics, min_isr = {}, {}
+    for topic in ("orders", "payments")[: random.choice((1, 1, 2))]:
+        replicas = random.randrange(2, min(brokers, 4) + 1)
+        topics[topic] = [random.sample(range(1, brokers + 1), replicas) for _ in range(random.choice((1, 1, 2, 3)))]
+        min_isr[topic] = random.choice((1, 2, 2))
+    return Script(
+        seed,
+        brokers,
+        topics,
+        min_isr,
+        elr=random.random() < 0.5,
+        strategy="aggressive" if random.random() < 0.2 else "balanced",
+        damage=_drawn_damage(random),
+        faults=tuple(
+            step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 10 * LATE))))
+            for step in _steps(random, FAULTS, random.choice((0, 0, 1, 1, 2, 4)))
+        ),
+        kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.5 else None,
+        second=random.uniform(0, LATE) if random.random() < 0.15 else None,
+    )
+
+
+def _drawn_damage(random: Random) -> tuple[Step, ...]:
+    steps = list(_steps(random, DAMAGE, random.randrange(0, 40)))
+    if random.random() < 0.7:
+        pattern = [_step(what, random, 0) for what in random.choice(PATTERNS)]
+        later = list(_steps(random, DAMAGE, random.choice((0, 0, 1, 3))))
+        steps = [*steps, *pattern, *later]
+    return tuple(steps)
+
+
+def _step(what: str, random: Random, partition: int) -> Step:
+    first, *others = (random.randrange(1000) for _ in range(4))
+    return Step(what, (partition if what in OF_PARTITIONS else first, *others))
+
+
+def _steps(random: Random, kinds: dict[str, int], count: int) -> Iterator[Step]:
+    favourite = random.randrange(1000)  # most steps are about one partition: what they come to together is worth more
+    for what in random.choices(list(kinds), list(kinds.values()), k=count):
+        yield _step(what, random, favourite if random.random() < 0.7 else random.randrange(1000))

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes the script of a history that ends badly as short as it can be, so that a person can read what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from simulation.script import Script
+
+
+def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
+    """Return the script without all that is not needed for `is_bad` to be true of it."""
+    while True:
+        for shorter in _shorter(script):
+            if is_bad(shorter):
+                script = shorter
+                break
+        else:
+            return script
+
+
+def _shorter(script: Script) -> Iterator[Script]:
+    """Yield scripts that lack something, first those that lack much."""
+    if script.second is not None:
+        yield replace(script, second=None)
+    if script.kill_at is not None:
+        yield replace(script, kill_at=None)
+    size = max(len(script.damage), len(script.faults)) // 2
+    while size:
+        for at in range(0, len(script.faults), size):
+            yield replace(script, faults=script.faults[:at] + script.faults[at + size :])
+        for at in range(0, len(script.damage), size):
+            yield replace(script, damage=script.damage[:at] + script.damage[at + size :])
+        size //= 2
+    if len(script.faults) == 1:
+        yield replace(script, faults=())
+    if len(script.damage) == 1:
+        yield replace(script, damage=())
+    for topic, partitions in script.topics.items():
+        if len(script.topics) > 1:
+            yield replace(script, topics={name: rows for name, rows in script.topics.items() if name != topic})
+        if len(partitions) > 1:
+            yield replace(script, topics={**script.topics, topic: partitions[:-1]})

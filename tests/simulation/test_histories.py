@@ -1,0 +1,64 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Simulated histories end well, a seed gives the same one each time, and one that ends badly is shortened to what it needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from simulation.history import play
+from simulation.mutants import Mutant, is_found, mutants
+from simulation.script import Script, drawn
+from simulation.shorten import shortened
+
+
+def run(*arguments: str) -> str:
+    """Run the command, and return what it prints."""
+    played = subprocess.run([sys.executable, "-m", "simulation", *arguments], capture_output=True, text=True, check=False)
+    assert played.returncode == 0, played.stdout + played.stderr
+    return played.stdout
+
+
+def test_histories_end_well() -> None:
+    said = run("1", os.environ.get("SIMULATED_SEEDS", "400"))
+    # What must have happened in so many: otherwise they show little.
+    for kind in ("control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker cut off"):
+        assert kind in said, said
+
+
+def test_a_seed_gives_the_same_history_each_time() -> None:
+    one, other = (run(seed, "--story", "--jobs", "1").rpartition("histories")[0] for seed in ("601", "601"))
+    assert one == other and " leads" in one
+
+
+def test_a_script_is_read_as_it_was_written() -> None:
+    for seed in range(20):
+        assert Script.from_json(drawn(seed).to_json()) == drawn(seed)
+
+
+def test_a_script_is_shortened_to_what_it_needs() -> None:
+    def two_brokers_are_lost(script: Script) -> bool:
+        return sum(step.what == "crash" for step in script.damage) >= 2
+
+    script = next(one for one in map(drawn, range(100)) if two_brokers_are_lost(one) and one.kill_at and len(one.damage) > 10)
+    short = shortened(script, two_brokers_are_lost)
+    assert [step.what for step in short.damage] == ["crash", "crash"]
+    assert (short.faults, short.kill_at, short.second, len(short.topics)) == ((), None, None, 1)
+
+
+def test_what_is_not_simulated_is_said() -> None:
+    script = replace(drawn(1), topics={"orders": [[9, 1]]})
+    with pytest.raises(KeyError):
+        play(script)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: one.what)
+def test_a_mistake_is_found(mutant: Mutant) -> None:
+    assert is_found(mutant), mutant.what

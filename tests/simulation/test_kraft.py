@@ -1,0 +1,70 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The simulated controller does what real ones did (Kafka 4.3.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.kraft import NO_LEADER, Controller, Key
+
+KEY: Key = ("orders", 0)
+
+
+def controller(elr: bool, min_isr: int = 2) -> Controller:
+    """Brokers 1 to 3 are alive, and have a partition."""
+    found = Controller(elr, {"orders": min_isr})
+    for broker in (1, 2, 3):
+        found.register(broker, clean=True)
+        found.unfence(broker)
+    found.create(KEY, 1, (1, 2, 3))
+    return found
+
+
+def test_the_last_known_leader_is_not_elected_while_the_elr_has_a_member() -> None:
+    found = controller(elr=True)
+    for broker in (3, 1, 2):
+        found.fence(broker)
+    for broker in (2, 3):
+        found.register(broker, clean=False)
+        found.unfence(broker)
+    state = found.partitions[KEY]
+    assert (state.leader, state.isr, state.elr, state.last_known) == (NO_LEADER, (), (1,), (2,))
+
+
+def test_the_last_member_of_an_isr_stays_in_it_without_elr() -> None:
+    found = controller(elr=False)
+    for broker in (3, 1, 2):
+        found.fence(broker)
+    state = found.partitions[KEY]
+    assert (state.leader, state.isr, state.elr) == (NO_LEADER, (2,), ())
+    found.register(2, clean=False)
+    found.unfence(2)
+    assert found.partitions[KEY].leader == 2
+
+
+@pytest.mark.parametrize("elr", [False, True])
+def test_an_unclean_election_takes_the_first_live_replica_and_a_second_one_is_not_needed(elr: bool) -> None:
+    found = controller(elr)
+    found.alter_isr(KEY, 1, 0, [1])
+    found.alter_isr(KEY, 1, 0, [1])
+    found.fence(1)
+    before = found.partitions[KEY]
+    if elr and before.leader != NO_LEADER:
+        return  # members of the ELR lead cleanly
+    found.reassign(KEY, (1, 3, 2))
+    assert found.partitions[KEY].epoch == before.epoch
+    assert found.elect_unclean(KEY) is None
+    state = found.partitions[KEY]
+    assert (state.leader, state.isr, state.elr, state.epoch) == (3, (3,), (), before.epoch + 1)
+    assert found.elect_unclean(KEY) == "ELECTION_NOT_NEEDED"
+
+
+def test_an_isr_is_changed_only_by_the_leader_of_this_epoch_and_to_live_brokers() -> None:
+    found = controller(elr=False)
+    assert not found.alter_isr(KEY, 2, 0, [2])
+    assert not found.alter_isr(KEY, 1, 7, [1])
+    found.fence(3)
+    assert not found.alter_isr(KEY, 1, 0, [1, 3])
+    assert found.alter_isr(KEY, 1, 0, [1])

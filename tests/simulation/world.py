@@ -1,0 +1,164 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual time: everything that happens in a simulation happens in one order, which its seed decides.
+
+Control nodes are threads of which one runs at a time. It runs until it waits (for an answer, or in `time.sleep`); then the next event happens, or the
+control node whose wait ends first goes on. So two runs of the product can interleave, and a seed still gives the same history each time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from unittest.mock import patch
+
+BEGIN = 1_000.0  # seconds of the virtual monotonic clock
+EPOCH = 1_795_000_000.0  # of the virtual wall clock, at BEGIN
+PROCESS_SECONDS = 60.0  # real ones, after which a control node that does not wait is a mistake of the simulation
+
+
+class Killed(BaseException):
+    """The control node is gone: kill -9. What it would still do (clean up, write a result) does not happen, so it gets this at every step."""
+
+
+class Process:
+    """A control node. `steps`: the requests, waits and writes that it has made. `kill_at`: the step at which it dies."""
+
+    def __init__(self, name: str, kill_at: int | None = None) -> None:
+        self.name, self.kill_at = name, kill_at
+        self.steps, self.killed, self.ended = 0, False, False
+        self.error: BaseException | None = None
+        self.until: float = BEGIN
+        self.ready: Callable[[], bool] = lambda: True
+        self.turn = threading.Event()
+
+
+class World:
+    """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.now = BEGIN
+        self.story: list[str] = []
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self._processes: list[Process] = [Process("simulation")]
+        self._current = self._processes[0]
+
+    @property
+    def process(self) -> Process:
+        """The control node that runs."""
+        return self._current
+
+    def tell(self, text: str) -> None:
+        """Add a line to the story."""
+        self.story.append(f"t={self.now - BEGIN:.3f} {text}")
+
+    def after(self, seconds: float, act: Callable[[], None]) -> None:
+        """Let something happen in so many seconds."""
+        self._count += 1
+        heapq.heappush(self._events, (self.now + seconds, self._count, act))
+
+    def step(self, what: str) -> None:
+        """Count a step of the control node that runs. Raises Killed if it dies here, or is dead."""
+        process = self._current
+        if process is self._processes[0]:
+            return
+        process.steps += 1
+        if not process.killed and process.kill_at is not None and process.steps >= process.kill_at:
+            process.killed = True
+            self.tell(f"{process.name} is killed before step {process.steps}: {what}")
+        if process.killed:
+            raise Killed
+
+    def wait(self, seconds: float | None, ready: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass until `ready`, at most so many seconds."""
+        me = self._current
+        me.until = float("inf") if seconds is None else self.now + max(0.0, seconds)
+        me.ready = ready
+        self._next(me)
+        if me.killed:
+            raise Killed
+
+    def sleep(self, seconds: float) -> None:
+        """Stand for `time.sleep`."""
+        self.step("sleep")
+        self.wait(seconds)
+
+    def run(self, works: dict[str, Callable[[], None]], kill_at: dict[str, int] | None = None) -> dict[str, Process]:
+        """Run control nodes side by side until all have ended. `works`: what each does, by name. `kill_at`: steps at which some die.
+
+        Raises what a control node raised, apart from Killed.
+        """
+        found = {name: Process(name, (kill_at or {}).get(name)) for name in works}
+        threads = []
+        for name, work in works.items():
+            process = found[name]
+            process.until = self.now
+            self._processes.append(process)
+            threads.append(threading.Thread(target=self._live, args=(process, work), daemon=True))
+            threads[-1].start()
+        self.wait(None, lambda: all(process.ended for process in found.values()))
+        for thread in threads:
+            thread.join()
+        for process in found.values():
+            self._processes.remove(process)
+            if process.error is not None:
+                raise process.error
+        return found
+
+    def _live(self, process: Process, work: Callable[[], None]) -> None:
+        process.turn.wait(PROCESS_SECONDS)
+        process.turn.clear()
+        try:
+            work()
+        except Killed:
+            pass
+        except BaseException as error:
+            process.error = error
+        process.ended, process.until, process.ready = True, float("inf"), lambda: False
+        self._next(process)
+
+    def _next(self, me: Process) -> None:
+        """Let events happen until a control node goes on. Return when it is `me`, or at once if `me` has ended."""
+        while True:
+            process = self._runnable()
+            if process is not None:
+                break
+            event = self._events[0][0] if self._events else float("inf")
+            sleeper = min(self._processes, key=lambda one: one.until)
+            if min(event, sleeper.until) == float("inf"):
+                raise RuntimeError("everything waits for ever: " + ", ".join(one.name for one in self._processes if not one.ended))
+            if sleeper.until <= event:
+                process, self.now = sleeper, max(self.now, sleeper.until)
+                break
+            when, _, act = heapq.heappop(self._events)
+            self.now = max(self.now, when)
+            act()
+        self._current = process
+        if process is me:
+            return
+        process.turn.set()
+        if me.ended:
+            return
+        if not me.turn.wait(PROCESS_SECONDS):
+            raise RuntimeError(f"{process.name} does not wait for anything")
+        me.turn.clear()
+
+    def _runnable(self) -> Process | None:
+        return next((one for one in self._processes if not one.ended and one.ready()), None)
+
+    @contextmanager
+    def clock(self) -> Iterator[None]:
+        """Replace the clocks of this process by virtual ones, in the block."""
+        with (
+            patch.object(time, "monotonic", lambda: self.now),
+            patch.object(time, "time", lambda: EPOCH + self.now - BEGIN),
+            patch.object(time, "sleep", self.sleep),
+        ):
+            yield
