@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from integration.spark import Standalone, WorkerSpec, standalone
 from integration.support import Answer, failure, run_module
-from integration.yarn import yarn
 from unit.partition_situations import RUN, broker_rows, land, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile
@@ -89,43 +87,17 @@ def done(answer: Answer) -> dict[str, Any]:
     return answer.result
 
 
-def planned(store: ObjectStore, workdir: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Plan both clusters, and return the plans."""
-    result = done(run_module("kafka_recovery_plan", options))
-    assert [plan["path"] for plan in result["plans"]] == [f"{workdir}/plans/{RUN}/{name}.json" for name in ("east", "west")]
-    made = files(store, workdir, f"plans/{RUN}/*.json")
-    return {name: {key: value for key, value in plan.items() if key not in VOLATILE} for name, plan in made.items()}
-
-
 def test_plans_are_those_of_an_embedded_spark(cluster: Standalone, workdir: str, object_store: ObjectStore) -> None:
     options = {"workdir": workdir, "run_id": RUN, "strategy": "balanced"}
-    plans = [planned(object_store, workdir, {**options, **more}) for more in ({}, on(cluster))]
+    plans = []
+    for more in ({}, on(cluster)):
+        result = done(run_module("kafka_recovery_plan", {**options, **more}))
+        assert [plan["path"] for plan in result["plans"]] == [f"{workdir}/plans/{RUN}/{name}.json" for name in ("east", "west")]
+        made = files(object_store, workdir, f"plans/{RUN}/*.json")
+        plans.append({name: {key: value for key, value in plan.items() if key not in VOLATILE} for name, plan in made.items()})
     assert plans[0] == plans[1] and len(plans[0]["east"]["partitions"]) > 50
     logs = executor_logs(cluster)
     assert len(logs) == 2 and all("Running task" in log for log in logs.values()), logs.keys()
-
-
-def test_plans_of_a_spark_on_yarn_are_those_of_an_embedded_one(
-    workdir: str, object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {"workdir": workdir, "run_id": RUN, "strategy": "balanced"}
-    plans = [planned(object_store, workdir, options)]
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    folder = tmp_path / "yarn"
-    folder.mkdir()
-    with yarn(folder) as conf:
-        monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
-        settings = {
-            "spark.authenticate": "true",
-            "spark.jars": ",".join(map(str, s3a_jars.s3a())),
-            "spark.executor.instances": "2",
-            "spark.executor.memory": "600m",
-            "spark.yarn.stagingDir": str(folder),
-        }
-        more = {"spark_master": "yarn", "spark_conf": settings, "spark_secret_conf": S3A_SECRETS}
-        plans.append(planned(object_store, workdir, {**options, **more}))
-    assert plans[0] == plans[1]
-    assert any("Running task" in log.read_text() for log in folder.rglob("stderr"))
 
 
 def tables(store: ObjectStore, workdir: str) -> dict[str, list[str]]:
