@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from simulation.broker import Broker
+from simulation.controller_node import ControllerNode
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
+from simulation.metadata_log import MetadataLog
 from simulation.world import World
 
 PORT = 9092
+CONTROLLERS = 101, 102, 103
 METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
 FETCH_SECONDS = 0.01, 0.5  # between two fetches of followers
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
@@ -33,8 +36,10 @@ class SimulatedCluster:
     ) -> None:
         self.world = world
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
-        self.controller = Controller(elr, dict(min_isr))
-        self.controller_id, self.quorum_epoch, self.voters = 101, 1, (101, 102, 103)
+        self.metadata_log = MetadataLog(lambda: int(self.wall_clock() * 1000), topics, dict(min_isr))
+        self.controller = Controller(elr, dict(min_isr), on_change=self.metadata_log.note)
+        self.controller_id = CONTROLLERS[0]
+        self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
         self.brokers = {one: Broker(one, self, f"broker-{one}.simulated", PORT + one) for one in range(1, brokers + 1)}
         self.before_change: Callable[[str, Key, tuple[int, ...]], None] = lambda _what, _key, _order: None
@@ -58,9 +63,15 @@ class SimulatedCluster:
         """Addresses of all brokers."""
         return [f"{one.host}:{one.port}" for one in self.brokers.values()]
 
-    def at(self, host: str, port: int) -> Broker | None:
-        """Return the broker at an address."""
-        return next((one for one in self.brokers.values() if (one.host, one.port) == (host, port)), None)
+    @property
+    def controller_servers(self) -> list[str]:
+        """Addresses of all controllers."""
+        return [f"{one.host}:{one.port}" for one in self.controllers.values()]
+
+    def at(self, host: str, port: int) -> Broker | ControllerNode | None:
+        """Return the node at an address."""
+        nodes: list[Broker | ControllerNode] = [*self.brokers.values(), *self.controllers.values()]
+        return next((one for one in nodes if (one.host, one.port) == (host, port)), None)
 
     def wall_clock(self) -> float:
         """Return the controller's wall clock, in seconds."""
@@ -251,8 +262,8 @@ class SimulatedCluster:
 
         def elected() -> None:
             self.has_controller = True
-            self.quorum_epoch += 1
-            self.controller_id = 101 + self.quorum_epoch % len(self.voters)
+            self.metadata_log.epoch += 1
+            self.controller_id = CONTROLLERS[self.metadata_log.epoch % len(CONTROLLERS)]
             self.spread()
 
         self.world.after(seconds, elected)

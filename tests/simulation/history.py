@@ -52,7 +52,7 @@ class _History:
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts)
         self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive")
-        self._operator = Operator(self._cluster, workdir, script.strategy)
+        self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers)
 
     def play(self) -> Outcome:
         """Play it."""
@@ -84,7 +84,7 @@ class _History:
 
     def _start_some(self) -> None:
         """Let so many brokers run that there is a cluster."""
-        down = [one for one, broker in self._cluster.brokers.items() if not broker.running]
+        down = [one for _, one in sorted((broker.down_since, one) for one, broker in self._cluster.brokers.items() if not broker.running)]
         for broker in down[: max(0, LEAST_BROKERS - (len(self._cluster.brokers) - len(down)))]:
             self._cluster.start(broker, self._cluster.brokers[broker].was_shut_down)
         self._world.wait(SESSION_SECONDS + 1)

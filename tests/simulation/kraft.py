@@ -8,7 +8,7 @@ As Kafka's PartitionChangeBuilder and ReplicationControlManager have it (4.3), w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,7 +17,10 @@ Key = tuple[str, int]
 
 
 class Partition(NamedTuple):
-    """What the controller knows of a partition. `last_known`: the leader that it had last (in the ELR's words lastKnownElr). `epoch`: its leader epoch."""
+    """What the controller knows of a partition. `last_known`: the leader that it had last (Kafka's lastKnownElr). `epoch`: its leader epoch.
+
+    `recovering`: its leader was elected uncleanly, and has not changed the ISR since.
+    """
 
     topic_id: int
     replicas: tuple[int, ...]
@@ -28,6 +31,7 @@ class Partition(NamedTuple):
     last_known: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    recovering: bool = False
 
 
 @dataclass
@@ -40,13 +44,14 @@ class Registration:
 
 @dataclass
 class Controller:
-    """The active controller. `elr`: whether the feature is on. `min_isr`: min.insync.replicas by topic. `refused`: what a test of a request may look at."""
+    """The active controller. `elr`: whether the feature is on. `min_isr`: min.insync.replicas by topic. `on_change`: gets each change of a partition."""
 
     elr: bool
     min_isr: Mapping[str, int]
     partitions: dict[Key, Partition] = field(default_factory=dict)
     brokers: dict[int, Registration] = field(default_factory=dict)
     version: int = 0  # incremented with each change
+    on_change: Callable[[Key, Partition | None, Partition], None] = lambda _key, _before, _after: None
 
     def create(self, key: Key, topic_id: int, replicas: Sequence[int]) -> None:
         """Create a partition on brokers that are alive."""
@@ -92,6 +97,7 @@ class Controller:
         if (state.leader, state.epoch) != (leader, epoch) or not all(self.alive(one) for one in new):
             return False
         self._change(key, isr=new)
+        self._put(key, self.partitions[key]._replace(recovering=False))
         return True
 
     def elect_unclean(self, key: Key) -> str | None:
@@ -146,7 +152,8 @@ class Controller:
             target_isr = state.isr  # the last member stays
         last_known = self._last_known(state, target_isr, leader, last_known)
         epoch = state.epoch + (leader != state.leader)
-        self._put(key, state._replace(leader=leader, epoch=epoch, isr=target_isr, elr=elr, last_known=last_known))
+        recovering = by_force or (state.recovering and leader == state.leader)
+        self._put(key, Partition(state.topic_id, state.replicas, leader, epoch, target_isr, elr, last_known, recovering=recovering))
 
     def _eligible(
         self, key: Key, state: Partition, isr: tuple[int, ...], unclean: Collection[int]
@@ -179,5 +186,8 @@ class Controller:
         return () if leader != NO_LEADER else last_known
 
     def _put(self, key: Key, state: Partition) -> None:
-        self.version += 1
-        self.partitions[key] = state
+        before = self.partitions.get(key)
+        if state != before:
+            self.version += 1
+            self.partitions[key] = state
+            self.on_change(key, before, state)

@@ -25,6 +25,9 @@ from simulation.versions import ELR_FEATURE, VERSIONS
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
+    from simulation.cluster import SimulatedCluster
+
+OBSERVED_SECONDS = 300.0  # after which a broker that does not fetch is no observer any more
 
 NOT_AUTHORIZED_OPERATIONS = -(2**31)  # Kafka's word for: not requested
 
@@ -88,22 +91,26 @@ def describe_cluster(broker: Broker, _request: Any) -> Any:
 
 
 def describe_quorum(broker: Broker, _request: Any) -> Any:
-    if broker.cut_off or not broker.cluster.has_controller:
-        return None
+    """Forward the request to the active controller."""
+    return None if broker.cut_off or not broker.cluster.has_controller else quorum(broker.cluster)
+
+
+def quorum(cluster: SimulatedCluster) -> Any:
+    """Return the active controller's description of the metadata quorum."""
     topic = DescribeQuorumResponse.TopicData
-    now = broker.cluster.world.now
+    now = cluster.world.now
 
     def replica(node: int, seconds: float) -> Any:
-        stamp = int((broker.cluster.wall_clock() - seconds) * 1000)
+        stamp = int((cluster.wall_clock() - seconds) * 1000)
         return topic.PartitionData.ReplicaState(
-            replica_id=node, replica_directory_id=uuid.UUID(int=node), log_end_offset=broker.cluster.controller.version,
+            replica_id=node, replica_directory_id=uuid.UUID(int=node), log_end_offset=cluster.metadata_log.end,
             last_fetch_timestamp=stamp, last_caught_up_timestamp=stamp,
         )  # fmt: skip
 
-    seen = [one for one in broker.cluster.brokers.values() if one.fetched_at and now - one.fetched_at < 300]
+    seen = [one for one in cluster.brokers.values() if one.fetched_at and now - one.fetched_at < OBSERVED_SECONDS]
     partition = topic.PartitionData(
-        partition_index=0, error_code=0, error_message=None, leader_id=broker.cluster.controller_id, leader_epoch=broker.cluster.quorum_epoch,
-        high_watermark=broker.cluster.controller.version, current_voters=[replica(one, 0.0) for one in broker.cluster.voters],
+        partition_index=0, error_code=0, error_message=None, leader_id=cluster.controller_id, leader_epoch=cluster.metadata_log.epoch,
+        high_watermark=cluster.metadata_log.end, current_voters=[replica(one, 0.0) for one in cluster.controllers],
         observers=[replica(one.node_id, now - one.fetched_at) for one in seen],
     )  # fmt: skip
     return DescribeQuorumResponse(

@@ -130,8 +130,10 @@ def defaults(spec: dict[str, Any]) -> dict[str, Any]:
 class Operator:
     """Recovers partitions of a cluster, with a workdir."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced") -> None:
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced", controllers: bool = False) -> None:
         self._cluster, self.workdir, self._strategy = cluster, workdir, strategy
+        servers = cluster.controller_servers if controllers else []
+        self._connection = options(cluster.servers, request_timeout=REQUEST_SECONDS, controller_bootstrap_servers=servers)
 
     def recover(self, run_id: str, keys: Iterable[Key] | None = None) -> dict[str, Any]:
         """Collect, plan, elect. Return the result of `kafka_designated_election`. Raises the product's errors."""
@@ -184,4 +186,4 @@ class Operator:
 
     def _task(self, run_id: str, spec: dict[str, Any], **given: Any) -> Task:
         params = {**defaults(spec), "cluster": NAME, "run_id": run_id, "workdir": str(self.workdir), **given}
-        return Task(self.workdir, options(self._cluster.servers, request_timeout=REQUEST_SECONDS), params)
+        return Task(self.workdir, self._connection, params)

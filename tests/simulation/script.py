@@ -15,6 +15,7 @@ MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, 
 DAMAGE = {
     "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1
 }  # fmt: skip
+CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
     "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1
 }  # fmt: skip
@@ -42,9 +43,10 @@ class Step(NamedTuple):
 class Script:
     """A history. `seed`: of latencies and of all that happens by chance. `damage` comes before the recovery, `faults` while it works.
 
-    topics   replicas of each partition, by topic
-    kill_at  the step at which the first control node dies, None: it lives
-    second   seconds after which a second control node recovers the same cluster, None: there is none
+    topics       replicas of each partition, by topic
+    controllers  whether control nodes read the metadata log of the controllers, for the history of ISRs
+    kill_at      the step at which the first control node dies, None: it lives
+    second       seconds after which a second control node recovers the same cluster, None: there is none
     """
 
     seed: int
@@ -53,6 +55,7 @@ class Script:
     min_isr: dict[str, int]
     elr: bool
     strategy: str
+    controllers: bool
     damage: tuple[Step, ...]
     faults: tuple[Step, ...]
     kill_at: int | None = None
@@ -87,6 +90,7 @@ def drawn(seed: int) -> Script:
         min_isr,
         elr=random.random() < 0.5,
         strategy="aggressive" if random.random() < 0.2 else "balanced",
+        controllers=random.random() < 0.5,
         damage=_drawn_damage(random),
         faults=tuple(
             step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 10 * LATE))))
@@ -98,12 +102,11 @@ def drawn(seed: int) -> Script:
 
 
 def _drawn_damage(random: Random) -> tuple[Step, ...]:
-    steps = list(_steps(random, DAMAGE, random.randrange(0, 40)))
-    if random.random() < 0.7:
-        pattern = [_step(what, random, 0) for what in random.choice(PATTERNS)]
-        later = list(_steps(random, DAMAGE, random.choice((0, 0, 1, 3))))
-        steps = [*steps, *pattern, *later]
-    return tuple(steps)
+    if random.random() < 0.4:
+        return tuple(_steps(random, DAMAGE, random.randrange(8, 50)))
+    before = _steps(random, CALM, random.randrange(0, 12))
+    pattern = [_step(what, random, 0) for what in random.choice(PATTERNS)]
+    return (*before, *pattern, *_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
 
 
 def _step(what: str, random: Random, partition: int) -> Step:

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the nodes of the simulated metadata quorum answer on their own listener."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.admin import DescribeQuorumResponse
+from kafka.protocol.broker_version_data import BrokerVersionData
+from kafka.protocol.consumer.fetch import FetchResponse
+from kafka.protocol.metadata import ApiVersionsResponse
+
+from simulation.kafka_errors import code
+from simulation.metadata_answers import quorum
+
+if TYPE_CHECKING:
+    from simulation.cluster import SimulatedCluster
+
+# Of a controller of Kafka 4.3: API key → lowest and highest version.
+VERSIONS = {1: (13, 18), 18: (0, 5), 55: (0, 2), 59: (0, 1)}
+
+
+@dataclass
+class ControllerNode:
+    """A controller. It never hangs; while the cluster has no active one, all of them follow."""
+
+    node_id: int
+    cluster: SimulatedCluster
+    host: str
+    port: int
+    running: bool = True
+    hangs: bool = False
+    incarnation: int = 0
+    versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
+
+    def answer(self, request: Any) -> Any:
+        """Return the answer to a request. Raises NotImplementedError for one that is not simulated."""
+        if request.name == "ApiVersionsRequest":
+            kind = ApiVersionsResponse
+            keys = [kind.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in VERSIONS.items()]
+            return kind(
+                error_code=0, api_keys=keys, throttle_time_ms=0, supported_features=[], finalized_features_epoch=-1, finalized_features=[],
+                zk_migration_ready=False,
+            )  # fmt: skip
+        if request.name == "DescribeQuorumRequest":
+            return quorum(self.cluster) if self._is_active() else self._refused_quorum()
+        if request.name == "FetchRequest":
+            return self._fetch(request)
+        raise NotImplementedError(f"a controller has got {request}")
+
+    def _is_active(self) -> bool:
+        return self.cluster.has_controller and self.cluster.controller_id == self.node_id
+
+    def _refused_quorum(self) -> Any:
+        topic = DescribeQuorumResponse.TopicData
+        row = topic.PartitionData(
+            partition_index=0, error_code=code("NOT_LEADER_OR_FOLLOWER"), error_message=None, leader_id=-1, leader_epoch=0, high_watermark=0,
+            current_voters=[], observers=[],
+        )  # fmt: skip
+        return DescribeQuorumResponse(
+            error_code=0, error_message=None, topics=[topic(topic_name="__cluster_metadata", partitions=[row])], nodes=[]
+        )
+
+    def _fetch(self, request: Any) -> Any:
+        kind = FetchResponse.FetchableTopicResponse
+        asked, log = request.topics[0].partitions[0], self.cluster.metadata_log
+        error = None
+        if not self._is_active():
+            error = "NOT_LEADER_OR_FOLLOWER"
+        elif asked.current_leader_epoch != log.epoch:
+            error = "FENCED_LEADER_EPOCH"
+        row = kind.PartitionData(
+            partition_index=0, error_code=code(error), high_watermark=log.end, last_stable_offset=log.end, log_start_offset=0,
+            diverging_epoch=kind.PartitionData.EpochEndOffset(epoch=-1, end_offset=-1),
+            current_leader=kind.PartitionData.LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
+            snapshot_id=kind.PartitionData.SnapshotId(end_offset=-1, epoch=-1), aborted_transactions=None, preferred_read_replica=-1,
+            records=b"" if error else log.read(asked.fetch_offset, asked.partition_max_bytes),
+        )  # fmt: skip
+        topics = [kind(topic_id=request.topics[0].topic_id, partitions=[row])]
+        return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics, node_endpoints=[])

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metadata log of the simulated controllers: what the active one has decided, as the records that Kafka would write."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+
+from unit import metadata_logs as encoded
+
+from simulation.kraft import Key, Partition
+
+METADATA_VERSION = 27  # of Kafka 4.2
+RECOVERING = 1
+Batch = tuple[int, int, bytes]  # offset of its first record, of the next batch, bytes
+
+
+class MetadataLog:
+    """A metadata log. `clock`: returns milliseconds since 1970. `epoch`: of the quorum, now."""
+
+    def __init__(self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int]) -> None:
+        self._clock, self.epoch, self.end = clock, 1, 0
+        self._batches: list[Batch] = []
+        self._ids = {topic: topic_id(number) for number, topic in enumerate(topics)}
+        self._append([encoded.feature(METADATA_VERSION)])
+        for topic, identity in self._ids.items():
+            name = encoded.min_isr(min_isr[topic], resource=topic)
+            self._append([encoded.value(2, 0, encoded.text(topic), identity), name])
+
+    def note(self, key: Key, before: Partition | None, after: Partition) -> None:
+        """Write the change of a partition."""
+        where = struct.pack(">i", key[1]) + self._ids[key[0]]
+        if before is None:
+            lists = [encoded.int32s(one) for one in (after.replicas, after.isr, (), ())]
+            directories = encoded.unsigned(len(after.replicas) + 1) + bytes(16 * len(after.replicas))
+            self._append([encoded.value(3, 2, where, *lists, struct.pack(">iii", after.leader, after.epoch, 0), directories)])
+            return
+        tags = {
+            tag: encoded.int32s(new)
+            for tag, old, new in (
+                (0, before.isr, after.isr),
+                (2, before.replicas, after.replicas),
+                (6, before.elr, after.elr),
+                (7, before.last_known, after.last_known),
+            )
+            if new != old
+        }
+        if after.leader != before.leader:
+            tags[1] = struct.pack(">i", after.leader)
+        if after.recovering != before.recovering:
+            tags[5] = struct.pack(">b", RECOVERING if after.recovering else 0)
+        self._append([encoded.value(5, 2, where, tags=dict(sorted(tags.items())))])
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return batches from an offset on, as many as fit, and one at least if there is one."""
+        found = b""
+        for _first, following, data in self._batches:
+            if following > offset and (not found or len(found) + len(data) <= size):
+                found += data
+        return found
+
+    def _append(self, records: list[bytes]) -> None:
+        data = encoded.batch(self.end, records, epoch=self.epoch, timestamp=self._clock())
+        self._batches.append((self.end, self.end + len(records), data))
+        self.end += len(records)
+
+
+def topic_id(number: int) -> bytes:
+    """Return the bytes of a topic's id."""
+    return ((1 << 64) + number).to_bytes(16, "big")
