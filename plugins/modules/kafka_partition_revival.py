@@ -245,6 +245,8 @@ def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str,
         approved = ApprovedRevivals(Path(params["approved_revivals"]), params["cluster"], params["run_id"])
         approved.check_cluster(cluster.cluster_id)
         params = approved.options(params)
+    elif params["propose"]:
+        params = {**params, "allow_data_loss": False}  # what is held is in the file, and no failure
     path = journal_file(module.workdir, FOLDER, cluster.cluster_id, make=not check_mode)
     with RevivalJournal(path, cluster.cluster_id, read_only=check_mode) as journal:
         wanted = targets.chosen(params, journal.open) if approved is None else approved.targets
