@@ -188,7 +188,7 @@ class Steps:
         return around
 
     def _watch_files(self) -> None:
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalFile
 
         files, fsync, rename, append = self._job.files + os.sep, os.fsync, os.replace, JournalFile._append
         write_at = os.pwrite

@@ -20,8 +20,9 @@ from unit.saved_folders import folder as saved_folder
 
 from ansible_collections.streamops.kafka_recovery.plugins.filter.file_text import file_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile, held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import shown
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -216,7 +217,7 @@ def test_a_write_survives_a_store_that_fails_for_a_while(bucket: Bucket, act: An
 def test_a_store_that_never_answers_ends_with_a_clear_error(bucket: Bucket) -> None:
     root = bucket.root()
     with Journal(root / "journal.jsonl") as journal:
-        journal._stored._client._patience = 0.5  # type: ignore[union-attr]
+        journal._file._stored._client._patience = 0.5  # type: ignore[attr-defined]
         with bucket.gate.ruled(bucket.name, lambda _request: 503), pytest.raises(FileError, match="has not answered"):
             journal.add(1)
 

@@ -21,9 +21,9 @@ from integration.held import wait_until
 from integration.store_clients import Bucket
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held, still_locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held, still_locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, create
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError
@@ -38,7 +38,7 @@ WRITERS = st.lists(st.tuples(st.integers(0, 1), st.booleans(), FAULTS), min_size
 COUNT = """
 import sys
 from pathlib import Path
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import mounted
 mount = mounted(sys.argv[1])
 for _ in range(int(sys.argv[2])):
@@ -51,7 +51,7 @@ for _ in range(int(sys.argv[2])):
 """
 HOLD = """
 import sys, time
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import mounted
 with held(mounted(sys.argv[1]).root / "lock", "busy"):
     print("held", flush=True)

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -118,7 +118,7 @@ class Journal(JournalFile):
             if self._run_id is not None:
                 self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": utc_now()})
         except BaseException:
-            self._stream.close()
+            self._release()
             raise
         return self
 
@@ -127,7 +127,7 @@ class Journal(JournalFile):
 
     def _holder(self) -> str:
         """Return a part of a sentence with the run that was recorded last, empty if there is none."""
-        for line in reversed(self._stream.readlines()):
+        for line in reversed(self.lines()):
             try:
                 entry = _entry(line)
             except ValueError:

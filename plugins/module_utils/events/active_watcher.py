@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
@@ -47,7 +47,7 @@ class ActiveWatcher:
         In an object store it takes up to the time to live of a lease to know that the active one is gone.
         """
         if self._lock is not None:
-            if append_only_file.still_locked(self._lock):
+            if file_lock.still_locked(self._lock):
                 return True
             self.stop()
         for folder in (self._folder.parent, self._folder):
@@ -55,9 +55,9 @@ class ActiveWatcher:
         path, owner = self._folder / LOCK, self._folder / OWNER
         # A store lets a process replace only what it has read. Read before the lock, it is refused to a source that is stalled until another one is active.
         write = _replacement(owner)
-        stream = append_only_file.opened(path)
+        stream = file_lock.opened(path)
         try:
-            if not append_only_file.locked(path, stream):
+            if not file_lock.locked(path, stream):
                 stream.close()
                 return False
             watcher = uuid.uuid4().hex

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -245,8 +245,8 @@ class Ledger:
         for folder in (self.top.parent, self.top):
             private_directory(folder)
         path = self.top / "lock"
-        with append_only_file.opened(path) as stream:
-            if not append_only_file.locked(path, stream, LOCK_SECONDS):
+        with file_lock.opened(path) as stream:
+            if not file_lock.locked(path, stream, LOCK_SECONDS):
                 raise RecoveryError(f"another run has {path} locked: run again when it has ended")
             yield
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.leftover_cluster import LeftoverCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import reorder_journal, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import (

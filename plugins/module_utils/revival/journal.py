@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
@@ -60,7 +60,7 @@ class RevivalJournal(JournalFile):
             if self._lines > MANY_LINES and not self._read_only:
                 self._replace(self._shortest())
         except BaseException:
-            self._stream.close()
+            self._release()
             raise
         return self
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     check_inside,
@@ -71,8 +71,8 @@ def write(workdir: Path, cluster: str, run_id: str, cluster_id: str, rows: Itera
     """Replace the rows of these partitions. `rows`: as in the file. Raises FileError if the file cannot be read or written."""
     path = work_file(workdir, FOLDER, cluster, run_id)
     lock = path.with_name(f".{path.name}.lock")
-    with append_only_file.opened(lock) as stream:
-        if not append_only_file.locked(lock, stream, LOCK_SECONDS):
+    with file_lock.opened(lock) as stream:
+        if not file_lock.locked(lock, stream, LOCK_SECONDS):
             raise FileError(f"another replay is writing {path}: run again")
         found = {_key(row): row for row in [*_read(path, cluster_id), *rows]}
         head = {"cluster": cluster, "cluster_id": cluster_id, "run_id": run_id}

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held, locked, opened
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held, locked, opened
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refresh
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import BATCHES, INDEX

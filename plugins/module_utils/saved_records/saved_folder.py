@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     private_directory,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_directory
 
 PREFIX, LOCK = ".spark-", "lock"
@@ -43,10 +43,10 @@ def scratch_folder(workdir: Path | None) -> Iterator[Path]:
         except OSError as error:
             raise FileError(f"cannot write in {workdir}: {error.strerror}; make room, or fix its permissions") from error
         lock = Path(folder, LOCK)
-        stream = stack.enter_context(append_only_file.opened(lock))
+        stream = stack.enter_context(file_lock.opened(lock))
         # Without locks, as on some network file systems, no run removes the folder of another one.
         with suppress(FileError):
-            append_only_file.locked(lock, stream)
+            file_lock.locked(lock, stream)
         yield Path(folder)
 
 
@@ -65,6 +65,6 @@ def _remove_abandoned(workdir: Path) -> None:
             if time.time() - folder.lstat().st_mtime < NEW_SECONDS:
                 continue
             lock = folder / LOCK
-            with append_only_file.opened(lock) as stream:
-                if append_only_file.locked(lock, stream):
+            with file_lock.opened(lock) as stream:
+                if file_lock.locked(lock, stream):
                     shutil.rmtree(folder, ignore_errors=True)

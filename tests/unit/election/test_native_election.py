@@ -12,7 +12,7 @@ import pytest
 from elected_entries import ENTRIES
 from fake_controller import Controller, Killed
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
@@ -64,7 +64,7 @@ def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Pa
 def test_a_stalled_run_whose_journal_was_taken_elects_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     controller = Controller()
     with monkeypatch.context() as patch:
-        patch.setattr(append_only_file, "confirmed", lambda _stream: False)
+        patch.setattr(file_lock, "confirmed", lambda _stream: False)
         results = recover(controller, tmp_path / "j")
     assert outcomes(results) == ["failed", "failed", "already_online"] and controller.written == 0
     assert "another run has taken" in (results["t", 0].reason or "")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import journal as journals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 
@@ -58,7 +58,7 @@ def test_a_journal_does_not_grow_with_its_runs(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_another_run_has_just_replaced_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, taken = tmp_path / "east.jsonl", append_only_file.locked
+    path, taken = tmp_path / "east.jsonl", file_lock.locked
     with RevivalJournal(path, "cluster") as journal:
         journal.begin({("t", 0): Begun("id", (1,), (2,))})
     copy = tmp_path / "copy"
@@ -69,7 +69,7 @@ def test_a_journal_that_another_run_has_just_replaced_is_opened_again(tmp_path: 
             copy.replace(path)
         return taken(path, stream, seconds)
 
-    monkeypatch.setattr(append_only_file, "locked", locked)
+    monkeypatch.setattr(file_lock, "locked", locked)
     with RevivalJournal(path, "cluster") as journal:
         journal.end([("t", 0)])
     assert content(path)[0] == {}

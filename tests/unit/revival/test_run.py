@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, Node
@@ -215,7 +215,7 @@ def test_nothing_is_decided_before_a_stalled_run_must_have_noticed(cluster: Lost
 def test_a_stalled_run_elects_nothing_in_place_of_the_one_that_took_its_journal(
     cluster: Lost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(append_only_file, "confirmed", lambda _stream: False)
+    monkeypatch.setattr(file_lock, "confirmed", lambda _stream: False)
     with pytest.raises(TakenError, match="another run has taken"):
         revive(cluster, tmp_path)
     assert cluster.elected == []

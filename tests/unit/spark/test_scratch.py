@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import scratch
 
@@ -87,8 +87,8 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next_one_and_that_of_a_run
 
     killed, running, new = folder("killed"), folder("running"), folder("new")
     os.utime(new)
-    with append_only_file.opened(running / scratch.LOCK) as stream:
-        assert append_only_file.locked(running / scratch.LOCK, stream)
+    with file_lock.opened(running / scratch.LOCK) as stream:
+        assert file_lock.locked(running / scratch.LOCK, stream)
         os.utime(running, (1, 1))
         with scratch.scratch_folder(tmp_path) as own:
             assert own.parent == tmp_path and stat.S_IMODE(own.stat().st_mode) == 0o700

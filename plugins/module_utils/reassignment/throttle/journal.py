@@ -17,9 +17,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -76,13 +76,13 @@ class ThrottleJournal(JournalFile):
         super().__enter__()
         try:
             self._refuse_other_clusters()
-            if self._length:
+            if self._file.length:
                 self._empty()  # a run was killed before it did so
         except BaseException:
-            self._stream.close()
+            self._release()
             raise
         if self._read_only:
-            self._stream.close()  # other processes need not wait
+            self._release()  # other processes need not wait
             self._was_read = True
         return self
 

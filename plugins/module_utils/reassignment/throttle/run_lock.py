@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import (
-    JournalBusy,
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import (
     confirmed,
     doubtful_seconds,
     is_stored,
@@ -24,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ap
     may_be_locked,
     opened,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     TakenError,
     fetch,
