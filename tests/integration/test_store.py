@@ -257,7 +257,7 @@ def test_a_lock_is_held_by_one_run_until_it_ends(bucket: Bucket) -> None:
 def test_a_journal_is_taken_from_a_holder_that_is_gone_and_shuts_it_out(bucket: Bucket) -> None:
     with Journal(bucket.root() / "journal.jsonl") as stalled:
         stalled.add(1)
-        lease: Any = stalled._stream.lease  # type: ignore[attr-defined]
+        lease: Any = stalled._file._stream.lease  # type: ignore[union-attr]
         lease._ended.set()  # as if the process was stopped
         with Journal(bucket.root() / "journal.jsonl") as successor:
             assert successor.numbers == [1]
