@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
+import pytest
 from integration.support import Operator, failure, outcomes
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import SILENCE_SECONDS
@@ -45,15 +47,30 @@ def test_limits_are_lifted_by_the_number_that_the_error_names(east: Operator) ->
     assert outcomes(again["results"]) == {TOPIC: {"already_online"}}
 
 
-def test_preflight_stops_before_anything_is_read(east: Operator) -> None:
+@pytest.mark.parametrize(
+    ("playbook", "limits", "shown"),
+    [
+        ("recover", {"max_partitions": 3, "allow_data_loss": True}, ["-e kafka_recovery_max_partitions=4"]),
+        pytest.param(
+            "recover",
+            {"max_offline_brokers": 1, "allow_data_loss": True},
+            ["-e kafka_recovery_max_offline_brokers=2"],
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "plan",
+            {"max_partitions": 3, "max_offline_brokers": 1, "lost_brokers": [DEAD, HELD]},
+            [f"broker {HELD} ", "lost_brokers"],
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=["partitions", "brokers", "lost brokers"],
+)
+def test_preflight_stops_before_anything_is_read(east: Operator, playbook: str, limits: dict[str, Any], shown: list[str]) -> None:
     """Its partitions have been recovered by no test: they are looked at only."""
     named = [{"topic": "no_survivor.balanced", "partition": partition} for partition in range(4)]
-    played = east.play("recover", "1", partitions=named, allow_data_loss=True, max_partitions=3)
-    assert played.returncode != 0 and "-e kafka_recovery_max_partitions=4" in played.said, played
-    played = east.play("recover", "1", "--check", partitions=named, allow_data_loss=True, max_offline_brokers=1)
-    assert played.returncode != 0 and "-e kafka_recovery_max_offline_brokers=2" in played.said, played
-    played = east.play("plan", "1", partitions=named, max_partitions=3, max_offline_brokers=1, lost_brokers=[DEAD, HELD])
-    assert played.returncode != 0 and f"broker {HELD} " in played.said and "lost_brokers" in played.said, played
+    played = east.play(playbook, "1", partitions=named, **limits)
+    assert played.returncode != 0 and all(text in played.said for text in shown), played
     assert not (east.workdir / "landing").exists()
 
 

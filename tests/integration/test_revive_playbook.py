@@ -24,20 +24,24 @@ def leaders(west: Operator) -> dict[int, int]:
     return {partition: state.leader for (_topic, partition), state in west.states(GONE).items()}
 
 
+@pytest.mark.long
+def test_without_leave_to_lose_data_it_shows_what_it_would_do(west: Operator) -> None:
+    lose(west.cluster, GONE)
+    commit(west.cluster, "idle", GONE, RECORDS)
+    gone(west.cluster, GONE)
+    dry = revive(west, "dry", {"topic": GONE, "partition": 0}, reset_groups=True)
+    assert dry.returncode == 0 and dry.recap[west.name]["changed"] == 0, str(dry)
+    assert "Dry run" in dry.said and "streamops.kafka_recovery.revive" in dry.said, str(dry)
+    assert set(leaders(west).values()) == {-1} and committed(west.cluster, "idle", GONE) == RECORDS
+
+
 def test_only_what_is_named_gets_an_empty_leader(west: Operator) -> None:
     cluster = west.cluster
     lose(cluster, GONE, partitions=3)
     cluster.create_topics([NewTopic(PARTIAL, [[LOST, 2]], CONFIG)])
     commit(cluster, "idle", GONE, RECORDS)
     gone(cluster, GONE)
-    first = {"topic": GONE, "partition": 0}
-
-    dry = revive(west, "dry", first, reset_groups=True)
-    assert dry.returncode == 0 and dry.recap[west.name]["changed"] == 0, str(dry)
-    assert "Dry run" in dry.said and "streamops.kafka_recovery.revive" in dry.said, str(dry)
-    assert set(leaders(west).values()) == {-1} and committed(cluster, "idle", GONE) == RECORDS
-
-    done = revive(west, "1", first, reset_groups=True, allow_data_loss=True)
+    done = revive(west, "1", {"topic": GONE, "partition": 0}, reset_groups=True, allow_data_loss=True)
     assert done.returncode == 0 and "1 revived" in done.said, str(done)
     found = leaders(west)
     assert found.pop(0) in LIVE and set(found.values()) == {-1}, str(done)
