@@ -64,7 +64,7 @@ def test_moves_are_proposed_merged_and_made_and_nothing_else_is(operator: Operat
     # What is not merged is not done, whatever the variables say.
     options: dict[str, Any] = {
         "git_repository": forge.url, "plan_signers": str(signers), "allow_data_loss": True, "restore_redundancy": True, "require_signatures": 2,
-        "throttle": 2 * RATE,
+        "throttle": 2 * RATE, "require_commit": True,
     }  # fmt: skip
     unmerged = operator.play("apply_merged", "x1", **options)
     assert unmerged.returncode == 0 and "that are not merged were made" in unmerged.said, unmerged
