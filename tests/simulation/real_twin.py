@@ -45,10 +45,10 @@ class Shown(NamedTuple):
 
 
 def topics(prefix: str) -> dict[str, list[list[int]]]:
-    """Return partitions with every order of two and three replicas."""
+    """Return topics with every order of two and of three replicas, by the number of replicas and min.insync.replicas."""
     brokers = range(1, BROKERS + 1)
-    orders = [list(order) for size in (2, 3) for order in permutations(brokers, size)]
-    return {f"{prefix}-one": orders, f"{prefix}-two": orders}
+    orders = {size: [list(order) for order in permutations(brokers, size)] for size in (2, 3)}
+    return {f"{prefix}-{size}-{min_isr}": orders[size] for size in orders for min_isr in (1, 2)}
 
 
 class Twins:
@@ -57,7 +57,7 @@ class Twins:
     def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
         self._topics = topics(prefix)
-        min_isr = {topic: number for number, topic in enumerate(self._topics, 1)}
+        min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
         self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr)
         configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
         real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
