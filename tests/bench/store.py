@@ -91,7 +91,7 @@ def main() -> int:
     """Run the benchmark. Returns 1 if the bar is missed."""
     cli = argparse.ArgumentParser(prog="make bench-store", description=__doc__)
     cli.add_argument("--partitions", type=int, default=5000, help="partitions of each recovery (default 5000)")
-    cli.add_argument("--rounds", type=int, default=2, help="recoveries on the disk, and as many in the store (default 2)")
+    cli.add_argument("--rounds", type=int, default=1, help="recoveries on the disk, and as many in the store (default 1; brokers of two need vm.max_map_count above 65530)")
     arguments = cli.parse_args()
     console = Console(highlight=False, width=max(120, Console().width))
     adopt_orphans()  # the plan is made in the background
