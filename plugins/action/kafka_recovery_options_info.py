@@ -41,6 +41,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     local_machine,
     lost_brokers,
     repeated_options,
+    same_options,
     variable_names,
     variable_values,
 )
@@ -118,6 +119,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         for cluster in clusters:
             for text in dict.fromkeys(self._problems(cluster, clusters, roles, arguments["apply"], gitops, task_vars)):
                 found.setdefault(text, []).append(cluster)
+        if gitops and (different := self._different_approvals(clusters, task_vars)):
+            found[different] = clusters
         if any(concerned == clusters for concerned in found.values()):
             return result | {"failed": True, "msg": "\n".join(_line(text, concerned, clusters) for text, concerned in found.items())}
         problems = [{"text": text, "clusters": concerned} for text, concerned in found.items()]
@@ -222,6 +225,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             chosen = {name: variables.get(f"kafka_recovery_{name}") for name in repository_check.VALUES}
             paths = {name: variables.path(f"kafka_recovery_{name}") for name in repository_check.PATHS}
             yield from self._once(repository_check.repository_problems, gitops, chosen, paths, self._environment().get("PATH"))
+
+    def _different_approvals(self, clusters: Iterable[str], task_vars: Mapping[str, Any]) -> str | None:
+        """Return which variables of the git repository are not the same for all clusters, None if all are."""
+        names = [f"{same_options.PREFIX}{name}" for name in repository_check.SHARED]
+        chosen = {cluster: Variables(cluster, task_vars, self._templar).some(names) for cluster in clusters}
+        return same_options.difference(
+            {cluster: {name.removeprefix(same_options.PREFIX): value for name, value in own.items()} for cluster, own in chosen.items()}
+        )
 
     def _once(self, check: Callable[..., Iterable[str]], *arguments: Any) -> list[str]:
         """Return the problems that a check finds. It runs once for the same arguments, because many clusters share them."""

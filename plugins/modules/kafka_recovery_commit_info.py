@@ -17,8 +17,8 @@ description:
   - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; is signed by one of
     O(plan_signers); was merged with the signature that O(require_signature) requires; is neither older than O(max_plan_age) nor from the future; and has no
     results there.
-  - The directory of its recovery must have the plans, their signatures, their results and the summary C(README.md) of these plans, byte for byte, and
-    nothing else.
+  - The directory of its recovery must have the plans, revivals, replays and moves, their signatures, their results and their summary C(README.md), byte for
+    byte, and nothing else.
   - Results count if they are of this plan, and a commit of the protected branch itself added them after the plan.
   - Such a plan is copied unchanged to C(<workdir>/merged/<run_id>/<cluster>.json), so that the applied plan is the checked plan. The other files are
     copied to C(merged_revivals), C(merged_replays) and C(merged_moves) in the place of C(merged).
@@ -74,7 +74,8 @@ options:
     type: path
   require_signatures:
     description:
-      - How many different people must have signed each plan and all moves. Others than the machine that proposes add C(<cluster>.json.<name>.sig).
+      - How many different people must have signed each plan, and all revivals, replays and moves. Others than the machine that proposes add
+        C(<cluster>.json.<name>.sig).
       - Each signature beside a plan must be valid. Signatures by the same key, or of the same name in O(plan_signers), count once. A key whose name is a
         pattern does not count.
       - Needs O(plan_signers) if it is more than V(1).

@@ -21,7 +21,7 @@ from simulation.operator import Operator, simulated
 from simulation.script import Script
 from simulation.world import World
 
-MEMORY = "/dev/shm"
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
 CALM_SECONDS = 40.0
 WATCH_SECONDS = 0.25

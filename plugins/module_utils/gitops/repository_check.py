@@ -33,6 +33,8 @@ VALUES = (
 KEYS = {PROPOSE: ("plan_signing_key", "git_signing_key"), APPLY: ("git_signing_key",)}
 SIGNERS = ("plan_signers", "merge_signers")
 PATHS = ("plan_signing_key", "git_signing_key", *SIGNERS)
+# The repository is read or written once for all clusters of a run, with the variables of the first one.
+SHARED = (*VALUES, *PATHS, "git_branch", "git_run_ids", "git_since", "max_plan_age")
 NO_NAME = (
     "ssh-keygen refuses to work for a user without a name, and /etc/passwd has none for uid {}: "
     "run as a user that it has, or let the container add the user at its start"

@@ -36,6 +36,6 @@ def difference(wanted: Mapping[str, Mapping[str, Any]]) -> str | None:
         return None
     alike = [cluster for cluster, options in wanted.items() if options == first]
     return (
-        f"The clusters of one run share one plan run, but {', '.join(PREFIX + name for name in different)} {'is' if len(different) == 1 else 'are'} "
+        f"The clusters of one run have one plan and approval, but {', '.join(PREFIX + name for name in different)} {'is' if len(different) == 1 else 'are'} "
         f"not the same for all of them.\nRun clusters with the same values together: first --limit {','.join(alike)}, then the others"
     )

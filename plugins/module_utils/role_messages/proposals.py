@@ -31,7 +31,7 @@ class PlanRepository:
 def proposal_lines(proposed: Mapping[str, Any], run: PresentRun, repository: PlanRepository) -> list[str]:
     """Return where the plans were proposed, and the next step. `proposed`: the result of `kafka_recovery_commit`, skipped without plans."""
     if proposed.get("skipped"):
-        return ["No partition is without a leader, so there is nothing to propose"]
+        return ["No partition is without a leader, and no replay or move is planned, so there is nothing to propose"]
     branch, signed = proposed["protected_branch"], proposed["signed"]
     command = _proposal_command(run, repository, signed)
     if proposed["merged"]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from git_remotes import Person, plan_key, with_a_key
+from role_plays import local_play
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository_check import APPLY, PROPOSE, repository_problems
 
@@ -119,3 +120,18 @@ def test_a_user_without_a_name_cannot_sign(keys: tuple[Path, Path], monkeypatch:
     for (text,) in (problems(PROPOSE, plan_signing_key=key), problems(APPLY, plan_signers=signers)):
         assert f"/etc/passwd has none for uid {os.getuid()}" in text
     assert problems(PROPOSE) == []
+
+
+def test_clusters_of_one_run_have_one_rule_for_signatures(tmp_path: Path) -> None:
+    """The repository is read once for all clusters: without the check the first one's rule would hold for them all."""
+    check = {
+        "streamops.kafka_recovery.kafka_recovery_options_info": {"clusters": ["dev", "prod"], "roles": [], "gitops": APPLY},
+        "run_once": True,
+    }
+    common: dict[str, Any] = {"kafka_recovery_git_repository": URL, "kafka_recovery_allow_unsigned_plans": True}
+    _key, signers = plan_key(tmp_path)
+    strict = {**common, "kafka_recovery_plan_signers": str(signers), "kafka_recovery_require_signatures": 2}
+    done = local_play(tmp_path, {"dev": common, "prod": strict}, [check])
+    assert done.returncode == 2, done.stdout
+    assert "kafka_recovery_plan_signers" in done.stdout and "--limit dev" in done.stdout
+    assert local_play(tmp_path, {"dev": strict, "prod": strict}, [check]).returncode == 0

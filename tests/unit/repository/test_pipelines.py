@@ -16,6 +16,8 @@ import pytest
 import yaml
 from repository_root import ROOT
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS
+
 PIPELINES = ROOT / "extensions" / "pipelines"
 WORKFLOWS = [*sorted((ROOT / ".github").rglob("*.yml")), PIPELINES / "github" / "kafka-recovery.yml"]
 SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN")
@@ -100,10 +102,11 @@ def test_the_collection_never_evaluates_the_limit_of_a_run() -> None:
     assert len(files) > 50 and not [path for path in files if "ansible_limit" in path.read_text()]
 
 
-def test_only_a_merge_that_brings_plans_applies() -> None:
-    on = github()["on"]
-    assert on["push"] == {"branches": ["main"], "paths": ["recoveries/*/plans/*.json"]}
-    assert gitlab()["apply"]["rules"][0]["changes"] == ["recoveries/*/plans/*.json"]
+def test_only_a_merge_that_brings_files_to_apply_starts_a_run() -> None:
+    """A proposal may have revivals, replays or moves, and no plan. Results start nothing."""
+    paths = [f"recoveries/*/{kind.folder}/*.json" for kind in KINDS]
+    assert github()["on"]["push"] == {"branches": ["main"], "paths": paths}
+    assert gitlab()["apply"]["rules"][0]["changes"] == paths
 
 
 def test_a_merge_whose_title_skips_the_pipeline_is_applied_by_the_schedule() -> None:

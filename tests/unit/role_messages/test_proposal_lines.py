@@ -29,7 +29,7 @@ PROPOSED: dict[str, Any] = {
 
 def test_without_plans_nothing_is_proposed() -> None:
     assert proposals.proposal_lines({"skipped": True, "changed": False}, RUN, REPOSITORY) == [
-        "No partition is without a leader, so there is nothing to propose"
+        "No partition is without a leader, and no replay or move is planned, so there is nothing to propose"
     ]
 
 
