@@ -13,12 +13,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from repository_root import ROOT
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import FOLDER, Commands, is_plain
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
@@ -106,7 +108,7 @@ def commands_of(name: str, commands: Commands) -> list[tuple[str | None, list[st
             ],
         ),
         (
-            tools.reset_from(name, "streams", Path("/w/1.csv")),
+            tools.reset_from(name, "streams", Path("/w/1.csv"), b""),
             ["kafka-streams-groups.sh", *server, *option("--group"), "--reset-offsets", "--from-file", "/w/1.csv", "--execute"],
         ),
         (
@@ -200,3 +202,34 @@ def test_a_workdir_whose_path_no_screen_keeps_has_no_scripts_to_show() -> None:
     commands = Commands(Path("/srv/o'$(touch pwned)'x"))
     assert commands.line(["tool", "it's"]) is None
     assert commands.line(["tool", "plain"]) == "tool plain"
+
+
+@pytest.mark.parametrize("what", ["script", "offsets"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_file_that_others_have_changed_in_the_store_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, changed: bool
+) -> None:
+    offsets = tmp_path / "impact" / "1" / "east.reset-1.csv"
+    written = Commands(tmp_path)
+    written.line(["touch", "it's done"])
+    written.write()
+    (script,) = (tmp_path / FOLDER).iterdir()
+    monkeypatch.setattr(mounts, "_mounts", [SimpleNamespace(root=tmp_path, url="s3://bucket/fleet")])
+    commands = Commands(tmp_path)
+    path, content, line = {
+        "script": (script, script.read_bytes(), commands.line(["touch", "it's done"])),
+        "offsets": (offsets, b"t,0,7\n", Tools("b:9092", commands).reset_from("idle", "", offsets, b"t,0,7\n")),
+    }[what]
+    (tmp_path / "stored").write_bytes(b"touch pwned\n" if changed else content)
+    programs, here = tmp_path / "bin", tmp_path / "here"
+    programs.mkdir()
+    here.mkdir()
+    # The program of the store, and Kafka's.
+    (programs / "aws").write_text(f'#!/bin/sh\ncp "{tmp_path}/stored" "$4"\n')
+    (programs / "kafka-consumer-groups.sh").write_text('#!/bin/sh\ntouch "it\'s done"\n')
+    for program in programs.iterdir():
+        program.chmod(0o700)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", str(line)], cwd=here, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == (not changed), done.stderr
+    assert {one.name for one in here.iterdir()} == {path.name} | (set() if changed else {"it's done"})
