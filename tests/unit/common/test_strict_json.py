@@ -21,7 +21,7 @@ def test_the_error_names_the_place_in_one_line(content: bytes, said: str) -> Non
     assert str(caught.value) == said
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400)])
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["positive", "negative"])
 def test_a_whole_number_that_is_no_number_with_decimals_is_refused(value: int) -> None:
     check([{"seconds": 10**300}, {"seconds": 0.5}], [{"seconds": float}])
     with pytest.raises(ContentError, match=r"\[1\].seconds: .* is too large"):
