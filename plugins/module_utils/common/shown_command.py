@@ -29,6 +29,8 @@ PLAIN = re.compile(r"[A-Za-z0-9._:/,@+-][A-Za-z0-9._:/,=@%+-]*")
 # Text that stays unchanged within single quotes, in a shell and in JSON.
 _QUOTABLE = re.compile(r"[ -~]*")
 _UNQUOTABLE = re.compile(r"['\"\\]")
+# The name of a file of commands, with the first digits of its sha256.
+_KEPT = re.compile(r".+-([0-9a-f]{16})\.[a-z]+")
 
 
 def is_plain(word: str) -> bool:
@@ -117,6 +119,12 @@ class Commands:
             if not _is_written(path, content):
                 write_private(path, content)
         self._files.clear()
+
+
+def was_changed(path: Path, content: bytes) -> bool:
+    """Return whether a file of commands in an object store, with this content now, had another one when its command was shown: its name has the hash."""
+    named = _KEPT.fullmatch(path.name) if path.parent.name == FOLDER and mounts.mount_of(path) is not None else None
+    return named is not None and not hashlib.sha256(content).hexdigest().startswith(named[1])
 
 
 def _is_written(path: Path, content: bytes) -> bool:

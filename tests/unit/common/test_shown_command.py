@@ -21,10 +21,12 @@ from hypothesis import strategies as st
 from repository_root import ROOT
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import FOLDER, Commands, is_plain
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import NEEDS, MissingAcl, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 
 TOOLS = ("kafka-consumer-groups.sh", "kafka-streams-groups.sh", "kafka-transactions.sh", "kafka-acls.sh")
 # Each writes its name and arguments to a file of its own, without any other program.
@@ -233,3 +235,18 @@ def test_a_file_that_others_have_changed_in_the_store_is_not_run(
     done = subprocess.run(["bash", "-c", str(line)], cwd=here, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (not changed), done.stderr
     assert {one.name for one in here.iterdir()} == {path.name} | (set() if changed else {"it's done"})
+
+
+def test_a_list_of_partitions_that_others_have_changed_in_the_store_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands(tmp_path)
+    path = commands.file("partitions", ".json", b'{"partitions": [{"topic": "t", "partition": 0}]}')
+    commands.write()
+    own = tmp_path / "own.json"
+    own.write_bytes(path.read_bytes())
+    monkeypatch.setattr(mounts, "_mounts", [SimpleNamespace(root=tmp_path, url="s3://bucket/fleet", fetch=lambda _path: None)])
+    assert requested(None, str(path)) == [("t", 0)]
+    for file in (path, own):
+        file.write_text('{"partitions": [{"topic": "other", "partition": 0}]}')
+    assert requested(None, str(own)) == [("other", 0)], "only the name of a file of commands says what it had"
+    with pytest.raises(RecoveryError, match="was changed since the command was shown"):
+        requested(None, str(path))
