@@ -82,8 +82,8 @@ options:
   approved_plan:
     description:
       - Plan file that is known to be merged, as M(streamops.kafka_recovery.kafka_recovery_commit_info) returns it.
-      - With O(require_commit=true) and O(allow_data_loss=true) the task fails before it contacts a broker unless O(plan) is this file. In check mode it
-        does not fail.
+      - With O(require_commit=true) and O(allow_data_loss=true) the task fails before it contacts a broker unless O(plan) is this file. It also fails with
+        O(decide_again=true) or O(remove_expired_throttle=true), which change what no merge has approved. In check mode it does not fail.
     type: path
   allowed_rankings:
     description:
@@ -351,6 +351,8 @@ unreachable_brokers:
   sample: []
 """
 
+from typing import Any
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
@@ -364,6 +366,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
+
+
+def is_approved(params: dict[str, Any]) -> bool:
+    """Return whether a merge has approved all that a task with these options changes: it elects what the merged plan designates, and nothing else."""
+    elects_plan = params["plan"] is not None and params["plan"] == params["approved_plan"] and not params["decide_again"]
+    return elects_plan and not params["remove_expired_throttle"]
 
 
 def main() -> None:
@@ -402,7 +410,7 @@ def main() -> None:
             **COMMAND_ARGUMENTS,
         },
         changes=lambda params: bool(params["allow_data_loss"]),
-        approved=lambda params: params["plan"] is not None and params["plan"] == params["approved_plan"],
+        approved=is_approved,
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],
     )

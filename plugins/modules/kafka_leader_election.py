@@ -42,6 +42,7 @@ options:
   approved_moves:
     description:
       - File of merged moves, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it. It approves the preferred leaders of its partitions.
+      - With O(require_commit=true) the task fails before it contacts a broker if it may elect leaders of other partitions.
       - Without O(require_commit) it has no effect.
     type: path
   hold_unsaved:
@@ -171,6 +172,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.unsaved_truncation import truncated_by
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
@@ -209,6 +211,22 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     return election.report(params["preview"], signals.pending_signal())
 
 
+def is_approved(params: dict[str, Any]) -> bool:
+    """Return whether merged moves have approved the preferred leaders of all partitions that a task with these options names.
+
+    Keeps the partitions of a file in `params`, so that it cannot change between this check and the election. Raises RecoveryError for files that cannot be
+    used.
+    """
+    if params["election_type"] != PREFERRED or params["approved_moves"] is None:
+        return False
+    keys = requested(params["partitions"], params["partitions_file"])
+    if keys is None:
+        return False
+    params |= {"partitions": [{"topic": topic, "partition": partition} for topic, partition in keys], "partitions_file": None}
+    moved = moves_file.FORMAT.load(params["approved_moves"])["partitions"]
+    return {*keys} <= {(row["topic"], row["partition"]) for row in moved}
+
+
 def main() -> None:
     """Run the module."""
     module = KafkaModule(
@@ -225,7 +243,7 @@ def main() -> None:
             **{name: {**option, "required": False} for name, option in workdir_arguments().items()},
         },
         changes=lambda params: params["election_type"] == PREFERRED or params["allow_data_loss"],
-        approved=lambda params: params["election_type"] == PREFERRED and params["approved_moves"] is not None,
+        approved=is_approved,
         mutually_exclusive=[("partitions", "partitions_file")],
         required_together=[("cluster", "run_id", "workdir")],
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import subprocess
@@ -385,15 +386,17 @@ def test_commands_find_their_files_from_any_machine(bucket: Bucket, tmp_path: Pa
     commands = Commands(root)
     tools = Tools("b:9092", commands)
     offsets = root / "impact" / "1" / "east.reset-1.csv"
-    script, reset = commands.line(["echo", "it's"], ["more"]), tools.reset_from("it's", "consumer", offsets)
+    script, reset = commands.line(["echo", "it's"], ["more"]), tools.reset_from("it's", "consumer", offsets, b"t,0,7\n")
     listed = Playbooks(["hosts.yml"], root, commands).line("plan", "east", None, [("orders", number) for number in range(100)])
     commands.write()
     written = {name.partition("/")[2] for name in bucket.contents() if name.startswith("commands/")}
     assert {Path(name).suffix for name in written} == {".sh", ".json"} and str(root) not in f"{script}{reset}"
     (names,) = [name for name in written if name.endswith(".json")]
     assert f"kafka_recovery_partitions_file={bucket.url}/commands/{names}" in shown(listed)
+    checksum = hashlib.sha256(b"t,0,7\n").hexdigest()
     assert reset is not None and reset.startswith(
-        f"aws s3 cp {bucket.url}/impact/1/east.reset-1.csv east.reset-1.csv && aws s3 cp {bucket.url}/commands/"
+        f"aws s3 cp {bucket.url}/impact/1/east.reset-1.csv east.reset-1.csv && echo '{checksum} *east.reset-1.csv' | sha256sum -c && "
+        f"aws s3 cp {bucket.url}/commands/"
     )
     # The program of the store, as far as the command uses it.
     for name, content in bucket.contents().items():
@@ -405,4 +408,4 @@ def test_commands_find_their_files_from_any_machine(bucket: Bucket, tmp_path: Pa
     elsewhere.mkdir()
     path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", str(script)], cwd=elsewhere, env=path, capture_output=True, text=True, check=True)
-    assert done.stdout == "it's more\n"
+    assert done.stdout.endswith(": OK\nit's more\n")

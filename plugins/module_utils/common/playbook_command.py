@@ -131,10 +131,11 @@ class Playbooks:
             return "", _option(PARTITIONS_FILE, file or "FILE")
         rows = ",\n".join(json.dumps({"topic": topic, "partition": partition}) for topic, partition in partitions)
         key = PARTITIONS if as_variable else "partitions"
-        path = self.commands.file("partitions", ".json", f'{{"{key}": [\n{rows}\n]}}\n'.encode())
+        content = f'{{"{key}": [\n{rows}\n]}}\n'.encode()
+        path = self.commands.file("partitions", ".json", content)
         if not as_variable:
             return "", _option(PARTITIONS_FILE, mounts.shown(str(path)))  # a playbook reads a URL itself
-        before, name = copied(path)
+        before, name = copied(path, content)
         return before, [("-e", "-e"), (f"@{name}", "@FILE")]
 
 

@@ -29,6 +29,8 @@ PLAIN = re.compile(r"[A-Za-z0-9._:/,@+-][A-Za-z0-9._:/,=@%+-]*")
 # Text that stays unchanged within single quotes, in a shell and in JSON.
 _QUOTABLE = re.compile(r"[ -~]*")
 _UNQUOTABLE = re.compile(r"['\"\\]")
+# The name of a file of commands, with the first digits of its sha256.
+_KEPT = re.compile(r".+-([0-9a-f]{16})\.[a-z]+")
 
 
 def is_plain(word: str) -> bool:
@@ -46,10 +48,11 @@ def option(name: str, value: str) -> list[str]:
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
-def copied(path: Path) -> tuple[str, str]:
+def copied(path: Path, content: bytes) -> tuple[str, str]:
     """Return what a command has before it, and the name by which it finds a file of a workdir.
 
-    A file in an object store is copied to the present directory first, by the program of the store, since the machine of the run may be gone.
+    A file in an object store is copied to the present directory first, by the program of the store, since the machine of the run may be gone. Who may write
+    to the store may have changed it since, so the command goes on only if it still has this content.
     """
     url = mounts.shown(str(path))
     if url == str(path):
@@ -62,7 +65,9 @@ def copied(path: Path) -> tuple[str, str]:
         "gs": "gcloud storage cp {0} {1}",
         "az": "az storage blob download --container-name {2} --name {3} --file {1}",
     }[scheme]
-    return f"{copy.format(*names)} && ", path.name
+    # One space: YAML may break a line at two.
+    checksum = shlex.quote(f"{hashlib.sha256(content).hexdigest()} *{path.name}")
+    return f"{copy.format(*names)} && echo {checksum} | sha256sum -c && ", path.name
 
 
 class Commands:
@@ -96,7 +101,7 @@ class Commands:
         if b"\0" in script:
             return None
         path = self.file(Path(argv[0]).name.removesuffix(".sh"), ".sh", script)
-        before, name = copied(path)
+        before, name = copied(path, script)
         return before + " ".join(["bash", shlex.quote(name), *outside])
 
     def file(self, name: str, suffix: str, content: bytes) -> Path:
@@ -114,6 +119,12 @@ class Commands:
             if not _is_written(path, content):
                 write_private(path, content)
         self._files.clear()
+
+
+def was_changed(path: Path, content: bytes) -> bool:
+    """Return whether a file of commands in an object store, with this content now, had another one when its command was shown: its name has the hash."""
+    named = _KEPT.fullmatch(path.name) if path.parent.name == FOLDER and mounts.mount_of(path) is not None else None
+    return named is not None and not hashlib.sha256(content).hexdigest().startswith(named[1])
 
 
 def _is_written(path: Path, content: bytes) -> bool:

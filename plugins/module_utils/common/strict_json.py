@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -48,6 +49,8 @@ class Name:
 BROKER = IntRange(0, 2**31 - 1)
 EPOCH = IntRange(-1, 2**31 - 1)
 OFFSET = IntRange(0, 2**63 - 1)
+# A whole number beyond it cannot be computed with as a number with decimals.
+_LARGEST = sys.float_info.max
 
 _TYPE_NAMES = {
     int: "a whole number",
@@ -171,7 +174,9 @@ def _fit(values: Sequence[Any], shape: Any) -> bool:
     if isinstance(shape, Name):
         lengths = set(map(len, values)) if kinds <= {str} else {0}
         return (not values or 0 < min(lengths) <= max(lengths) <= shape.longest) and all(map(str.isprintable, values))
-    return kinds <= ({float, int} if shape is float else {shape})
+    if shape is float:
+        return kinds <= {float, int} and (int not in kinds or -_LARGEST <= min(values) <= max(values) <= _LARGEST)
+    return kinds <= {shape}
 
 
 def _check(value: Any, shape: Any, place: str) -> None:
@@ -183,6 +188,8 @@ def _check(value: Any, shape: Any, place: str) -> None:
     kind: Any = type(value)  # exactly: true and false are whole numbers to isinstance
     if kind is not expected and not (expected is float and kind is int):
         raise ContentError(f"{place or 'the file'}: expected {_TYPE_NAMES[expected]}, found {type_name(value)}")
+    if shape is float and kind is int and not -_LARGEST <= value <= _LARGEST:
+        raise ContentError(f"{place or 'the file'}: {shortened(value)} is too large")
     if isinstance(shape, list):
         for index, element in enumerate(value):
             _check(element, shape[0], f"{place}[{index}]")

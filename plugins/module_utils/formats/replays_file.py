@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, IntRange, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.reviewed_file import ReviewedFormat
 
 OPTIONS: dict[str, Any] = {
@@ -27,7 +27,7 @@ OPTIONS: dict[str, Any] = {
     "include_compacted": bool,
     "include_group_offsets": bool,
     "groups": Optional([str]),
-    "max_batch_bytes": OFFSET,
+    "max_batch_bytes": IntRange(1, OFFSET.high),
 }
 FORMAT = ReviewedFormat(
     noun="replays",

@@ -9,8 +9,26 @@ planned: it has had no leader since. `groups` are committed offsets, which a gro
 
 from __future__ import annotations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, EPOCH, OFFSET, Name, Optional
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
+    BROKER,
+    EPOCH,
+    OFFSET,
+    ContentError,
+    Name,
+    Optional,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.reviewed_file import ReviewedFormat, check_replicas
+
+
+def _check(document: Mapping[str, Any]) -> None:
+    check_replicas(document)
+    for index, row in enumerate(document["groups"]):
+        if row["reset"] and not document["reset_groups"]:
+            raise ContentError(f"groups[{index}]: its offset cannot be reset without reset_groups")
+
 
 OPTIONS = ("lost_brokers", "reset_groups", "allow_internal_topics", "allow_replication_factor_change")
 FORMAT = ReviewedFormat(
@@ -28,5 +46,5 @@ FORMAT = ReviewedFormat(
         "groups": [{"group": str, "topic": Name(), "partition": int, "committed_offset": OFFSET, "state": Optional(str), "reset": bool}],
     },
     deciding=(OPTIONS, ("leader_epoch", "replicas_before", "replicas")),
-    check=check_replicas,
+    check=_check,
 )

@@ -22,6 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
 
 # Forges run no pipeline for such a commit: results do not approve anything.
 SKIP = "[skip ci]"
+_SHAPE = {"summary": dict, "partitions": [dict]}
+_COUNT = {"name": strict_json.Name(), "number": strict_json.OFFSET}
 
 
 def commit_results(
@@ -83,8 +85,14 @@ def _results(path: Path) -> tuple[bytes, dict[str, Any]]:
         document = strict_json.parse(content)
     except ContentError as error:
         raise GitError(f"{path}: {error}") from error
-    if not isinstance(document, dict) or not {"plan_id", "summary", "partitions"} <= set(document):
-        raise GitError(f"{path} is not a results file: apply the plan again")
+    try:
+        strict_json.check(document, _SHAPE)
+        # They are in the message of the commit.
+        strict_json.check([{"name": name, "number": number} for name, number in document["summary"].items()], [_COUNT])
+        if "plan_id" not in document:
+            raise ContentError("plan_id is missing")
+    except ContentError as error:
+        raise GitError(f"{path} is not a results file ({error}): apply the plan again") from error
     return content, document
 
 

@@ -42,7 +42,8 @@ def cluster_lines(replays: Document, clusters: int) -> list[str]:
     """Return the section of one cluster's replays. `clusters`: how many share the page."""
     name = f"replays/{replays['cluster']}.json"
     rows = sorted(replays["partitions"], key=lambda row: in_recovery_order((row["topic"], row["partition"])))
-    options = {spaced(option): _shown(value) for option, value in replays["options"].items() if value not in (None, False)}
+    # 0 is equal to False, and limits what is written.
+    options = {spaced(option): _shown(value) for option, value in replays["options"].items() if value is not None and value is not False}
     by_topic: dict[str, list[Row]] = {}
     for row in rows:
         by_topic.setdefault(row["topic"], []).append(row)

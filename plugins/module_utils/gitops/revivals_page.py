@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import code, table, text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, spaced, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import revivals_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.page_parts import Document, Row, facts, limited, more
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import rule
@@ -49,7 +50,7 @@ def cluster_lines(revivals: Document, clusters: int) -> list[str]:
     lines = [
         f"## Revivals in cluster {code(revivals['cluster'])}",
         "",
-        *facts(revivals, {"lost brokers": _brokers(revivals["lost_brokers"])}),
+        *facts(revivals, {"lost brokers": _brokers(revivals["lost_brokers"]), **_permissions(revivals)}),
         "",
     ]
     lines += [part for line in _warnings(revivals) for part in (line, "")]
@@ -62,6 +63,10 @@ def cluster_lines(revivals: Document, clusters: int) -> list[str]:
 
 def _brokers(brokers: Iterable[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
+
+
+def _permissions(revivals: Document) -> dict[str, str]:
+    return {spaced(name): "yes" if revivals[name] else "no" for name in revivals_file.OPTIONS if name != "lost_brokers"}
 
 
 def _warnings(revivals: Document) -> list[str]:

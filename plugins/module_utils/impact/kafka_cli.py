@@ -37,9 +37,9 @@ class Tools:
         more = (*option(topic, f"{key[0]}:{key[1]}"), "--to-offset", str(offset), "--execute")
         return self._line(tool, *option("--group", group), "--reset-offsets", more=more)
 
-    def reset_from(self, group: str, kind: str, path: Path) -> str | None:
-        """Return the command that sets a group's offsets to those of a file with rows of topic, partition, offset."""
-        before, name = copied(path)
+    def reset_from(self, group: str, kind: str, path: Path, content: bytes) -> str | None:
+        """Return the command that sets a group's offsets to those of a file with rows of topic, partition, offset. `content`: of the file."""
+        before, name = copied(path, content)
         line = self._line(_reset_tool(kind)[0], *option("--group", group), "--reset-offsets", "--from-file", name, "--execute")
         return None if line is None else before + line
 

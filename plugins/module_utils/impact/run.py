@@ -205,8 +205,9 @@ class ConsumerImpact:
             group["command"] = None
             if resets:
                 path = self._path.with_name(f"{self._path.stem}.reset-{number}.csv")
-                write_private(path, "".join(f"{row['topic']},{row['partition']},{row['reset_to']}\n" for row in resets).encode())
-                group["command"] = self._tools.reset_from(group["group"], group["group_type"] or "", path)
+                content = "".join(f"{row['topic']},{row['partition']},{row['reset_to']}\n" for row in resets).encode()
+                write_private(path, content)
+                group["command"] = self._tools.reset_from(group["group"], group["group_type"] or "", path, content)
         self._commands.write()
         write_private(self._path, encode_row_per_line({**self._header, "summary": self._summary(), "warnings": self.warnings}, self._rows))
         return str(self._path)

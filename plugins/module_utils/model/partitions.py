@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import shown_command, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER
@@ -152,11 +152,16 @@ def can_be_partition(topic: str, partition: int) -> bool:
 
 def _from_file(path: Path) -> list[TopicPartition]:
     try:
-        document = strict_json.parse(read_regular(path))
+        content = read_regular(path)
+        document = strict_json.parse(content)
     except OSError as error:
         raise RecoveryError(f"partitions_file {path} cannot be read: {error.strerror}; name a JSON file that this user may read") from error
     except strict_json.ContentError as error:
         raise RecoveryError(f"partitions_file {path}: {error}") from error
+    if shown_command.was_changed(path, content):
+        raise RecoveryError(
+            f"partitions_file {path} was changed since the command was shown: find out by whom, and name the partitions in another file"
+        )
     entries = document.get("partitions") if isinstance(document, dict) else None
     if not isinstance(entries, list) or not entries:
         raise RecoveryError(f'partitions_file {path}: expected {{"partitions": [{{"topic": "foo", "partitions": [0, 3]}}, …]}}')

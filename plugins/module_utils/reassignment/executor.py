@@ -168,7 +168,11 @@ class ReassignmentExecutor:
         return None
 
     def cancel(self) -> None:
-        """Cancel the reassignments whose verdict is CANCEL (KIP-455). `results` has the errors; a move that has arrived already is REASSIGNED."""
+        """Cancel the reassignments whose verdict is CANCEL (KIP-455). `results` has the errors; a move that has arrived already is REASSIGNED.
+
+        Raises RecoveryError, and cancels nothing, if another run moves replicas of this cluster because this one was stalled, or if that cannot be known now.
+        """
+        self._confirm()
         self.changed = bool(self._to_cancel)
         for key, problem in self._cancelled(self._to_cancel).items():
             move = self._to_cancel[key]

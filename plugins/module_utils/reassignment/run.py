@@ -235,8 +235,9 @@ class ReassignmentTask:
 
         Errors of moves are in the result. Raises RecoveryError if a run that moves replicas is active, or if the journal cannot be used.
         """
-        executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, ExecutionLimits())
-        with Throttle(self._cluster, self._journal(), None, self._params["run_id"]) as throttle:
+        throttle = Throttle(self._cluster, self._journal(), None, self._params["run_id"])
+        executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, ExecutionLimits(), throttle)
+        with throttle:
             executor.cancel()
         self._take(executor, throttle)
 

@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.groups import CommittedOffset
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.progress import Progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import RevivalResult
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import REVIVED
@@ -35,17 +36,19 @@ class ApprovedRevivals(ApprovedFile):
         """Return the options of kafka_partition_revival with those that were reviewed."""
         return {**params, **{name: self.document[name] for name in revivals_file.OPTIONS}}
 
-    def hold_changed(self, progress: Progress, begun: Collection[TopicPartition]) -> None:
+    def hold_changed(self, progress: Progress, begun: Mapping[TopicPartition, Begun]) -> None:
         """Hold the partitions that are not as they were when their revival was planned. `begun`: those that a killed run has begun to revive."""
         for key in progress.concerned():
-            if key not in begun and (why := self._change(key, progress)) is not None:
+            if (why := self._change(key, progress, begun.get(key))) is not None:
                 progress.hold([key], ReasonCode(why.code), why.sentence)
                 self._stale.add(key)
 
-    def _change(self, key: TopicPartition, progress: Progress) -> Reason | None:
+    def _change(self, key: TopicPartition, progress: Progress, begun: Begun | None) -> Reason | None:
         row, state, original = self.rows[key], progress.states[key], progress.verdicts[key].original
         if state.topic_id != row["topic_id"]:
             return Reason(ReasonCode.TOPIC_RECREATED, f"its topic was created again since its revival was planned; {self.again}")
+        if begun is not None and (begun.topic_id, begun.target) == (row["topic_id"], tuple(row["replicas"])):
+            return None  # the same revival, which has changed the partition itself
         if state.leader_epoch != row["leader_epoch"]:
             return Reason(
                 ReasonCode.LEADER_EPOCH_CHANGED,
@@ -99,5 +102,9 @@ def proposal(
             for topic, number in planned
         ],
         "held": [{"topic": key[0], "partition": key[1], "reason_code": why.code, "explanation": why.sentence} for key, why in held],
-        "groups": [{**one._asdict(), "reset": one not in kept} for one in offsets if (one.topic, one.partition) in {*planned}],
+        "groups": [
+            {**one._asdict(), "reset": params["reset_groups"] and one not in kept}
+            for one in offsets
+            if (one.topic, one.partition) in {*planned}
+        ],
     }

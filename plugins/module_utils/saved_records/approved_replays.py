@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import replays_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import REPLAY_RESULTS, ApprovedFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source, totals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Most, Outcome, Source, totals
 
 
 class ApprovedReplays(ApprovedFile):
@@ -53,7 +53,7 @@ class ApprovedReplays(ApprovedFile):
         }
         self._stale = {*outcomes}
         for key, source in by_key.items():
-            source.most = self.rows[key]["records"]
+            source.most = Most(**{name: self.rows[key][name] for name in Most._fields})
         return [source for key, source in by_key.items() if key not in outcomes], [*outcomes.values()]
 
     def _change(self, source: Source, states: Mapping[TopicPartition, PartitionState]) -> str | None:

@@ -63,6 +63,10 @@ class OffsetReplay:
                 wanted |= one.offsets
         cluster = self._cluster(wanted)
         reasons = {place: cluster.obstacle(place, offset) for place, offset in wanted.items()}
+        for number, (source, one) in enumerate(zip(sources, saved, strict=True)):
+            if held[number] is None and (over := _over_reviewed(source, one, reasons)):
+                held[number] = over
+                reasons |= dict.fromkeys(one.offsets, over)
         written: set[GroupPartition] = set()
         if not self._check_mode:
             reasons |= self._commit({place: wanted[place] for place, reason in reasons.items() if reason is None}, written)
@@ -144,6 +148,15 @@ class OffsetReplay:
         now = _committed(self._admin.stable_offsets({key for _group, key in offsets})) if offsets else {}
         written |= {place for place, saved in offsets.items() if now.get(place, -1) >= saved.offset}
         return {place: reason for place, reason in reasons.items() if place not in written}
+
+
+def _over_reviewed(source: Source, saved: SavedOffsets, reasons: Mapping[GroupPartition, str | None]) -> str | None:
+    """Return why nothing of a partition is committed if more would be than was reviewed."""
+    try:
+        source.check_most("group_offsets", sum(reasons[place] is None for place in saved.offsets), "offset of a group", "offsets of groups")
+    except ClusterError as error:
+        return str(error)
+    return None
 
 
 def _first_time(records: bytes) -> int | None:

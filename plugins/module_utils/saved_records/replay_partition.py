@@ -225,7 +225,7 @@ class PartitionReplay:
                 raise ClusterError(f"the log of {key[0]}-{key[1]} cannot be read from offset {log.next_offset} on: {error}; run again")
 
     def _commits(self, source: Source, fork: int, log: TargetLog) -> list[OpenCommit]:
-        """Return the transactions below the fork whose COMMIT only saved records have."""
+        """Return the transactions below the fork whose COMMIT only saved records have. Raises ClusterError if more may be committed than were reviewed."""
         key = source.key
         saved = self._saved_markers(source)
         if not saved:
@@ -235,7 +235,9 @@ class PartitionReplay:
             one.producer_id: one.started_at if one.state in UNENDED and key in one.partitions else None for one in active.transactions
         }
         blind = "; ".join(active.blind) or None
-        return open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way, blind)
+        found = open_commits(saved, active.producers.get(key, ()), fork, log.writers, under_way, blind)
+        source.check_most("markers", sum(one.doubt is None for one in found), "COMMIT marker")
+        return found
 
     def _aborted(self, source: Source, fork: int, log: TargetLog) -> Iterator[dict[str, Any]]:
         """Yield rows of the transactions that were open at the fork, and that saved records commit and the log has aborted since."""

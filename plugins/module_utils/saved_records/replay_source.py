@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
@@ -48,6 +48,14 @@ INTERNAL = {*INTERNAL_TOPICS, "__cluster_metadata", "__share_group_state"}
 RETURNED_OFFSETS = 1_000
 
 
+class Most(NamedTuple):
+    """How much of one partition may be written, because it was reviewed."""
+
+    records: int
+    markers: int
+    group_offsets: int
+
+
 @dataclass
 class Source:
     """What is saved of one partition, from the headers of its batches.
@@ -57,7 +65,7 @@ class Source:
     sent              numbers of the batches of idempotent producers, with the crc of the first one
     conflicts         numbers that saved batches with different records have
     is_transactional  whether it has records of transactions
-    most              how many records may be written, None for no limit
+    most              how much may be written, None for no limit
     """
 
     key: TopicPartition
@@ -69,7 +77,7 @@ class Source:
     conflicts: set[Sent] = field(default_factory=set)
     markers: dict[Replica, list[tuple[int, Marker]]] = field(default_factory=dict)
     is_transactional: bool = False
-    most: int | None = None
+    most: Most | None = None
 
     def read(self) -> None:
         """Read the headers and markers. Raises SavedRecordsError."""
@@ -77,6 +85,11 @@ class Source:
             self.contents[replica] = contents_of(replica, pieces, partial(self._add, replica))
         if self.conflicts:
             self._compare()
+
+    def check_most(self, kind: str, found: int, *noun: str) -> None:
+        """Raise ClusterError if more of a `kind` (a field of Most) were found to be written than may be."""
+        if self.most is not None and found > (most := getattr(self.most, kind)):
+            raise ClusterError(f"{count(found, *noun)} would be written, and {most} were reviewed: propose the replay again")
 
     def _add(self, replica: Replica, saved: SavedBatch) -> None:
         batch = saved.header
@@ -186,10 +199,7 @@ class Outcome:
         self.records, self.bytes = reasons.total(), size
         del reasons[""]
         self.skipped = reasons
-        if self.source.most is not None and self.left > self.source.most:
-            raise ClusterError(
-                f"{count(self.left, 'record')} would be written, and {self.source.most} were reviewed: propose the replay again"
-            )
+        self.source.check_most("records", self.left, "record")
 
     @property
     def left(self) -> int:

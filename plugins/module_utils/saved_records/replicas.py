@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,9 +84,12 @@ def _read(piece: Piece) -> bytes:
             raise SavedRecordsError(_refusal(piece, f"{piece.size} bytes in one piece: at most {FRAME_BYTES} are written"))
         with opened_regular(piece.part, follow=False) as stream:
             stream.seek(piece.position)
-            return stream.read(piece.size)
+            data = stream.read(piece.size)
     except OSError as error:
         raise SavedRecordsError(_refusal(piece, error.strerror or str(error))) from error
+    if piece.content_sha256 and hashlib.sha256(data).hexdigest() != piece.content_sha256:
+        raise SavedRecordsError(_refusal(piece, "it has changed since it was checked"))
+    return data
 
 
 def _headers(piece: Piece, data: bytes) -> list[StoredBatch]:

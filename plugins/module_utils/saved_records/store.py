@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -58,7 +58,8 @@ class Piece(NamedTuple):
     """Batches of one replica that stand together in a part, from offset `start` to `end` (the offset after the last one).
 
     `part`: the file of batches, with digest `sha256`; they begin at byte `position` and take `size` bytes. `segments`: leader epochs of the batches, and
-    where each one ends. `in_sync`: as of a tail.
+    where each one ends. `in_sync`: as of a tail. `content_sha256`: of these batches, if the digest of the file was checked: whoever may write to the store of
+    a workdir may change the file later, while its records are read.
     """
 
     topic: str
@@ -75,6 +76,7 @@ class Piece(NamedTuple):
     segments: tuple[Segment, ...]
     sha256: str = ""
     in_sync: bool = False
+    content_sha256: str = ""
 
 
 def cluster_id_of(folder: Path) -> str | None:
@@ -140,8 +142,8 @@ def read_pieces(folder: Path, cluster_id: str, whole: bool = False) -> list[Piec
 def check_digests(pieces: Iterable[Piece]) -> None:
     """Check the digest of each file of batches that has one of these pieces. Errors are those of `read_pieces`."""
     for part, digest in {(piece.part, piece.sha256) for piece in pieces}:
-        with _named(part.with_suffix(INDEX)):
-            _check_digest(part, digest)
+        with _named(part.with_suffix(INDEX)), opened_regular(part, follow=False) as stream:
+            _check_digest(stream, part, digest)
 
 
 @contextmanager
@@ -182,8 +184,9 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
         with opened_regular(part, follow=False) as stream:
             if os.fstat(stream.fileno()).st_size != end["bytes"]:
                 raise ContentError(f"{part.name} has another length than its index says")
-        if whole:
-            _check_digest(part, end["sha256"])
+            if whole:
+                _check_digest(stream, part, end["sha256"])
+                pieces = [piece._replace(content_sha256=_digest(stream, piece.position, piece.size)) for piece in pieces]
         return [piece._replace(sha256=end["sha256"]) for piece in pieces]
 
 
@@ -202,13 +205,19 @@ def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
     return tuple(merged(Segment(start, end, batch.epoch) for (start, end), batch in zip(pairwise(ends), batches, strict=True)))
 
 
-def _check_digest(part: Path, digest: str) -> None:
-    found = hashlib.sha256()
-    with opened_regular(part, follow=False) as stream:
-        while chunk := stream.read(_CHUNK):
-            found.update(chunk)
-    if found.hexdigest() != digest:
+def _check_digest(stream: BinaryIO, part: Path, digest: str) -> None:
+    if _digest(stream, 0, os.fstat(stream.fileno()).st_size) != digest:
         raise ContentError(f"{part.name} has changed since it was written")
+
+
+def _digest(stream: BinaryIO, position: int, size: int) -> str:
+    """Return the sha256 of `size` bytes of a file, or of those up to its end."""
+    found = hashlib.sha256()
+    stream.seek(position)
+    while size > 0 and (chunk := stream.read(min(size, _CHUNK))):
+        found.update(chunk)
+        size -= len(chunk)
+    return found.hexdigest()
 
 
 def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> tuple[int, list[Piece]]:

@@ -13,16 +13,20 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from repository_root import ROOT
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import FOLDER, Commands, is_plain
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import NEEDS, MissingAcl, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 
 TOOLS = ("kafka-consumer-groups.sh", "kafka-streams-groups.sh", "kafka-transactions.sh", "kafka-acls.sh")
 # Each writes its name and arguments to a file of its own, without any other program.
@@ -106,7 +110,7 @@ def commands_of(name: str, commands: Commands) -> list[tuple[str | None, list[st
             ],
         ),
         (
-            tools.reset_from(name, "streams", Path("/w/1.csv")),
+            tools.reset_from(name, "streams", Path("/w/1.csv"), b""),
             ["kafka-streams-groups.sh", *server, *option("--group"), "--reset-offsets", "--from-file", "/w/1.csv", "--execute"],
         ),
         (
@@ -200,3 +204,49 @@ def test_a_workdir_whose_path_no_screen_keeps_has_no_scripts_to_show() -> None:
     commands = Commands(Path("/srv/o'$(touch pwned)'x"))
     assert commands.line(["tool", "it's"]) is None
     assert commands.line(["tool", "plain"]) == "tool plain"
+
+
+@pytest.mark.parametrize("what", ["script", "offsets"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_file_that_others_have_changed_in_the_store_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, changed: bool
+) -> None:
+    offsets = tmp_path / "impact" / "1" / "east.reset-1.csv"
+    written = Commands(tmp_path)
+    written.line(["touch", "it's done"])
+    written.write()
+    (script,) = (tmp_path / FOLDER).iterdir()
+    monkeypatch.setattr(mounts, "_mounts", [SimpleNamespace(root=tmp_path, url="s3://bucket/fleet")])
+    commands = Commands(tmp_path)
+    path, content, line = {
+        "script": (script, script.read_bytes(), commands.line(["touch", "it's done"])),
+        "offsets": (offsets, b"t,0,7\n", Tools("b:9092", commands).reset_from("idle", "", offsets, b"t,0,7\n")),
+    }[what]
+    (tmp_path / "stored").write_bytes(b"touch pwned\n" if changed else content)
+    programs, here = tmp_path / "bin", tmp_path / "here"
+    programs.mkdir()
+    here.mkdir()
+    # The program of the store, and Kafka's.
+    (programs / "aws").write_text(f'#!/bin/sh\ncp "{tmp_path}/stored" "$4"\n')
+    (programs / "kafka-consumer-groups.sh").write_text('#!/bin/sh\ntouch "it\'s done"\n')
+    for program in programs.iterdir():
+        program.chmod(0o700)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", str(line)], cwd=here, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == (not changed), done.stderr
+    assert {one.name for one in here.iterdir()} == {path.name} | (set() if changed else {"it's done"})
+
+
+def test_a_list_of_partitions_that_others_have_changed_in_the_store_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands(tmp_path)
+    path = commands.file("partitions", ".json", b'{"partitions": [{"topic": "t", "partition": 0}]}')
+    commands.write()
+    own = tmp_path / "own.json"
+    own.write_bytes(path.read_bytes())
+    monkeypatch.setattr(mounts, "_mounts", [SimpleNamespace(root=tmp_path, url="s3://bucket/fleet", fetch=lambda _path: None)])
+    assert requested(None, str(path)) == [("t", 0)]
+    for file in (path, own):
+        file.write_text('{"partitions": [{"topic": "other", "partition": 0}]}')
+    assert requested(None, str(own)) == [("other", 0)], "only the name of a file of commands says what it had"
+    with pytest.raises(RecoveryError, match="was changed since the command was shown"):
+        requested(None, str(path))

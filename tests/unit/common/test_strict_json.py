@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError, parse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError, check, parse
 
 
 @pytest.mark.parametrize(("content", "said"), [
@@ -19,3 +19,10 @@ def test_the_error_names_the_place_in_one_line(content: bytes, said: str) -> Non
     with pytest.raises(ContentError) as caught:
         parse(content)
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["positive", "negative"])
+def test_a_whole_number_that_is_no_number_with_decimals_is_refused(value: int) -> None:
+    check([{"seconds": 10**300}, {"seconds": 0.5}], [{"seconds": float}])
+    with pytest.raises(ContentError, match=r"\[1\].seconds: .* is too large"):
+        check([{"seconds": 1.0}, {"seconds": value}], [{"seconds": float}])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -197,3 +198,19 @@ def test_results_run_no_pipeline(forge: Forge, tmp_path: Path) -> None:
     message = git(forge.ada.clone, "log", "-1", "--format=%B", done.commit)
     assert message.splitlines() == ["Results of recovery r1 [skip ci]", "", "east: 1 elected"]
     assert committed_results.SKIP in message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"summary": {"elected\nSigned-off-by: ada": 1}},
+        {"summary": {"elected": "1 [run pipeline]"}},
+        {"summary": ["elected"]},
+        {"partitions": ["t-0"]},
+    ],
+)
+def test_results_that_others_have_written_to_the_store_are_not_committed(forge: Forge, tmp_path: Path, values: dict[str, object]) -> None:
+    found = results(tmp_path)
+    found.write_text(json.dumps({**json.loads(found.read_text()), **values}))
+    with pytest.raises(GitError, match="is not a results file"):
+        committed(forge, {"east": plan(tmp_path)}, {"east": found})

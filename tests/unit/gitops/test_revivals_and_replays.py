@@ -15,6 +15,7 @@ from git_remotes import Forge, ssh_key
 from moves_samples import moves, resealed
 from reviewed_samples import GROUP, REPLAYED, REVIVED, replays, revivals
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import replays_file, revivals_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.reviewed_file import ReviewedFileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import committed_results, proposals, signatures
@@ -38,7 +39,30 @@ def test_the_page_says_what_a_revival_gives_up() -> None:
     assert "| `idle` | `t-0` | 4,711 | Empty | **skips as many new records** |" in shown
     internal = page(REVIVALS, revivals(partitions=[{**REVIVED, "topic": "__transaction_state", "replicas_before": [1, 4, 5]}]))
     assert "readers of committed records stop" in internal and "1 partition gets fewer replicas" in internal
-    assert "set to 0" in page(REVIVALS, revivals(groups=[{**GROUP, "reset": True}]))
+    assert "set to 0" in page(REVIVALS, revivals(groups=[{**GROUP, "reset": True}], reset_groups=True))
+
+
+@pytest.mark.parametrize("option", revivals_file.OPTIONS[1:])
+def test_the_page_shows_each_option_of_a_revival_although_no_group_is_named(option: str) -> None:
+    for value, answer in ((True, "yes"), (False, "no")):
+        assert f"| {spaced(option)} | {answer} |" in page(REVIVALS, revivals(**{option: value}, groups=[]))
+
+
+def test_a_group_whose_offset_is_not_reset_is_not_said_to_be() -> None:
+    with pytest.raises(ReviewedFileError, match=r"groups\[0\]"):
+        revivals(groups=[{**GROUP, "reset": True}], reset_groups=False)
+
+
+def test_the_page_shows_each_option_of_a_replay_also_if_it_is_0() -> None:
+    options = replays_file.FORMAT.parse(replays(), "")["options"]
+    shown = page(REPLAYS, replays(options={**options, "start_offset": 0, "end_offset": 0, "groups": []}))
+    assert all(f"| {name} |" in shown for name in ("start offset", "end offset", "groups")), shown
+
+
+def test_options_of_a_replay_have_the_range_that_those_of_the_module_have() -> None:
+    options = replays_file.FORMAT.parse(replays(), "")["options"]
+    with pytest.raises(ReviewedFileError, match="max_batch_bytes"):
+        replays(options={**options, "max_batch_bytes": 0})
 
 
 def test_the_page_says_what_a_replay_writes() -> None:

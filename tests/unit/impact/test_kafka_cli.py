@@ -23,7 +23,7 @@ def test_commands_are_those_of_kafkas_own_tools(tmp_path: Path) -> None:
     assert tools.reset("g", "Streams", ORDERS, 7) == (
         "kafka-streams-groups.sh --bootstrap-server b:9092 --group g --reset-offsets --input-topic orders:3 --to-offset 7 --execute"
     )
-    assert tools.reset_from("g", "", Path("/w/east.reset-1.csv")) == (
+    assert tools.reset_from("g", "", Path("/w/east.reset-1.csv"), b"") == (
         "kafka-consumer-groups.sh --bootstrap-server b:9092 --group g --reset-offsets --from-file /w/east.reset-1.csv --execute"
     )
     assert tools.abort(ORDERS, 97) == "kafka-transactions.sh --bootstrap-server b:9092 abort --topic orders --partition 3 --start-offset 97"

@@ -11,21 +11,26 @@ from typing import Any
 
 import pytest
 from module_processes import run_module
+from moves_samples import moves
 from repository_root import ROOT
 
 pytestmark = pytest.mark.slow  # a process for each module
 
 REFUSED = "kafka_recovery_require_commit is set, and what this task changes is not known to be merged, so nothing is changed"
-PARTITION = {"topic": "t", "partition": 0}
+PARTITION = {"topic": "orders", "partition": 0}
 MERGED = "merged.json"
 # Of each module that changes a cluster: options with which it does, and what a merge has approved.
 CHANGES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | None]]] = {
     "kafka_designated_election": [
         ({"partitions": [{**PARTITION, "designated_leader": 1}], "allow_data_loss": True}, None),
         ({"plan": "plan.json", "allow_data_loss": True, "approved_plan": MERGED}, {"plan": MERGED}),
+        ({"plan": MERGED, "allow_data_loss": True, "approved_plan": MERGED, "decide_again": True}, {"decide_again": False}),
+        ({"plan": MERGED, "allow_data_loss": True, "approved_plan": MERGED, "remove_expired_throttle": True}, {"remove_expired_throttle": False}),
     ],
     "kafka_leader_election": [
-        ({"election_type": "preferred"}, {"approved_moves": MERGED}),
+        ({"election_type": "preferred", "partitions": [PARTITION]}, {"approved_moves": MERGED}),
+        ({"election_type": "preferred", "partitions": [{"topic": "other", "partition": 0}], "approved_moves": MERGED}, None),
+        ({"election_type": "preferred", "approved_moves": MERGED}, None),
         ({"election_type": "unclean", "partitions": [PARTITION], "allow_data_loss": True, "approved_moves": MERGED}, None),
     ],
     "kafka_partition_reassignment": [
@@ -37,7 +42,7 @@ CHANGES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | None]]] = {
     "kafka_recovery_leftovers": [
         ({}, {"allow_unmerged": True}),
         ({"allow_unmerged": True, "foreign_throttles": ["all"]}, None),
-        ({"allow_unmerged": True, "cancel_moves": [{"topic": "t"}]}, None),
+        ({"allow_unmerged": True, "cancel_moves": [{"topic": "orders"}]}, None),
     ],
     "kafka_replication_throttle": [
         ({"state": "cleaned"}, {"approved_moves": MERGED}),
@@ -51,9 +56,10 @@ CASES = [(module, number) for module, cases in CHANGES.items() for number in ran
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> dict[str, Any]:
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Options of a cluster that has no broker: what contacts one fails for that."""
-    (tmp_path / MERGED).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / MERGED).write_bytes(moves())
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -72,7 +78,7 @@ def test_what_is_not_merged_is_refused_before_a_broker_is_contacted(module: str,
     refused = run_module(module, {**given, "require_commit": True})
     assert refused["failed"] and refused["msg"].startswith(REFUSED), refused
     assert options["bootstrap_servers"][0] not in refused["msg"]
-    allowed = [{}, {"require_commit": True, "_ansible_check_mode": True}]
+    allowed: list[dict[str, Any]] = [{}, {"require_commit": True, "_ansible_check_mode": True}]
     allowed += [{"require_commit": True, **merged}] if merged is not None else []
     for more in allowed:
         found = run_module(module, {**given, **more})

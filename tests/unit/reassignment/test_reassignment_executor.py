@@ -335,6 +335,18 @@ def test_a_run_whose_lock_was_taken_submits_and_cancels_nothing_more(clock: Cloc
     assert len(cluster.ongoing) == (2 if number else 0), "moves under way are those of the other run"
 
 
+def test_a_task_whose_lock_was_taken_cancels_no_moves_of_the_run_that_took_it(clock: Clock) -> None:
+    cluster = Moved(clock, 2)
+    cluster.reassign(dict.fromkeys(cluster.states, (4, 2, 1)))
+    verdicts = judge_cancellations(None, cluster.states, cluster.reassignments())
+    throttle = Throttle(cluster)
+    throttle.taken = True
+    run = ReassignmentExecutor(cluster, verdicts, cluster.states, ExecutionLimits(), throttle)
+    with pytest.raises(TakenError):
+        run.cancel()
+    assert len(cluster.ongoing) == 2 and not run.changed
+
+
 def test_what_a_stalled_run_has_moved_since_has_not_arrived(clock: Clock) -> None:
     class Doubtful(Throttle):
         """The lock of a run that moves a partition again before it notices."""

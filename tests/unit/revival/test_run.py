@@ -487,6 +487,24 @@ def test_a_partition_that_has_changed_since_the_review_is_held(cluster: Lost, tm
     assert results(tmp_path)["complete"], "nothing is left to do with this file"
 
 
+@pytest.mark.parametrize(
+    ("entry", "values", "code"),
+    [
+        (Begun("another", (LOST,), LIVE), {"topic_id": "another"}, "topic_recreated"),
+        (Begun("another", (LOST,), LIVE), {"leader_epoch": 0}, "leader_epoch_changed"),
+        (Begun("id", (LOST,), (4, 5)), {"leader_epoch": 0}, "leader_epoch_changed"),
+        (Begun("id", (LOST,), (4, 5)), {"replicas_before": [1, 4]}, "replicas_changed"),
+    ],
+)
+def test_a_revival_that_a_killed_run_has_begun_of_another_topic_or_elsewhere_excuses_no_change(
+    cluster: Lost, tmp_path: Path, entry: Begun, values: dict[str, Any], code: str
+) -> None:
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:
+        journal.begin({KEY: entry})
+    result, row = revive(cluster, tmp_path, approved=approved(tmp_path, partitions=[{**REVIVED, **values}]))
+    assert (row["outcome"], row["reason_code"], cluster.elected, cluster.requests) == ("held", code, [], []) and result["failed"]
+
+
 def test_a_merged_revival_is_made_also_by_a_run_that_continues_a_killed_one(cluster: Lost, tmp_path: Path) -> None:
     dry = revive(cluster, tmp_path, approved=approved(tmp_path), check_mode=True)[0]
     assert (dry["results_path"], cluster.elected) == (None, [])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,17 @@ def test_no_more_records_are_written_than_were_reviewed(tmp_path: Path) -> None:
         outcome.count(records)
     outcome.count(records[:2])
     assert (outcome.left, outcome.bytes) == (2, sum(one.size for one in records[:2]))
+
+
+def test_records_that_are_changed_after_the_check_are_not_read(tmp_path: Path) -> None:
+    source = saved(tmp_path)
+    source.read()
+    (part,) = folder(tmp_path).glob("*.batches")
+    others = batch(0, 2, producer_id=7)
+    assert len(others) == part.stat().st_size and others != part.read_bytes()
+    part.write_bytes(others)
+    with pytest.raises(store.SavedRecordsError, match="has changed since it was checked"):
+        list(chain.from_iterable(source.selected(Selection(), 1 << 20)))
 
 
 def test_results_are_complete_if_nothing_is_left(tmp_path: Path) -> None:

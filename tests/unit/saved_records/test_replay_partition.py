@@ -12,18 +12,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from offset_record_bytes import offset_key, offset_value
 from record_batches import Content, batch, batch_of, marker
 from saved_folders import folder, save
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ActiveTransactions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC, CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.replay_client import Written
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import (
+    EpochEnd,
+    LeaderLog,
+    Producer,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import replay_partition, store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_offsets_run import OffsetReplay
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_origin import Origin
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Outcome, Source, sources_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import Most, Outcome, Source, sources_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replicas import by_replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import Selection
 
@@ -173,3 +180,39 @@ def test_records_are_left_if_they_could_not_be_looked_at(replay_offsets: bool, t
     else:
         outcome = replayed(admin, tmp_path, monkeypatch, lambda _records: None, source=source)
     assert (outcome.left, outcome.reason is not None) == (5, True)
+
+
+@pytest.mark.parametrize("reviewed", [0, 1])
+def test_no_more_markers_are_written_than_were_reviewed(reviewed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, {("t", 0, 2, FORK): marker(FORK, 5, True, epoch=1)})
+    (source,) = sources_of(by_replica(store.read_pieces(folder(tmp_path), "id")), Selection())
+    source.most = Most(records=0, markers=reviewed, group_offsets=0)
+    leader, written = Leader(), list[object]()
+    admin: Any = leader
+    admin.active_transactions = lambda _leaders: ActiveTransactions({KEY: [Producer(5, 0, 0, FORK - 1)]}, [], [], {})
+    admin.write_commit = lambda _key, _leader, commit: written.append(commit)
+    outcome = replayed(leader, tmp_path, monkeypatch, lambda _records: None, source=source)
+    assert (bool(written), outcome.reason is None) == (bool(reviewed), bool(reviewed)), outcome
+    if not reviewed:
+        assert "1 COMMIT marker would be written, and 0 were reviewed" in str(outcome.reason)
+
+
+@pytest.mark.parametrize("reviewed", [1, 2])
+def test_no_more_offsets_of_groups_are_committed_than_were_reviewed(reviewed: int, tmp_path: Path) -> None:
+    rows: list[Content] = [(0, offset_key(group, "t", 0), offset_value(5, 0), []) for group in ("a", "b")]
+    save(tmp_path, {(GROUP_TOPIC, 0, 2, 0): batch_of(0, rows, epoch=1)})
+    (source,) = sources_of(by_replica(store.read_pieces(folder(tmp_path), "id")), Selection())
+    source.most = Most(records=2, markers=0, group_offsets=reviewed)
+    params = {"include_group_offsets": True, "target_topic": None, "groups": None, "max_batch_bytes": 1 << 20}
+    admin: Any = Leader()
+    committed: dict[str, object] = {}
+
+    def stable_offsets(_keys: object) -> CommittedOffsets:
+        return CommittedOffsets([(group, KEY, 5, 1) for group in committed], {group: Group("Empty") for group in ("a", "b")}, [])
+
+    admin.stable_offsets = stable_offsets
+    admin.commit = lambda offsets, forward: committed.update(offsets) or {}
+    admin.data = batch_of(0, [(0, None, b"first", [])])
+    (outcome,) = OffsetReplay(admin, params, Selection(), False).run([source])
+    assert set(committed) == ({"a", "b"} if reviewed == 2 else set()), outcome
+    assert (outcome.reason is None) == (reviewed == 2) and outcome.left == 2 - len(committed)

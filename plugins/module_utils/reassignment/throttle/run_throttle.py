@@ -144,11 +144,16 @@ class Throttle:
         return is_due
 
     def release(self, keys: Collection[TopicPartition]) -> None:
-        """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit."""
+        """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit.
+
+        If another run has the lock of moves, they may be its entries, and stay.
+        """
         if self._rates is None or not keys:
             return
-        with signals.critical_section(), suppress(RecoveryError), self._journal as journal:
-            remove(self._cluster, journal, plan_removal(self._cluster, journal, [RUN], keys))
+        with signals.critical_section(), suppress(RecoveryError):
+            self._active.confirm()
+            with self._journal as journal:
+                remove(self._cluster, journal, plan_removal(self._cluster, journal, [RUN], keys))
 
     def _warn(self, warnings: Iterable[str]) -> None:
         self.warnings += [warning for warning in warnings if warning not in self.warnings]

@@ -14,6 +14,7 @@ import pytest
 from fake_config_cluster import Configurable, Move
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
@@ -34,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import ThrottledReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import ActiveRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import Throttle
 
 NOTHING = {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}
@@ -136,6 +138,23 @@ def test_another_rate_takes_the_place_of_the_first_one(task: Task, journal: Thro
     assert cluster.brokers[1][LEADER_RATE] == cluster.brokers[3][FOLLOWER_RATE] == "8000"
     task.absent(cluster)
     assert cluster.brokers == {1: {LEADER_RATE: "900"}, 2: {}, 3: {}, 4: {}}
+
+
+def test_a_run_whose_lock_was_taken_removes_no_throttle_of_the_run_that_took_it(
+    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(_run: ActiveRun) -> None:
+        raise TakenError("another run moves replicas of this cluster")
+
+    cluster, key = recovering(), ("t", 1)
+    with Throttle(cluster, journal, 6000) as throttle:
+        throttle.cover({key: Move((1, 2, 3), (1, 4, 3))})
+        standing = cluster.configs()
+        # The other run moves the same partition, with the same entries of the same journal.
+        monkeypatch.setattr(ActiveRun, "confirm", taken)
+        throttle.release([key])
+        assert cluster.configs() == standing
+    assert cluster.configs() == standing and any("another run" in warning for warning in throttle.warnings)
 
 
 @pytest.mark.slow
