@@ -25,6 +25,7 @@ import pytest
 from integration.held import wait_until
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes, run_module
 
+ANSIBLE_SECONDS = 15.0
 # Python reads this at every start. Modules come to it through a pipe, so it has no arguments then; one of
 # them is held where it is about to send ElectLeaders: replica orders are changed then.
 SITECUSTOMIZE = """
@@ -71,7 +72,7 @@ designated_election.elect_by_order = interrupted
 def in_a_terminal(operator: Operator, folder: Path, run_id: str, **variables: Any) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The playbook apply as the foreground process of a terminal of its own; yields the process and the terminal's other end."""
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE.format(seconds=60))
+    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE.format(seconds=GIVE_UP_SECONDS))
     values = {"workdir": str(operator.workdir), "run_id": run_id, "allow_data_loss": True, **variables}
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), "streamops.kafka_recovery.apply", "-i", str(operator.inventory())]
     argv += ["-e", json.dumps({f"kafka_recovery_{name}": value for name, value in values.items()})]
@@ -136,12 +137,15 @@ def test_a_playbook_that_is_interrupted_leaves_nothing_half_done_and_the_next_ru
         wait_until(lambda: (folder / "reached").exists() or process.poll() is not None, "the election")
         assert process.poll() is None, said.read_text()
         interrupt(process, keyboard)
-        assert process.wait(GIVE_UP_SECONDS) == returncode, said.read_text()
-        # Ansible has ended. The module has not: it holds its lock, and the orders are as they are in the middle of an election.
+        # On a busy machine Ansible sometimes waits for its module, which is what we hold. Mostly it ends at once.
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(ANSIBLE_SECONDS)
+        # The module has not ended: it holds its lock, and the orders are as they are in the middle of an election.
         assert is_working(operator)
         assert operator.orders(topic) != orders
         assert not operator.path("results", "interrupted").exists()
         (folder / "go").touch()
+        assert process.wait(GIVE_UP_SECONDS) == returncode, said.read_text()
         wait_until(lambda: not is_working(operator), "the end of the module")
     wait_until(operator.path("results", "interrupted").exists, "results")
     results = operator.read("results", "interrupted")
