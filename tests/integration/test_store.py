@@ -223,7 +223,7 @@ def test_a_store_that_never_answers_ends_with_a_clear_error(bucket: Bucket) -> N
 
 
 def test_stores_that_cannot_be_used_are_refused_with_their_url(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FileError, match="bucket does not exist"):
+    with pytest.raises(FileError, match="does not exist"):
         Bucket(bucket.store, "no-such-bucket").mounted()
     read_only = bucket.mounted()
     with (
