@@ -125,7 +125,7 @@ class StoreMount:
                 del self._present[key]
 
     def create(self, path: Path, content: bytes) -> None:
-        """Write a file that does not exist. Raises FileExistsError if it does, also with this content."""
+        """Write a file that does not exist. Raises FileExistsError if it exists with another content: an own write whose answer was lost has this one."""
         self.prove()
         key = self.key(path)
         with self._guard:
