@@ -237,6 +237,12 @@ def test_stores_that_cannot_be_used_are_refused_with_their_url(bucket: Bucket, m
         pytest.raises(FileError, match="does not refuse a write"),
     ):
         private_directory(lying.root)
+    unable = bucket.mounted()
+    with (
+        bucket.gate.ruled(bucket.name, lambda request: 501 if request.conditional else None),
+        pytest.raises(FileError, match="does not have conditional writes"),
+    ):
+        private_directory(unable.root)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
     with pytest.raises(FileError, match="check the credentials") as caught:
         bucket.mounted()

@@ -32,6 +32,7 @@ STATUS, CODE = re.compile(r"status code: (\d{3})"), re.compile(r"<Code>(\w{1,60}
 NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")  # the second one is Azure's
 # 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
 TRANSIENT = {408, 409, 429}
+NOT_IMPLEMENTED = 501
 
 
 class Stored(NamedTuple):
@@ -232,6 +233,11 @@ class Client:
             return FileError(
                 f"{self.url} refuses the request for {key or 'its list'} ({_text(error)}): check the credentials in the environment, and that they may read, "
                 "write, list and remove there (docs/stores.md)"
+            )
+        if status == NOT_IMPLEMENTED:
+            return FileError(
+                f"{self.url} cannot be used: its store does not have conditional writes, or another request that is needed here ({_text(error)}); name one "
+                "that does, such as S3, in kafka_recovery_workdir"
             )
         if status < 500 and status not in TRANSIENT:
             return FileError(
