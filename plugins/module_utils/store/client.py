@@ -30,6 +30,7 @@ CONNECT_SECONDS, SMALL_SECONDS, BULK_SECONDS = 5, 20, 900
 SMALL_BYTES = 1 << 20  # more takes the time of a slow line
 STATUS, CODE = re.compile(r"status code: (\d{3})"), re.compile(r"<Code>(\w{1,60})</Code>")
 NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")  # the second one is Azure's
+EXPIRED = re.compile("ExpiredToken|InvalidToken")  # S3 answers these with status 400
 # 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
 TRANSIENT = {408, 409, 429}
 NOT_IMPLEMENTED = 501
@@ -228,7 +229,11 @@ class Client:
             return FileError(f"{self.url} cannot be used: its address has no TLS, which needs AWS_ALLOW_HTTP=true in the environment")
         found = STATUS.search(text)
         status = int(found[1]) if found else 500
-        denied = isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)) or status in (401, 403)
+        denied = (
+            isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError))
+            or status in (401, 403)
+            or EXPIRED.search(text)
+        )
         if denied:
             return FileError(
                 f"{self.url} refuses the request for {key or 'its list'} ({_text(error)}): check the credentials in the environment, and that they may read, "
