@@ -224,7 +224,7 @@ def test_a_store_that_never_answers_ends_with_a_clear_error(bucket: Bucket) -> N
 
 
 def test_stores_that_cannot_be_used_are_refused_with_their_url(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FileError, match="bucket does not exist"):
+    with pytest.raises(FileError, match="does not exist"):
         Bucket(bucket.store, "no-such-bucket").mounted()
     read_only = bucket.mounted()
     with (
@@ -238,6 +238,12 @@ def test_stores_that_cannot_be_used_are_refused_with_their_url(bucket: Bucket, m
         pytest.raises(FileError, match="does not refuse a write"),
     ):
         private_directory(lying.root)
+    unable = bucket.mounted()
+    with (
+        bucket.gate.ruled(bucket.name, lambda request: 501 if request.conditional else None),
+        pytest.raises(FileError, match="does not have conditional writes"),
+    ):
+        private_directory(unable.root)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
     with pytest.raises(FileError, match="check the credentials") as caught:
         bucket.mounted()

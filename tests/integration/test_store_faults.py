@@ -23,7 +23,7 @@ from integration.store_clients import Bucket
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import held, still_locked
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import confirmed, held, still_locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, create
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError
@@ -182,6 +182,30 @@ def test_a_run_keeps_its_lease_if_one_request_for_it_hangs(bucket: Bucket, monke
         with pytest.raises(RecoveryError, match="busy"), held(other / "lock", "busy"):
             pass
         assert still_locked(stream)
+
+
+def test_a_run_keeps_its_lease_if_the_store_fails_for_longer_than_the_time_to_live(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request of a run that waits for the lease is answered when the store answers again, before the holder has renewed it."""
+    monkeypatch.setenv("KAFKA_RECOVERY_LEASE_SECONDS", "3")
+    waiting = bucket.mounted()
+    get, asked, fails = waiting.client.get, list[str](), [False]
+
+    def answered_late(key: str, **options: Any) -> Any:
+        asked.append(key)
+        if len(asked) != 3:
+            return get(key, **options)
+        fails[0] = True
+        time.sleep(4)
+        try:
+            return get(key, **options)
+        finally:
+            fails[0] = False
+
+    monkeypatch.setattr(waiting.client, "get", answered_late)
+    refused = bucket.gate.ruled(bucket.name, lambda request: 503 if fails[0] and request.method == "PUT" else None)
+    with held(bucket.root() / "lock", "busy") as stream, refused:
+        assert not waiting.lease(waiting.root / "lock").acquire(0)
+        assert len(asked) > 3 and confirmed(stream)
 
 
 def test_a_run_keeps_its_lease_if_the_answers_to_a_renewal_are_lost(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:

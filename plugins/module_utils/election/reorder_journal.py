@@ -41,6 +41,8 @@ class Origin(NamedTuple):
 
 
 FOLDER = "journal"
+# A longer journal of which nothing is open becomes empty: in a store each entry writes all of it again.
+MANY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class Journal(JournalFile):
         super().__enter__()
         try:
             self._refuse_other_clusters()
+            if not self._open and not self._read_only and self._file.length > MANY_BYTES:
+                self._replace([])
             self._known = [order for orders in self._open.values() for order in orders]
             if self._run_id is not None:
                 self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": utc_now()})

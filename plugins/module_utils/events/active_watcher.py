@@ -4,7 +4,7 @@
 """Which of several event sources on one workdir is active: the one that holds a lock there. The others stand by, and send no events.
 
 `<workdir>/incidents/watcher.lock` is the lock. `<workdir>/incidents/watcher.json` names the source that took it last, so that a run that an earlier source has
-started claims nothing any more.
+started claims nothing any more, and the clusters that it watches: a source that stands by for one which does not watch the same would leave outages unhandled.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -30,20 +30,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 
 FOLDER, LOCK, OWNER = "incidents", "watcher.lock", "watcher.json"
-_SHAPE = {"watcher": strict_json.Name(), "host": strict_json.Name(), "pid": int, "since": strict_json.Name()}
+_NAME = strict_json.Name()
+_SHAPE = {"watcher": _NAME, "host": _NAME, "pid": int, "since": _NAME, "clusters": [_NAME]}
 
 
 class ActiveWatcher:
-    """One event source. `watcher`: its id while it is active, another one each time, None while it stands by."""
+    """One event source, of these clusters. `watcher`: its id while it is active, another one each time, None while it stands by."""
 
-    def __init__(self, workdir: Path) -> None:
-        self._folder = workdir / FOLDER
+    def __init__(self, workdir: Path, clusters: Collection[str] = ()) -> None:
+        self._folder, self._clusters = workdir / FOLDER, sorted(clusters)
         self._lock: IO[bytes] | None = None
         self.watcher: str | None = None
 
     def check(self) -> bool:
-        """Return whether this source is active now, and become active if no other one is. Raises FileError if the workdir cannot be used.
+        """Return whether this source is active now, and become active if no other one is.
 
+        Raises FileError if the workdir cannot be used, or if the active source does not watch all clusters of this one.
         In an object store it takes up to the time to live of a lease to know that the active one is gone.
         """
         if self._lock is not None:
@@ -58,10 +60,11 @@ class ActiveWatcher:
         stream = file_lock.opened(path)
         try:
             if not file_lock.locked(path, stream):
+                self._need_same_fleet(owner)
                 stream.close()
                 return False
             watcher = uuid.uuid4().hex
-            content = {"watcher": watcher, "host": socket.gethostname(), "pid": os.getpid(), "since": utc_now()}
+            content = {"watcher": watcher, "host": socket.gethostname(), "pid": os.getpid(), "since": utc_now(), "clusters": self._clusters}
             write(owner, json.dumps(content).encode() + b"\n")
         except FileExistsError as error:
             stream.close()
@@ -71,6 +74,18 @@ class ActiveWatcher:
             raise
         self._lock, self.watcher = stream, watcher
         return True
+
+    def _need_same_fleet(self, owner: Path) -> None:
+        try:
+            active = _read(owner)
+        except (OSError, strict_json.ContentError):
+            return  # it has not written the file yet
+        if missed := sorted({*self._clusters} - {*active["clusters"]}):
+            raise FileError(
+                f"the event source that is active on {self._folder.parent} (process {active['pid']} on {active['host']}) does not watch {missed[0]}"
+                + (f" and {len(missed) - 1} more" if len(missed) > 1 else "")
+                + ", so outages there are not handled: give both the same inventory and restart the older one, or give this fleet another workdir"
+            )
 
     def stop(self) -> None:
         """Let another source become active."""
@@ -88,12 +103,17 @@ def _replacement(owner: Path) -> Callable[[Path, bytes], None]:
     return write_private
 
 
+def _read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = strict_json.parse(read_regular(path, follow=False))
+    strict_json.check(content, _SHAPE)
+    return content
+
+
 def active_watcher(workdir: Path) -> str | None:
     """Return the id of the event source that became active last, None if there was none. Raises RecoveryError for a file that cannot be used."""
     path = workdir / FOLDER / OWNER
     try:
-        content = strict_json.parse(read_regular(path, follow=False))
-        strict_json.check(content, _SHAPE)
+        content = _read(path)
     except FileNotFoundError:
         return None
     except (OSError, strict_json.ContentError) as error:

@@ -29,8 +29,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 CONNECT_SECONDS, SMALL_SECONDS, BULK_SECONDS = 5, 20, 900
 SMALL_BYTES = 1 << 20  # more takes the time of a slow line
 STATUS, CODE = re.compile(r"status code: (\d{3})"), re.compile(r"<Code>(\w{1,60})</Code>")
+NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")  # the second one is Azure's
+EXPIRED = re.compile("ExpiredToken|InvalidToken")  # S3 answers these with status 400
 # 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
 TRANSIENT = {408, 409, 429}
+NOT_IMPLEMENTED = 501
 
 
 class Stored(NamedTuple):
@@ -39,6 +42,19 @@ class Stored(NamedTuple):
     etag: str | None
     size: int
     modified: float  # seconds since 1970 of the store's clock
+
+
+class Etag(str):
+    """The ETag of an object that was read or written, with its generation: Google Cloud Storage compares that one when an object is replaced."""
+
+    __slots__ = ("generation",)
+
+    def __new__(cls, meta: Any) -> Etag:
+        etag = super().__new__(cls, meta["e_tag"])
+        etag.generation = meta.get("version")
+        return etag
+
+    generation: str | None
 
 
 class ConflictError(FileError):
@@ -136,14 +152,15 @@ class Client:
 
         Two writes with the same content have the same ETag: contents that decide who holds something must be different ones.
         """
-        return self._put_if(key, content, {"e_tag": etag}, patience)
+        condition = {"e_tag": etag} if (generation := getattr(etag, "generation", None)) is None else {"e_tag": etag, "version": generation}
+        return self._put_if(key, content, condition, patience)
 
     def _put_if(self, key: str, content: bytes, mode: Any, patience: float | None) -> str:
         def write() -> str:
             try:
                 return _etag(obstore.put(self._for(content), key, content, mode=mode, use_multipart=False))
             except (exceptions.NotFoundError, FileNotFoundError) as error:
-                if "NoSuchBucket" in str(error):
+                if NO_BUCKET.search(str(error)):
                     raise
                 raise ConflictError(f"{self.url}/{key} was removed meanwhile by another run: run again when that has ended") from error
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, exceptions.GenericError) as error:
@@ -187,7 +204,7 @@ class Client:
             try:
                 return request()
             except (exceptions.NotFoundError, FileNotFoundError) as error:
-                if "NoSuchBucket" in str(error):
+                if NO_BUCKET.search(str(error)):
                     raise self._no_bucket() from error
                 raise FileNotFoundError(2, os.strerror(2), f"{self.url}/{key}") from error
             except exceptions.NotModifiedError:
@@ -206,17 +223,26 @@ class Client:
     def _lasting(self, key: str, error: exceptions.BaseError) -> FileError | None:
         """Return the error for the operator, None if it may go away by itself. Only the text of an error of obstore has its status."""
         text = str(error)
-        if "NoSuchBucket" in text:
+        if NO_BUCKET.search(text):
             return self._no_bucket()
         if "builder error" in text:
             return FileError(f"{self.url} cannot be used: its address has no TLS, which needs AWS_ALLOW_HTTP=true in the environment")
         found = STATUS.search(text)
         status = int(found[1]) if found else 500
-        denied = isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)) or status in (401, 403)
+        denied = (
+            isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError))
+            or status in (401, 403)
+            or EXPIRED.search(text)
+        )
         if denied:
             return FileError(
                 f"{self.url} refuses the request for {key or 'its list'} ({_text(error)}): check the credentials in the environment, and that they may read, "
                 "write, list and remove there (docs/stores.md)"
+            )
+        if status == NOT_IMPLEMENTED:
+            return FileError(
+                f"{self.url} cannot be used: its store does not have conditional writes, or another request that is needed here ({_text(error)}); name one "
+                "that does, such as S3, in kafka_recovery_workdir"
             )
         if status < 500 and status not in TRANSIENT:
             return FileError(
@@ -226,7 +252,7 @@ class Client:
         return None
 
     def _no_bucket(self) -> FileError:
-        return FileError(f"{self.url} cannot be used: its bucket does not exist; create the bucket, or correct kafka_recovery_workdir")
+        return FileError(f"{self.url} cannot be used: its bucket or container does not exist; create it, or correct kafka_recovery_workdir")
 
 
 def _stored(row: Any) -> Stored:
@@ -243,7 +269,7 @@ def _etag(meta: Any) -> str:
         raise FileError(
             "the object store answers without an ETag, so it cannot be known who writes: name another store in kafka_recovery_workdir"
         )
-    return str(meta["e_tag"])
+    return Etag(meta)
 
 
 def _text(error: Exception) -> str:

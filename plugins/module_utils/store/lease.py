@@ -82,6 +82,7 @@ class StoreLease:
         begun = changed_at = time.monotonic()
         seen: State | None = None
         while True:
+            asked = time.monotonic()
             body = self._look()
             state = None if body is None else (body["writer"], body["count"])
             now = time.monotonic()
@@ -95,6 +96,8 @@ class StoreLease:
                 if seen is not None and now - begun >= seconds:
                     return False
                 seen, changed_at = state, now
+            elif self._was_late(asked):
+                changed_at = now
             elif now - changed_at >= self._longest_silence(body):
                 if self._take():
                     return self._hold(self._seconds)
@@ -119,8 +122,11 @@ class StoreLease:
 
     def is_alive(self) -> bool:
         """Return whether a run that lives has it. Writes nothing. To know that the holder was killed takes up to its time to live."""
-        begun, seen = time.monotonic(), None
+        begun = asked = time.monotonic()
+        seen = None
         while (body := self._look()) is not None and not body["released"]:
+            if self._was_late(asked):
+                begun = time.monotonic()
             state = body["writer"], body["count"]
             if state == self._silent.get(self._key):
                 return False
@@ -130,7 +136,12 @@ class StoreLease:
                 self._silent[self._key] = state
                 return False
             time.sleep(self._seconds / LOOKS)
+            asked = time.monotonic()
         return False
+
+    def _was_late(self, asked: float) -> bool:
+        """Return whether the store took so long for a request of the time `asked` that the holder could not renew the lease either, though it lives."""
+        return time.monotonic() - asked > self._seconds / RENEWALS
 
     def _longest_silence(self, body: dict[str, Any]) -> float:
         """Return the seconds after which a lease that has not changed is abandoned."""

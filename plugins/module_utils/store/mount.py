@@ -22,11 +22,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError, Stored
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError, Etag, Stored
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import FencedJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SUFFIX, State, StoreLease, seconds_to_live
 
-PROBE, PROBE_CONTENT, NO_ETAG = "probe", b"kafka_recovery\n", '"00000000000000000000000000000000"'
+PROBE, PROBE_CONTENT, NO_ETAG = "probe", b"kafka_recovery\n", Etag({"e_tag": '"00000000000000000000000000000000"', "version": "0"})
 VIEWS, SHARED = "views", "shared"
 NEW_SECONDS = 60.0  # a folder that a process has just created may not be locked yet
 # Folders with files for each run, snapshot or outage. Who looks for files in one calls `mounts.list_folder`; the names of all others are there from the start.
@@ -125,7 +125,7 @@ class StoreMount:
                 del self._present[key]
 
     def create(self, path: Path, content: bytes) -> None:
-        """Write a file that does not exist. Raises FileExistsError if it does, also with this content."""
+        """Write a file that does not exist. Raises FileExistsError if it exists with another content: an own write whose answer was lost has this one."""
         self.prove()
         key = self.key(path)
         with self._guard:

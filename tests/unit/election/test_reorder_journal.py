@@ -16,6 +16,7 @@ from full_disk import no_room
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import reorder_journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
@@ -51,6 +52,24 @@ def test_what_was_restored_is_not_left_behind(path: Path) -> None:
     with Journal(path, "abc") as journal:
         journal.close(journal.intend([ORDER]))
         assert journal.left_behind() == {}
+    with Journal(path, "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_a_long_journal_becomes_empty_when_nothing_of_it_is_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reorder_journal, "MANY_BYTES", 300)
+    with Journal(path, "abc", "1") as journal:
+        journal.close(journal.intend([ORDER]))
+        identifier = journal.intend([LATER])
+    length = path.stat().st_size
+    with Journal(path, "abc", "2") as journal:
+        assert path.stat().st_size > length > 300
+        journal.close(identifier)
+    with Journal(path, "abc", read_only=True):
+        assert path.stat().st_size > length
+    with Journal(path, "abc", "3") as journal, pytest.raises(RecoveryError, match="run 3"):
+        assert path.stat().st_size < 300
+        Journal(path, "abc").__enter__()
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {}
 

@@ -40,7 +40,8 @@ description:
     a rulebook to this cluster. Events of an outage have C(incident), C(since), C(count), C(new), C(offline_brokers) and the first C(partitions).
     C(incident) stays the same until the outage ends, also after a restart of this source if the same partitions are offline.
   - Several sources with one O(workdir) are one watch. One of them is active and sends events, the others stand by. If the active one ends, or its machine
-    does, another one becomes active, and sends the outages that it finds. C(watcher) in events names the active one, and is empty without O(workdir).
+    does, another one becomes active, and sends the outages that it finds. One that stands by logs an error if the active one does not watch all of its
+    clusters. C(watcher) in events names the active one, and is empty without O(workdir).
   - Events hold only names that Kafka allows, and no text in them is a template.
 options:
   inventory:
@@ -278,7 +279,7 @@ async def main(queue: Any, args: dict[str, Any]) -> None:
     interval = PollInterval(options["interval"], options["jitter"], options["backoff_min"], options["backoff_max"])
     observers = {name: fleet.ClusterObserver(connection) for name, connection in connections.items()}
     workdir = await in_thread(lambda: _workdir(args["workdir"])) if args.get("workdir") else None
-    active = ActiveWatcher(workdir) if workdir else Alone()
+    active = ActiveWatcher(workdir, connections) if workdir else Alone()
 
     def tracker(name: str) -> OutageTracker:
         return OutageTracker(name, options["remind"], options["unreachable_after"])

@@ -140,7 +140,7 @@ class Catalog:
             if number:
                 time.sleep(random.uniform(0, PAUSE_SECONDS))
                 manifest, version = self._read()
-                if manifest.commit in tried:  # an answer was lost
+                if manifest.commit in tried or manifest.has_had(added):  # an answer was lost
                     return
                 try:
                     manifest.need_unchanged(change)

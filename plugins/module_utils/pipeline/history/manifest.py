@@ -128,6 +128,10 @@ class Manifest:
         """Return all paths that it names."""
         return {*self.files, *(row.path for row in (*self.replaced, *self.orphans))}
 
+    def has_had(self, paths: Iterable[str]) -> bool:
+        """Return whether these files were committed: the tables have one of them, or another writer has replaced it since."""
+        return not {*self.files, *(row.path for row in self.replaced)}.isdisjoint(paths)
+
     def need_unchanged(self, change: TableChange) -> None:
         """Raise ConflictError if another writer has committed something that `change` depends on, or has begun to remove what it adds."""
         since = set(self.files) ^ {file.path for file in change.current}

@@ -123,6 +123,29 @@ def test_readers_who_are_under_way_find_their_files(place: Place) -> None:
     assert {file.path for file in reading} <= place.data_files(catalog)
 
 
+@pytest.mark.parametrize("place", ["store"], indirect=True)
+@pytest.mark.parametrize("how", ["beside", "instead"])
+def test_a_commit_whose_answer_was_lost_stays_if_another_writer_commits_before_it_is_read_back(
+    place: Place, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`how`: the other writer leaves the new files as they are, or replaces them."""
+    catalog, other = place.catalog(), place.catalog()
+    replace, later = catalog.medium.replace, {EAST if how == "instead" else WEST: (DAY, {"risk": [7]})}
+    answers = [False]
+
+    def lost(content: bytes, version: object) -> bool:
+        arrived = replace(content, version)
+        if answers:
+            publish(other, later, EVERYWHERE if how == "instead" else {})
+            return answers.pop()
+        return arrived
+
+    monkeypatch.setattr(catalog.medium, "replace", lost)
+    publish(catalog, AFTER, {})
+    rows = {("risk", "east", DAY + timedelta(days=1), "run-1", 1): 1, ("risk", "west", DAY, "run-1", 7): 1}
+    assert found(catalog) == ({("risk", "east", DAY, "run-1", 7): 1} if how == "instead" else rows)
+
+
 def test_the_second_writer_waits_or_says_who_is_before_it(tmp_path: Path) -> None:
     first, second = Catalog(tmp_path / "history"), Catalog(tmp_path / "history", patience=0.01)
     expected = rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a store refuses, in its own words, and what the operator reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+pytest.importorskip("obstore")
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
+from rig.web import QuietHandler, serving
+
+
+@contextmanager
+def refused(monkeypatch: pytest.MonkeyPatch, url: str, status: int, code: str) -> Iterator[Client]:
+    """A client of a store that answers every request with this error."""
+
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:
+            content = f"<Error><Code>{code}</Code></Error>".encode()
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_PUT = do_GET
+
+    with serving(Handler) as address:
+        account = {"gcs_base_url": address, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+        for name, value in {
+            "AWS_ALLOW_HTTP": "true", "AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "eu-central-1", "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account), "AZURE_STORAGE_ACCOUNT_NAME": "ops",
+            "AZURE_SKIP_SIGNATURE": "true", "AZURE_STORAGE_ENDPOINT": address,
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        yield Client(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"), [("az://box/fleet", "ContainerNotFound"), ("gs://box/fleet", "NoSuchBucket"), ("s3://box/fleet", "NoSuchBucket")]
+)
+def test_a_bucket_that_does_not_exist_is_named_whatever_is_asked_first(url: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused(monkeypatch, url, 404, code) as client:
+        for ask in (client.list_top, lambda: client.list("plans"), lambda: client.get("probe"), lambda: client.create("probe", b"x")):
+            with pytest.raises(FileError, match="does not exist"):
+                ask()
+
+
+@pytest.mark.parametrize(("status", "code"), [(400, "ExpiredToken"), (400, "InvalidToken"), (401, "Unauthorized"), (403, "AccessDenied")])
+def test_credentials_that_are_lost_are_named_at_once(status: int, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused(monkeypatch, "s3://box/fleet", status, code) as client:
+        for ask in (client.list_top, lambda: client.get("journal"), lambda: client.replace("journal", b"x", '"etag"')):
+            with pytest.raises(FileError, match=f"{code}.*check the credentials"):
+                ask()
