@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from integration.held import wait_until
 from integration.store_clients import Bucket
@@ -122,6 +122,9 @@ def test_a_conditional_write_arrives_once_or_is_refused_whatever_the_network_los
 
 @settings(settings.get_profile("store"))
 @given(steps=WRITERS)
+@example(
+    steps=[(0, True, []), (0, False, [Act.LOSE, 500, None, 500])]
+)  # the answer is lost, and whether the write has arrived cannot be read
 def test_only_the_last_who_took_a_journal_writes_it_and_no_line_is_lost(faulty: Bucket, steps: list[Any]) -> None:
     client, faults = Client(faulty.url), _Faults()
     client.remove("journal")

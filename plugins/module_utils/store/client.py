@@ -164,7 +164,8 @@ class Client:
                     raise
                 raise ConflictError(f"{self.url}/{key} was removed meanwhile by another run: run again when that has ended") from error
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, exceptions.GenericError) as error:
-                # The answer to a write that has arrived may be lost, and the same write be refused the next time.
+                # The answer to a write that has arrived may be lost, and the same write be refused the next time. If the object cannot be read now, that is
+                # not known, and both are tried again.
                 if (arrived := self._has(key, content)) is not None:
                     return arrived
                 if isinstance(error, exceptions.GenericError):
@@ -174,8 +175,8 @@ class Client:
         return self._ask(key, write, patience)
 
     def _has(self, key: str, content: bytes) -> str | None:
-        """Return the ETag of an object that has this content, None if it has another one or cannot be read now."""
-        with suppress(exceptions.BaseError, FileNotFoundError):
+        """Return the ETag of an object that has this content, None if it has another one or does not exist. Raises obstore's errors."""
+        with suppress(exceptions.NotFoundError, FileNotFoundError):
             found = obstore.get(self._for(content), key)
             if found.meta["size"] == len(content) and bytes(found.bytes()) == content:
                 return _etag(found.meta)
