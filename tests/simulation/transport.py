@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from kafka import errors
@@ -147,11 +148,14 @@ class _Connection:
         self._world, self._net, self._node = world, net, node
         self._incarnation = node.incarnation if node else 0
         self._waiting: deque[tuple[Any, Any, float]] = deque()  # request, future, deadline; the first one is at the node
+        self._established = False  # it has exchanged versions: then requests are written at once, also to a node that hangs
         self.closed = False
 
     def send(self, request: Any, seconds: float) -> Any:
         future = Future()
         self._waiting.append((request, future, self._world.now + seconds))
+        if self._established and self._is_alive():
+            self._write(request)
         if len(self._waiting) == 1:
             self._world.after(self._latency(), self._arrive)
         self._world.after(seconds, lambda: self._give_up(future))
@@ -160,13 +164,19 @@ class _Connection:
     def close(self, error: Exception) -> None:
         self.closed = True
         left, self._waiting = self._waiting, deque()
-        if self._is_alive() and self._node is not None and self._node.hangs:
+        if self._established and self._is_alive() and self._node is not None and self._node.hangs:
             # The node has received them, and will execute them when it goes on: nobody waits for the answers.
             self._world.after(HANG_SECONDS, lambda: self._execute_late([request for request, _, _ in left]))
         for _, future, _ in left:
             if not future.is_done:
                 future.failure(error)
         self._net.wakeup()
+
+    def _write(self, request: Any) -> None:
+        """Give a request its version, as kafka-python does when it writes one: from then on it may be carried out."""
+        if self._node is not None:
+            with suppress(errors.IncompatibleBrokerVersion):
+                request.API_VERSION = self._node.versions.api_version(request)
 
     def _execute_late(self, requests: list[Any]) -> None:
         if self._node is None or not self._is_alive():
@@ -200,6 +210,8 @@ class _Connection:
             self._world.after(HANG_SECONDS, self._arrive)
             return
         request, future, _ = self._waiting[0]
+        self._established = True
+        self._write(request)
         try:
             version = self._node.versions.api_version(request)
         except errors.IncompatibleBrokerVersion as error:
