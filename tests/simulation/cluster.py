@@ -18,7 +18,6 @@ from simulation.world import World
 PORT = 9092
 CONTROLLERS = 101, 102, 103
 METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
-FETCH_SECONDS = 0.01, 0.5  # between two fetches of followers
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
@@ -36,7 +35,7 @@ class SimulatedCluster:
     ) -> None:
         self.world = world
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
-        self.metadata_log = MetadataLog(lambda: int(self.wall_clock() * 1000), topics, dict(min_isr))
+        self.metadata_log = MetadataLog(lambda: int(world.wall_clock() * 1000), topics, dict(min_isr))
         self.controller = Controller(elr, dict(min_isr), on_change=self.metadata_log.note)
         self.controller_id = CONTROLLERS[0]
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
@@ -72,10 +71,6 @@ class SimulatedCluster:
         """Return the node at an address."""
         nodes: list[Broker | ControllerNode] = [*self.brokers.values(), *self.controllers.values()]
         return next((one for one in nodes if (one.host, one.port) == (host, port)), None)
-
-    def wall_clock(self) -> float:
-        """Return the controller's wall clock, in seconds."""
-        return 1_795_000_000.0 + self.world.now - 1_000.0
 
     def configs(self, topic: str) -> dict[str, str]:
         """Return the configs of a topic."""
@@ -302,16 +297,6 @@ class SimulatedCluster:
         broker.is_registering = False
         self.controller.unfence(broker.node_id)
         self.spread()
-
-    def keep_replicating(self, key: Key) -> None:
-        """Let the followers of a partition fetch from time to time, for ever."""
-
-        def fetch() -> None:
-            for follower in self.controller.partitions[key].replicas:
-                self.replicate(key, follower)
-            self.world.after(self.world.random.uniform(*FETCH_SECONDS), fetch)
-
-        fetch()
 
     def without_leader(self) -> list[Key]:
         """Return the partitions that have no leader."""

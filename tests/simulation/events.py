@@ -19,7 +19,7 @@ class Events:
     """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs."""
 
     def __init__(self, cluster: SimulatedCluster, counts: Counter[str]) -> None:
-        self._cluster, self._counts, self._random = cluster, counts, cluster.world.random
+        self._cluster, self._counts = cluster, counts
         self.keys: list[Key] = list(cluster.controller.partitions)
         self.calm = False
         self.harmed: set[int] = set()

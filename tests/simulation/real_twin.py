@@ -68,10 +68,10 @@ class Twins:
     def play(self, steps: int) -> list[str]:
         """Play so many steps. Return how the clusters differ after the first one after which they do."""
         for what in self._random.choices(list(STEPS), list(STEPS.values()), k=steps):
-            told = getattr(self, f"_{what}")()
-            if told is None:
+            done = getattr(self, f"_{what}")()
+            if done is None:
                 continue
-            self.story.append(told)
+            self.story.append(done)
             self._settle()
             if differences := self._differences():
                 return [*self.story, *differences]

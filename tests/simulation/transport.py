@@ -147,13 +147,13 @@ class _Connection:
     def __init__(self, world: World, net: EventLoop, node: Node | None) -> None:
         self._world, self._net, self._node = world, net, node
         self._incarnation = node.incarnation if node else 0
-        self._waiting: deque[tuple[Any, Any, float]] = deque()  # request, future, deadline; the first one is at the node
+        self._waiting: deque[tuple[Any, Any]] = deque()  # request, future; the first one is at the node
         self._established = False  # it has exchanged versions: then requests are written at once, also to a node that hangs
         self.closed = False
 
     def send(self, request: Any, seconds: float) -> Any:
         future = Future()
-        self._waiting.append((request, future, self._world.now + seconds))
+        self._waiting.append((request, future))
         if self._established and self._is_alive():
             self._write(request)
         if len(self._waiting) == 1:
@@ -166,8 +166,8 @@ class _Connection:
         left, self._waiting = self._waiting, deque()
         if self._established and self._is_alive() and self._node is not None and self._node.hangs:
             # The node has received them, and will execute them when it goes on: nobody waits for the answers.
-            self._world.after(HANG_SECONDS, lambda: self._execute_late([request for request, _, _ in left]))
-        for _, future, _ in left:
+            self._world.after(HANG_SECONDS, lambda: self._execute_late([request for request, _ in left]))
+        for _, future in left:
             if not future.is_done:
                 future.failure(error)
         self._net.wakeup()
@@ -209,7 +209,7 @@ class _Connection:
         if self._node.hangs:
             self._world.after(HANG_SECONDS, self._arrive)
             return
-        request, future, _ = self._waiting[0]
+        request, future = self._waiting[0]
         self._established = True
         self._write(request)
         try:
@@ -231,7 +231,7 @@ class _Connection:
         if not self._is_alive():
             self.close(errors.KafkaConnectionError("socket disconnected"))
             return
-        _, future, _ = self._waiting.popleft()
+        _, future = self._waiting.popleft()
         wire_checks.check(kind, version, memoryview(data))
         future.success(kind.decode(data, version=version))
         self._go_on()

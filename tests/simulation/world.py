@@ -50,10 +50,9 @@ class World:
         self._processes: list[Process] = [Process("simulation")]
         self._current = self._processes[0]
 
-    @property
-    def process(self) -> Process:
-        """The control node that runs."""
-        return self._current
+    def wall_clock(self) -> float:
+        """Stand for `time.time`, also for the brokers."""
+        return EPOCH + self.now - BEGIN
 
     def tell(self, text: str) -> None:
         """Add a line to the story."""
@@ -158,7 +157,7 @@ class World:
         """Replace the clocks of this process by virtual ones, in the block."""
         with (
             patch.object(time, "monotonic", lambda: self.now),
-            patch.object(time, "time", lambda: EPOCH + self.now - BEGIN),
+            patch.object(time, "time", self.wall_clock),
             patch.object(time, "sleep", self.sleep),
         ):
             yield
