@@ -52,6 +52,8 @@ NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut
 KILLED, KILLED_PARTITIONS = "killed.everywhere", 420
 # The same for elections whose workdir is in an object store.
 DESTROYED, DESTROYED_PARTITIONS = "store.destroyed", 240
+# The same for playbooks.
+BY_PLAYBOOK, BY_PLAYBOOK_PARTITIONS = "store.playbook", 16
 
 
 def inflict(cluster: KafkaCluster) -> Damage:
@@ -67,6 +69,7 @@ def inflict(cluster: KafkaCluster) -> Damage:
         damage.add("lagging", 4, topic)
     damage.add("lagging", KILLED_PARTITIONS, KILLED)
     damage.add("lagging", DESTROYED_PARTITIONS, DESTROYED)
+    damage.add("lagging", BY_PLAYBOOK_PARTITIONS, BY_PLAYBOOK)
     for topic in FORKED:
         damage.add("forked", 4, topic)
     damage.add("lagging", 4, ELECTIONS, copies=2)
