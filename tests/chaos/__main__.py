@@ -72,11 +72,13 @@ def main() -> int:
 
 def one(runner: Runner, seed: int, faults: tuple[str, ...] | list[str]) -> Outcome:
     """Run one history. Where the rig itself gets stuck, that is a finding too, and the next history begins again."""
+    began = time.monotonic()
     try:
         return runner.run(seed, faults)
     except RigError as problem:
-        trace = traceback.format_exc().splitlines()[-8:]
-        return Outcome(seed, violations=[Violation("the history could not be played to its end", "", f"{problem}\n" + "\n".join(trace))])
+        trace = "\n".join(traceback.format_exc().splitlines()[-20:])
+        violation = Violation("the history could not be played to its end", "", f"{problem}\n{trace}")
+        return Outcome(seed, violations=[violation], seconds=time.monotonic() - began)
 
 
 if __name__ == "__main__":

@@ -168,6 +168,8 @@ class Recovery:
             self._modules(run_id, fault, attempt, done, strike)
         finally:
             attempt.seen = self._watcher.take()
+        if not self._stage.cluster.answering():
+            fault.end()  # it has taken the only survivor, and without a broker nobody tells the state of the cluster
         done.attempts += 1
         done.killed += attempt.killed
         done.outcomes.update(row["outcome"] for row in attempt.results.values())
