@@ -219,8 +219,9 @@ class Revival:
 
         unsettled = self._wait(keys, in_sync)
         unsettled |= self._complete([key for key in keys if key not in unsettled])
-        leaders = {key: progress.states[key].leader for key in keys if has_live_leader(progress.states[key], unfenced)}
-        logs = self._cluster.logs(leaders, {}) if leaders else {}
+        led = {key for key in keys if has_live_leader(progress.states[key], unfenced)}
+        logs = progress.new_logs(self._cluster, led - unsettled, self._params["duration"])
+        logs |= progress.new_logs(self._cluster, led & unsettled, 0.0)
         unfenced = self._cluster.unfenced() if unsettled else unfenced
         for key in keys:
             log, fail = logs.get(key), partial(progress.hold, [key], outcome=Outcome.FAILED)
