@@ -291,6 +291,9 @@ def test_another_machine_sees_that_a_run_throttles_a_cluster_and_who_it_is(bucke
     rate = SetRate(1, LEADER_RATE, None, ("1000",))
     with here:
         here.record_intent(RUN, [rate], [])
+        waiting = ThrottleJournal(bucket.root(), "east", "abc", patience=0.1)
+        with pytest.raises(RecoveryError, match=rf"the journal \S+\.jsonl: process {os.getpid()} on"), waiting:
+            pass
     with there:
         assert there.rates() == {(1, LEADER_RATE): [rate]}
         there.record_removed(RUN, [rate], [])
