@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import progress, rule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.approved_revivals import ApprovedRevivals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
@@ -49,6 +49,8 @@ LOST, LIVE = 1, (2, 3)
 PARAMS = {
     "lost_brokers": [LOST],
     "allow_data_loss": True,
+    "require_commit": False,
+    "propose": False,
     "allow_internal_topics": False,
     "allow_replication_factor_change": True,
     "reset_groups": True,
@@ -362,6 +364,14 @@ def test_a_dry_run_shows_what_check_mode_shows(cluster: Lost, tmp_path: Path, re
     assert {name: dry[name] for name in shown} == {name: checked[name] for name in shown}
     assert dry["diff"]["before"] != dry["diff"]["after"]
     assert (cluster.requests, cluster.committed, open_revivals(tmp_path)) == ([], {"idle": 20}, {})
+
+
+@pytest.mark.parametrize(("option", "remedy"), [("", rule.ALLOW), ("require_commit", rule.PROPOSE), ("propose", rule.PROPOSE)])
+def test_a_dry_run_says_how_the_loss_is_allowed(cluster: Lost, tmp_path: Path, option: str, remedy: str) -> None:
+    """With require_commit the option allow_data_loss would only be refused. A merged revival needs it."""
+    options = {"allow_data_loss": False} | ({option: True} if option else {})
+    assert remedy in revive(cluster, tmp_path, **options)[1]["message"]
+    assert rule.ALLOW in revive(cluster, tmp_path, approved=approved(tmp_path), **options)[1]["message"]
 
 
 def test_a_dry_run_completes_no_revival_of_a_killed_run(cluster: Lost, tmp_path: Path) -> None:
