@@ -369,7 +369,7 @@ def test_a_dry_run_shows_what_check_mode_shows(cluster: Lost, tmp_path: Path, re
 @pytest.mark.parametrize(("option", "remedy"), [("", rule.ALLOW), ("require_commit", rule.PROPOSE), ("propose", rule.PROPOSE)])
 def test_a_dry_run_says_how_the_loss_is_allowed(cluster: Lost, tmp_path: Path, option: str, remedy: str) -> None:
     """With require_commit the option allow_data_loss would only be refused. A merged revival needs it."""
-    options = {"allow_data_loss": False} | ({option: True} if option else {})
+    options: dict[str, Any] = {"allow_data_loss": False} | ({option: True} if option else {})
     assert remedy in revive(cluster, tmp_path, **options)[1]["message"]
     assert rule.ALLOW in revive(cluster, tmp_path, approved=approved(tmp_path), **options)[1]["message"]
 
