@@ -122,9 +122,12 @@ class _DiskLines:
         self.length += len(line)
 
     def name_holder(self, line: bytes) -> None:
-        """Let the last line name this process until the file is closed."""
+        """Let the last line name this process until the file is closed. Without room for it no line does."""
         self._last_line = line
-        self.append(b"")
+        try:
+            self.append(b"")
+        except FileError:
+            self._last_line = b""
 
     def close(self) -> None:
         """Release the lock."""
