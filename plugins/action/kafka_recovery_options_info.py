@@ -113,14 +113,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if roles is None:
             played = task_vars.get("ansible_play_role_names") or ()
             roles = [name.removeprefix(COLLECTION) for name in played if name.startswith(COLLECTION)]
-        gitops = arguments["gitops"] or (repository_check.PROPOSE if repository_check.PROPOSE in roles else None)
+        uses = {cluster: self._repository_use(cluster, arguments, roles, task_vars) for cluster in clusters}
         found: dict[str, list[str]] = {}
         self._checked: dict[str, list[str]] = {}
         for cluster in clusters:
-            for text in dict.fromkeys(self._problems(cluster, clusters, roles, arguments["apply"], gitops, task_vars)):
+            for text in dict.fromkeys(self._problems(cluster, clusters, roles, arguments["apply"], uses[cluster], task_vars)):
                 found.setdefault(text, []).append(cluster)
-        if gitops and (different := self._different_approvals(clusters, task_vars)):
-            found[different] = clusters
+        sharing = [cluster for cluster, use in uses.items() if use]
+        if sharing and (different := self._different_approvals(sharing, task_vars)):
+            found[different] = sharing
         if any(concerned == clusters for concerned in found.values()):
             return result | {"failed": True, "msg": "\n".join(_line(text, concerned, clusters) for text, concerned in found.items())}
         problems = [{"text": text, "clusters": concerned} for text, concerned in found.items()]
@@ -149,6 +150,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _is_skipped(self, cluster: str, task_vars: Mapping[str, Any]) -> bool:
         """Return whether an earlier play selected no partition of a cluster, so that the playbook recover skips it."""
         return boolean(Variables(cluster, task_vars, self._templar).get("kafka_recovery_leave_alone") or False, strict=False)
+
+    def _repository_use(self, cluster: str, arguments: Mapping[str, Any], roles: Iterable[str], task_vars: Mapping[str, Any]) -> str | None:
+        """Return what a cluster needs a git repository for, None if it needs none. Plans that are named must be merged only if the cluster requires it."""
+        if arguments["gitops"] or repository_check.PROPOSE in roles:
+            return arguments["gitops"] or repository_check.PROPOSE
+        required = arguments["apply"] and Variables(cluster, task_vars, self._templar).get("kafka_recovery_require_commit")
+        return repository_check.APPLY if boolean(required or False, strict=False) else None
 
     def _run_options(self, clusters: Iterable[str], task_vars: Mapping[str, Any]) -> list[str]:
         arguments = context.CLIARGS

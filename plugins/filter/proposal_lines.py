@@ -33,7 +33,11 @@ options:
     description: File of those who may sign plans. Empty without.
     type: str
     default: ""
-positional: run, repository, directory, plan_signers
+  require_signatures:
+    description: How many different people must sign what is applied.
+    type: int
+    default: 1
+positional: run, repository, directory, plan_signers, require_signatures
 """
 
 EXAMPLES = r"""
@@ -57,10 +61,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 
 def proposal_lines(
-    proposed: Mapping[str, Any], run: Mapping[str, Any], repository: str, directory: str, plan_signers: str = ""
+    proposed: Mapping[str, Any],
+    run: Mapping[str, Any],
+    repository: str,
+    directory: str,
+    plan_signers: str = "",
+    require_signatures: int = 1,
 ) -> list[str]:
     """Return where plans were proposed, and the next step with its command."""
-    return proposals.proposal_lines(proposed, PresentRun.from_variables(run), proposals.PlanRepository(repository, directory, plan_signers))
+    plans = proposals.PlanRepository(repository, directory, plan_signers, require_signatures)
+    return proposals.proposal_lines(proposed, PresentRun.from_variables(run), plans)
 
 
 class FilterModule:

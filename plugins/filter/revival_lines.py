@@ -25,7 +25,11 @@ options:
     description: Whether partitions were revived.
     type: bool
     default: false
-positional: run, allowed
+  require_commit:
+    description: Whether only merged revivals may be made, and these are not merged.
+    type: bool
+    default: false
+positional: run, allowed, require_commit
 """
 
 EXAMPLES = r"""
@@ -48,9 +52,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 
-def revival_lines(revived: Mapping[str, Any], run: Mapping[str, Any], allowed: bool = False) -> list[str]:
+def revival_lines(revived: Mapping[str, Any], run: Mapping[str, Any], allowed: bool = False, require_commit: bool = False) -> list[str]:
     """Return the outcomes, groups, hanging transactions and disks to save, and the next command of a dry run."""
-    return revivals.revival_lines(revived, PresentRun.from_variables(run), allowed)
+    return revivals.revival_lines(revived, PresentRun.from_variables(run), allowed, require_commit)
 
 
 class FilterModule:

@@ -36,7 +36,8 @@ options:
   gitops:
     description:
       - Whether the play proposes plans in a git repository, or applies plans that are merged there. Then its options, keys and programs are checked.
-      - Default is V(propose) if the role P(streamops.kafka_recovery.propose#role) is among the roles, else neither.
+      - Default is V(propose) if the role P(streamops.kafka_recovery.propose#role) is among the roles. With O(apply) it is V(apply) for each cluster with
+        C(kafka_recovery_require_commit). Else it is neither.
     type: str
     choices: [propose, apply]
   max_failed_clusters:

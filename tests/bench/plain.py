@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 
@@ -28,12 +27,11 @@ def plan(
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
         header = landing_format.check(file)
         cluster = landing_lines.read_cluster(header)
-        with file.open("rb") as lines:
-            rows = plan_files.sort_rows(worker.plan_row(line, file.stem, cluster, policy) for line in lines)
         path = workdir / folder / run_id / f"{file.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5] or ()) > 1))
-        made = plan_files.Plan(path, header, cluster, seats)
+        made = plan_files.Plan(path, header, cluster)
+        with file.open("rb") as lines:
+            rows = plan_files.sort_and_seat({file.stem: made}, (worker.plan_row(line, file.stem, cluster, policy) for line in lines))
         plan_files.write_plan(made, options, rows)
         for (section, _word), number in made.counts.items():
             counted[section] += number

@@ -268,7 +268,7 @@ def test_one_run_at_a_time_moves_replicas_and_nothing_cancels_its_moves(operator
     targets = {("orders", 0): [3, 2]}
     with in_the_background(operator, targets) as process:
         log = RequestLog(operator.cluster)
-        named_run = f"another run moves replicas of this cluster: process {process.pid} on"
+        named_run = f"another run moves replicas of this cluster: run 1, process {process.pid} on"
         for other in ({("orders", 1): [3, 1]}, targets):
             for params in ({}, {"state": "cancelled"}, {"throttle": 100_000_000}):
                 for check in (True, False):

@@ -156,7 +156,8 @@ def _names(folder: Path) -> set[str]:
 
 def test_readers_find_what_other_machines_have_written_since_a_run_began(bucket: Bucket) -> None:
     there = bucket.root()
-    for kind, suffix in (("landing", ".jsonl"), ("plans", ".json"), ("results", ".json"), ("impact", ".json")):
+    committed = ("plans", "proposed_revivals", "revival_results", "replay_results", "move_results")
+    for kind, suffix in (("landing", ".jsonl"), ("results", ".json"), ("impact", ".json"), *((kind, ".json") for kind in committed)):
         write_private(work_file(there, kind, "east", "1", suffix), b"{}")
     snapshot = snapshot_file(there, "east", "2026-11-21T04-00-00Z")
     write_private(snapshot, b"{}")
@@ -164,7 +165,8 @@ def test_readers_find_what_other_machines_have_written_since_a_run_began(bucket:
 
     refused = find_landing_files(bucket.root(), "1", None).quarantine
     assert [Path(row["path"]).name for row in refused] == ["east.jsonl"]
-    assert [*files(str(bucket.root() / "plans/1"), ["east", "west"])] == ["east"]
+    for kind in committed:
+        assert [*files(str(bucket.root() / kind / "1"), ["east", "west"])] == ["east"]
     assert not [*plan_dir_problems("plans", bucket.root() / "plans/1", ["east"])]
     found = {kind for kinds in input_files.find(bucket.root()).values() for kind in kinds}
     assert found == {"landing", "plan", "result", "impact", "healthy"}
@@ -289,6 +291,9 @@ def test_another_machine_sees_that_a_run_throttles_a_cluster_and_who_it_is(bucke
     rate = SetRate(1, LEADER_RATE, None, ("1000",))
     with here:
         here.record_intent(RUN, [rate], [])
+        waiting = ThrottleJournal(bucket.root(), "east", "abc", patience=0.1)
+        with pytest.raises(RecoveryError, match=rf"the journal \S+\.jsonl: process {os.getpid()} on"), waiting:
+            pass
     with there:
         assert there.rates() == {(1, LEADER_RATE): [rate]}
         there.record_removed(RUN, [rate], [])

@@ -349,7 +349,7 @@ def test_the_rate_of_a_run_is_changed_while_it_runs_and_its_throttle_is_left_to_
         before = throttles(operator.cluster)
         options = {**operator.connection, "cluster": operator.name, "workdir": str(operator.workdir)}
         moves = {**options, "run_id": "2", "partitions": [{"topic": NAME, "partition": 0, "replicas": [1, 2]}], "throttle": RATE}
-        another = f"another run moves replicas of this cluster: process {process.pid} on "
+        another = f"another run moves replicas of this cluster: run 1, process {process.pid} on "
         for check in (True, False):
             assert another in failure(MODULE, {**options, "state": "absent"}, check=check)
             assert another in failure(MOVES, moves, check=check)

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import collect_landing_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import EVIDENCE_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
@@ -155,14 +155,11 @@ class Operator:
         assert not files.quarantine, files.quarantine
         policy, texts = plan_files.policy_and_options(self._strategy, Ranking.LAST_WRITTEN_EPOCH.value)
         header = files.headers[NAME]
-        cluster = plan_files.landing_lines.read_cluster(header)
+        cluster = landing_lines.read_cluster(header)
         path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
         plan = plan_files.Plan(path, header, cluster)
-        rows = plan_files.sort_rows(
-            worker.plan_row(line, NAME, cluster, policy) for line in Path(files.files[NAME]).read_bytes().splitlines()
-        )
-        counted = plan_files.Counter((row[0], tuple(row[5])) for row in rows if row[5])
-        plan_files.assign_seats({NAME: plan}, [NAME], counted)
+        lines = Path(files.files[NAME]).read_bytes().splitlines()
+        rows = plan_files.sort_and_seat({NAME: plan}, [worker.plan_row(line, NAME, cluster, policy) for line in lines])
         plan_files.write_plan(plan, texts, rows)
         return {"path": str(path)}
 

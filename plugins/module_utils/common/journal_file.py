@@ -17,9 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, lock_holder, mounts, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, TakenError, replacing
+
+HOLDER_LINE = "run"  # the kind of a line that names a process which has, or had, the journal open
 
 
 class JournalBusy(RecoveryError):
@@ -29,7 +31,8 @@ class JournalBusy(RecoveryError):
 class _DiskLines:
     """The lines of a journal on a disk.
 
-    `content`: when it was opened, or, if it is not locked, what the run wrote that has it locked. `length`: of the file now, in bytes, 0 in check mode.
+    `content`: when it was opened, or, if it is not locked, what the run wrote that has it locked. `length`: of the file now, in bytes, 0 in check mode,
+    without the last line that names this process. `holder`: the run that has the lease of a journal in a store, if it was found.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,6 +40,8 @@ class _DiskLines:
         self._stream: IO[bytes] | None = None
         self.length = 0
         self.content = b""
+        self.holder: dict[str, Any] = {}
+        self._last_line = b""
 
     def read(self, patience: float) -> bool:
         """Set `content` without a change, for check mode. Return whether no other run is in the way, for which it waits `patience` seconds."""
@@ -95,16 +100,20 @@ class _DiskLines:
         if self._stream is not None:
             self._stream.truncate(length)
             self.length = length
+            if self._last_line:
+                self.append(b"")
 
     def append(self, line: bytes) -> None:
-        """Append a line. Raises FileError if that fails: then the file is as it was."""
+        """Append a line. Raises FileError if that fails: then the file is as it was, without the line that names this process."""
         assert self._stream is not None  # it was locked
         file = self._stream.fileno()
         try:
+            if self._last_line:  # not overwritten, which could leave a line of both
+                os.ftruncate(file, self.length)
             # Not through the buffer of the stream, which would try again later to write what did not fit.
-            written = 0
-            while written < len(line):
-                written += os.pwrite(file, line[written:], self.length + written)
+            written, lines = 0, line + self._last_line
+            while written < len(lines):
+                written += os.pwrite(file, lines[written:], self.length + written)
             os.fsync(file)
         except OSError as error:
             with suppress(OSError):
@@ -112,9 +121,23 @@ class _DiskLines:
             raise FileError(f"cannot write {self._path}: {error.strerror}; make room on its disk, or repair it, then run again") from error
         self.length += len(line)
 
+    def name_holder(self, line: bytes) -> None:
+        """Let the last line name this process until the file is closed. Without room for it no line does."""
+        self._last_line = line
+        try:
+            self.append(b"")
+        except FileError:
+            self._last_line = b""
+
     def close(self) -> None:
         """Release the lock."""
-        if self._stream is not None:
+        if self._stream is None:
+            return
+        try:
+            if self._last_line:
+                self._last_line = b""
+                self.cut(self.length)
+        finally:
             self._stream.close()
 
 
@@ -134,6 +157,8 @@ class _StoredLines(_DiskLines):
         return True  # the copy is of this process alone
 
     def _load(self, stream: IO[bytes], is_locked: bool) -> bytes:
+        if not is_locked:
+            self.holder = strict_json.parse(stream.read())
         content = self._stored.take() if is_locked else self._stored.read()
         stream.truncate(0)
         stream.write(content)
@@ -142,7 +167,13 @@ class _StoredLines(_DiskLines):
 
     def is_held(self) -> bool:
         """Return whether a run that lives has the journal."""
-        return file_lock.lease_of(self._path).is_alive()
+        lease = file_lock.lease_of(self._path)
+        is_held = lease.is_alive()
+        self.holder = lease.holder()
+        return is_held
+
+    def name_holder(self, line: bytes) -> None:
+        """Do nothing: the lease names this process."""
 
     def replace(self, content: bytes, patience: float) -> bool:
         """Replace the journal."""
@@ -243,6 +274,20 @@ class JournalFile:
     def lines(self) -> list[bytes]:
         """Return the lines that the journal had when it was opened, those of the other run if it is busy."""
         return self._file.content.splitlines(keepends=True)
+
+    def _name_holder(self) -> None:
+        """Name this process to runs that find the journal locked, for as long as it is open."""
+        if not self._read_only:
+            self._file.name_holder(_line({"kind": HOLDER_LINE, **lock_holder.this_process()}))
+
+    def _holder(self) -> str:
+        """Return a part of a sentence with the run that has the journal, empty if it is not known."""
+        for line in reversed(self.lines()):
+            with suppress(strict_json.ContentError):
+                entry = strict_json.parse(line)
+                if isinstance(entry, dict) and entry.get("kind") == HOLDER_LINE:
+                    return lock_holder.as_text(entry)
+        return lock_holder.as_text(self._file.holder)
 
     def _read(self) -> None:
         good = 0

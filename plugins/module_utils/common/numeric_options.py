@@ -23,6 +23,7 @@ MINIMUMS = {
     "keep_days": 0.0,
     "idle_timeout": 0.0,
     "retention_days": 1,
+    "replication_factor": 1,
     "max_plan_age": 0.0,
     "first_answer_seconds": 0.0,
     "max_evidence_rows": 1,

@@ -12,8 +12,6 @@ it when the process ends, however it ends.
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,11 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import lock_holder, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -120,7 +117,7 @@ class Journal(JournalFile):
                 self._replace([])
             self._known = [order for orders in self._open.values() for order in orders]
             if self._run_id is not None:
-                self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": utc_now()})
+                self._append({"kind": "run", "run_id": self._run_id, **lock_holder.this_process()})
         except BaseException:
             self._release()
             raise
@@ -128,17 +125,6 @@ class Journal(JournalFile):
 
     def _is_busy(self) -> RecoveryError:
         return JournalBusy(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
-
-    def _holder(self) -> str:
-        """Return a part of a sentence with the run that was recorded last, empty if there is none."""
-        for line in reversed(self.lines()):
-            try:
-                entry = _entry(line)
-            except ValueError:
-                continue
-            if entry["kind"] == "run":
-                return f": run {entry['run_id']}, process {entry['pid']} on {entry['host']}, since {entry['begun']}"
-        return ""
 
     def _take(self, number: int, line: bytes) -> None:
         try:

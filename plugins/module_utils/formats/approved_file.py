@@ -63,12 +63,17 @@ class ApprovedFile:
         return path
 
 
+def proposals_folder(reviewed: ReviewedFormat) -> str:
+    """Return the folder of a workdir that has files to be proposed."""
+    return f"proposed_{reviewed.noun}"
+
+
 def write_proposal(reviewed: ReviewedFormat, workdir: Path, params: Mapping[str, Any], cluster_id: str, content: Mapping[str, Any]) -> Path:
     """Write a file to `<workdir>/proposed_<noun>/<run_id>/<cluster>.json`, to be proposed by kafka_recovery_commit, and return its path.
 
     `params`: of a module, with `cluster` and `run_id`. Raises FileError, or ReviewedFileError if the content cannot be reviewed.
     """
-    path = work_file(workdir, f"proposed_{reviewed.noun}", params["cluster"], params["run_id"])
+    path = work_file(workdir, proposals_folder(reviewed), params["cluster"], params["run_id"])
     header = {name: params[name] for name in ("cluster", "run_id")}
     document = {**content, **header, "plan_id": str(uuid.uuid4()), "cluster_id": cluster_id, "created_at": utc_now()}
     write_private(path, reviewed.sealed(document, path))

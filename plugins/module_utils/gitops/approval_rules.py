@@ -95,12 +95,12 @@ def check_people(approval: Approval, signers: Sequence[Signer], needed: int) -> 
     """Refuse a plan that fewer than `needed` different people have signed. `signers`: of its valid signatures."""
     if needed <= 1 or (found := people(signers)) >= needed:
         return
-    name = f"{approval.cluster}.json"
+    path = approval.path
     raise RefusedError(
         UNSIGNED,
-        f"{approval.path} needs signatures of {needed} different people (kafka_recovery_require_signatures), and has those of {found}: "
-        f"{', '.join(map(str, signers))}. A key counts once, and so does a name in the file of allowed signers; a pattern of names does not count. Sign with "
-        f"ssh-keygen -Y sign -n {NAMESPACE} -f KEY < {name} > {name}.NAME{SUFFIX}, and have that file merged",
+        f"{path} needs signatures of {needed} different people (kafka_recovery_require_signatures), and has those of {found}: "
+        f"{', '.join(map(str, signers))}. A key counts once, and so does a name in the file of allowed signers; a pattern of names does not count. Sign in a "
+        f"clone of the repository with ssh-keygen -Y sign -n {NAMESPACE} -f KEY < {path} > {path}.NAME{SUFFIX}, and have that file merged",
     )
 
 

@@ -17,17 +17,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import (
-    BATCH,
-    SETTLED_SECONDS,
-    Answer,
-    Cancellable,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, move_outcomes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH, Answer, Cancellable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cluster_hold import ClusterHold, MoveThrottle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import Measurable, ProgressTracker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import CANCELLED, REASSIGNED, MoveResult
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
@@ -36,7 +31,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     SUBMIT,
     Move,
     Verdict,
-    leader_problem,
 )
 
 POLL_MIN_SECONDS, POLL_MAX_SECONDS = 0.05, 1.0  # seconds between polls
@@ -49,16 +43,6 @@ class Movable(Measurable, Cancellable, Protocol):
     """The methods of a cluster that reassignments use."""
 
     def reassignments(self) -> dict[TopicPartition, OngoingReassignment]: ...
-
-
-class MoveThrottle(Protocol):
-    """A throttle that applies to the moves that it covers, until they are released."""
-
-    def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> object: ...
-    def release(self, keys: Collection[TopicPartition]) -> object: ...
-    def confirm(self) -> None: ...
-    def outwait(self) -> bool: ...
-    def must_cover_again(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -98,7 +82,8 @@ class ReassignmentExecutor:
         throttle: MoveThrottle | None = None,
         watch: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> None:
-        self._cluster, self._limits, self._throttle, self._watch = cluster, limits, throttle, watch
+        self._cluster, self._limits, self._watch = cluster, limits, watch
+        self._hold = ClusterHold(cluster, throttle, limits.throttled)
         self._states = dict(states)
         moves = [(verdict.action, verdict.move) for verdict in verdicts if verdict.move is not None]
         self._queue = deque(move for action, move in moves if action == SUBMIT)
@@ -108,12 +93,10 @@ class ReassignmentExecutor:
         self._doubts: dict[TopicPartition, str] = {}  # why it is not known whether Kafka accepted a move
         self._ended: dict[TopicPartition, float] = {}  # since when a move has not been listed as under way
         self._tracker = ProgressTracker(cluster)
-        self._live: set[int] = set()  # brokers that were alive at any time since the throttle was set
-        self._inbound: dict[TopicPartition, float] = {}  # bytes per second that producers write to partitions
         self._read_at = self._answered_at = self._measured_at = time.monotonic()
         self.results: dict[TopicPartition, MoveResult] = {}
         self.changed = False
-        self.warnings: list[str] = []
+        self.warnings = self._hold.warnings  # one list, so that they stay in their order
 
     # --- the three kinds of runs ---------------------------------------------------------------------------------
 
@@ -126,8 +109,7 @@ class ReassignmentExecutor:
         began, pause = time.monotonic(), POLL_MIN_SECONDS
         try:
             # Before anything else: these moves were begun before this run, maybe without a throttle.
-            self._live = self._cluster.unfenced() if self._limits.throttled else set()
-            self._cover(self._under_way)
+            self._hold.begin(self._under_way)
             self._prepare()
         except RecoveryError as error:
             # Moves that were under way before this run continue.
@@ -152,7 +134,7 @@ class ReassignmentExecutor:
     def submit_only(self, stop_signal: Callable[[], str | None] = lambda: None) -> str | None:
         """Submit all moves in batches, then wait until each is under way or has ended. Result and parameter are those of `run`."""
         try:
-            self._cover(self._under_way)
+            self._hold.cover(self._under_way)
             while self._queue:
                 if signal := stop_signal():
                     return self._stop(f"interrupted by {signal}", cancel=False)
@@ -172,7 +154,7 @@ class ReassignmentExecutor:
 
         Raises RecoveryError, and cancels nothing, if another run moves replicas of this cluster because this one was stalled, or if that cannot be known now.
         """
-        self._confirm()
+        self._hold.confirm()
         self.changed = bool(self._to_cancel)
         for key, problem in self._cancelled(self._to_cancel).items():
             move = self._to_cancel[key]
@@ -184,7 +166,7 @@ class ReassignmentExecutor:
         self._tracker.prepare(keys, self._states)
         if self._limits.throttled and keys:
             time.sleep(INBOUND_SECONDS)
-            self._inbound = self._tracker.write_rates(keys, self._states)
+            self._hold.inbound = self._tracker.write_rates(keys, self._states)
 
     # --- submitting ----------------------------------------------------------------------------------------------
 
@@ -203,26 +185,13 @@ class ReassignmentExecutor:
         try:
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 batch = self._still_valid(batch)
-            self._cover(batch)
-            self._confirm()
+            self._hold.cover(batch)
+            self._hold.confirm()
         except RecoveryError:
             self._queue.extendleft(reversed(batch.values()))
             raise
         if batch:
             self._send(batch)
-        return True
-
-    def _confirm(self) -> None:
-        """Raise RecoveryError if another run moves replicas of this cluster because this one was stalled, or if that cannot be known now."""
-        if self._throttle is not None:
-            self._throttle.confirm()
-
-    def _may_cancel(self) -> bool:
-        """Return whether the moves under way are certainly not those of another run."""
-        try:
-            self._confirm()
-        except RecoveryError:
-            return False
         return True
 
     def _send(self, batch: dict[TopicPartition, Move]) -> None:
@@ -238,54 +207,22 @@ class ReassignmentExecutor:
         for key in refused:
             self.results[key] = MoveResult.of(batch.pop(key), Outcome.FAILED, *answers[key])
         self._under_way |= batch
-        self._release(refused)
+        self._hold.release(refused)
 
     def _still_valid(self, batch: Mapping[TopicPartition, Move]) -> dict[TopicPartition, Move]:
         """Read partitions again right before they are moved. Returns the moves that are still valid; the others get their result."""
         states, unfenced = self._read(batch), self._cluster.unfenced()
         valid = {}
         for key, move in batch.items():
-            problem = self._problem(move, states.get(key), unfenced)
+            problem = move_outcomes.changed_before(move, self._states.get(key), states.get(key), unfenced)
             if problem is None:
                 valid[key] = move
             else:
                 self.results[key] = problem
         return valid
 
-    def _problem(self, move: Move, state: PartitionState | None, unfenced: Collection[int]) -> MoveResult | None:
-        before = self._states.get(move.key)
-        if state is None or (before is not None and state.topic_id != before.topic_id):
-            return MoveResult.of(
-                move, Outcome.STALE, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, "the topic was deleted or created again meanwhile"
-            )
-        if state.replicas != move.current:
-            return MoveResult(*move.key, Outcome.STALE, state.replicas, move.target, None, "its replicas have changed meanwhile; run again")
-        dead = [broker for broker in move.adding if broker not in unfenced]
-        if dead:
-            return MoveResult.of(
-                move,
-                Outcome.FAILED,
-                kafka_errors.BROKER_NOT_AVAILABLE,
-                f"broker {dead[0]} was fenced meanwhile; start it, or name another one",
-            )
-        if problem := leader_problem(move, state, unfenced):
-            return MoveResult.of(move, Outcome.FAILED, *problem)
-        return None
-
     def _read(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         return {key: state for key, state in self._cluster.partitions(keys).items() if key in keys} if keys else {}
-
-    def _cover(self, moves: Mapping[TopicPartition, Move]) -> None:
-        if self._throttle is not None and moves:
-            self._throttle.cover(moves, self._inbound)
-
-    def _release(self, keys: Collection[TopicPartition]) -> None:
-        if self._throttle is not None and keys:
-            try:
-                self._throttle.release(keys)
-            except RecoveryError as error:
-                # The end of the run removes the throttle again, and reports a failure.
-                self.warnings.append(f"the throttle of partitions that have arrived could not be removed yet: {error}")
 
     # --- waiting -------------------------------------------------------------------------------------------------
 
@@ -307,7 +244,8 @@ class ReassignmentExecutor:
         states, now = self._read(ended), time.monotonic()
         arrived, done = [], []
         for key, move in ended.items():
-            result = self._result_of(move, states.get(key), ongoing.get(key), now - self._ended.setdefault(key, now))
+            since = now - self._ended.setdefault(key, now)
+            result = move_outcomes.ended(move, states.get(key), ongoing.get(key), since, self._doubts.get(key))
             if result is not None:
                 self.results[key] = result
                 del self._under_way[key]
@@ -315,57 +253,25 @@ class ReassignmentExecutor:
                 arrived += [move] if result.outcome == REASSIGNED else []
         if arrived:
             self._tracker.on_arrived(arrived)
-        self._release(done)
-
-    def _result_of(self, move: Move, state: PartitionState | None, other: OngoingReassignment | None, since: float) -> MoveResult | None:
-        """Return the result of a move that has not been listed for `since` seconds, None if brokers may not have learned of its end yet.
-
-        `other`: another reassignment of the partition that is under way, None if there is none.
-        """
-        if other is not None:
-            why = f"another process moves it to {list(other.target)}; wait until that has ended, then run again"
-            return MoveResult.of(move, Outcome.FAILED, kafka_errors.REASSIGNMENT_IN_PROGRESS, why)
-        settled = since >= SETTLED_SECONDS
-        if state is not None and state.replicas == move.target and (settled or {*move.adding} <= {*state.isr}):
-            return MoveResult.of(move, REASSIGNED)
-        if not settled:
-            return None
-        if state is None:
-            return MoveResult.of(move, Outcome.STALE, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, "the topic was deleted meanwhile")
-        why = self._doubts.get(move.key) or "another process has cancelled or replaced the move"
-        return MoveResult(*move.key, Outcome.FAILED, state.replicas, move.target, None, f"{why}; run again")
+        self._hold.release(done)
 
     def _measure(self, at_once: bool = False) -> None:
         if time.monotonic() - self._measured_at < MEASURE_SECONDS and not at_once:
             return
         with suppress(RecoveryError):
             self._states |= self._read(self._under_way)
-            self._throttle_returned_brokers()
+            self._hold.cover_returned(self._under_way)
         done = sum(1 for result in self.results.values() if result.outcome == REASSIGNED)
         self._watch(self._tracker.read(self._under_way, self._queue, self._states, self._total, done))
         self._measured_at = time.monotonic()
 
-    def _throttle_returned_brokers(self) -> None:
-        """Throttle brokers that have come back: throttles are set on live brokers only, and these brokers catch up on moved partitions, too."""
-        if self._throttle is None or not self._limits.throttled:
-            return
-        returned = (live := self._cluster.unfenced()) - self._live
-        if returned or self._throttle.must_cover_again():
-            self._live |= live
-            self._cover(self._under_way)
-
     def _look_again(self) -> None:
         """Read partitions again that have arrived, if a run that was stalled may have moved them since."""
         arrived = [key for key, result in self.results.items() if result.outcome == REASSIGNED]
-        if not arrived or self._throttle is None or not self._throttle.outwait():
+        if not arrived or not self._hold.outwait():
             return
         ongoing, states = self._cluster.reassignments(), self._read(arrived)
-        for key in arrived:
-            target = self.results[key].target_replicas
-            if key in ongoing or key not in states or states[key].replicas != target:
-                now = ongoing[key].original if key in ongoing else states[key].replicas if key in states else None
-                why = "a run that was stalled has moved it again since; run again"
-                self.results[key] = MoveResult(*key, Outcome.FAILED, now, target, None, why)
+        self.results |= {key: move_outcomes.arrived(self.results[key], ongoing.get(key), states.get(key)) for key in arrived}
 
     def _abandon_stalled_moves(self) -> None:
         """Abandon the moves under way if nothing was copied for `stalled_after` seconds: a broker may have died, and other moves wait."""
@@ -373,19 +279,15 @@ class ReassignmentExecutor:
         if not self._under_way or seconds is None or seconds <= self._limits.stalled_after:
             return
         unfenced = self._cluster.unfenced()
-        for move, how in self._abandon(self._limits.cancels and self._may_cancel()):
-            dead = [broker for broker in move.adding if broker not in unfenced]
-            why = f", broker {dead[0]} is fenced: start it, or name another one" if dead else ""
-            self.results[move.key] = MoveResult.of(
-                move, Outcome.FAILED, kafka_errors.REQUEST_TIMED_OUT, f"nothing was copied for {seconds:.0f} s{why}; {how}"
-            )
+        for move, how in self._abandon(self._limits.cancels and self._hold.is_ours()):
+            self.results[move.key] = move_outcomes.stalled(move, seconds, unfenced, how)
         self._tracker.reset_stall_timer()
 
     # --- ending early --------------------------------------------------------------------------------------------
 
     def _stop(self, why: str, cancel: bool) -> str:
         """End the run: submit nothing more, and abandon the moves under way. Returns a sentence with `why`, counts, and how to continue."""
-        waiting, cancel = len(self._queue), cancel and self._may_cancel()
+        waiting, cancel = len(self._queue), cancel and self._hold.is_ours()
         for move in self._queue:
             self.results[move.key] = MoveResult.of(move, Outcome.HELD, message=f"{why}, before it was submitted; run again to continue")
         self._queue.clear()
@@ -408,7 +310,7 @@ class ReassignmentExecutor:
             return [(move, f"Kafka continues the move{self._at_their_throttle}, and the next run waits for it") for move in moves.values()]
         problems = self._cancelled(moves)
         # A move that could not be cancelled keeps its throttle.
-        self._release([key for key in moves if problems.get(key) is None])
+        self._hold.release([key for key in moves if problems.get(key) is None])
         return [(moves[key], self._abandoned_message(problem)) for key, problem in problems.items()]
 
     @property

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import HOLDER_LINE, JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
@@ -29,6 +29,7 @@ _SHAPES = {
     "reset": {"partitions": [{**_KEY, "group": str, "offset": OFFSET}]},
     "restored": {"partitions": [_KEY]},
     "ended": {"partitions": [_KEY]},
+    HOLDER_LINE: {},
 }
 
 
@@ -59,6 +60,7 @@ class RevivalJournal(JournalFile):
         try:
             if self._lines > MANY_LINES and not self._read_only:
                 self._replace(self._shortest())
+            self._name_holder()
         except BaseException:
             self._release()
             raise
@@ -74,22 +76,26 @@ class RevivalJournal(JournalFile):
             yield self._entry("reset", _offset_rows(self.offsets))
 
     def _is_busy(self) -> RecoveryError:
-        return JournalBusy(f"another run revives partitions of this cluster ({self.path} is locked); wait until it has ended")
+        return JournalBusy(
+            f"another run revives partitions of this cluster with the journal {self.path}{self._holder()}; wait until it has ended"
+        )
 
     def _take(self, number: int, line: bytes) -> None:
+        self._lines = number
         try:
             entry = strict_json.parse(line)
             strict_json.check(entry, {"kind": Name()})
             if entry["kind"] not in _SHAPES:
                 raise strict_json.ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
             strict_json.check(entry, _SHAPES[entry["kind"]])
+            if entry["kind"] == HOLDER_LINE:
+                return
             if not all(can_be_partition(row["topic"], row["partition"]) for row in entry["partitions"]):
                 raise strict_json.ContentError("it names what cannot be a partition of Kafka")
         except ValueError as error:
             raise RecoveryError(
                 f"{self.path}, line {number}: not an entry of a journal ({error}); look at the reassignments of the cluster, then remove the file"
             ) from error
-        self._lines = number
         self._apply(entry)
 
     def _apply(self, entry: Mapping[str, Any]) -> None:

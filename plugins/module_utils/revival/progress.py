@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import count
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import FIRST_LOOK, LAST_LOOK
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionSource,
@@ -75,17 +80,51 @@ class Progress:
         seconds: float,
     ) -> set[TopicPartition]:
         """Wait until a broker describes these partitions as `good`, for at most `seconds`. Return those that it does not."""
-        end, pause, missing = time.monotonic() + seconds, FIRST_LOOK, set(keys)
-        while missing:
-            try:
-                now = cluster.partitions(missing)
-            except ClusterError:
-                now = {}
-            self.states |= {key: now[key] for key in missing if key in now}
+        missing = set(keys)
+        for _look in _looks(seconds):
+            now = self._describe(cluster, missing)
             missing = {key for key in missing if key not in now or not good(key, now[key])}
-            if time.monotonic() + pause > end:
+            if not missing:
                 break
-            if missing:
-                time.sleep(pause)
-                pause = min(2 * pause, LAST_LOOK)
         return missing
+
+    def _describe(self, cluster: PartitionSource, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        """Return the states of these partitions, which `states` has from now on. Empty if no broker describes them."""
+        try:
+            now = cluster.partitions(keys) if keys else {}
+        except ClusterError:
+            now = {}
+        self.states |= (found := {key: now[key] for key in keys if key in now})
+        return found
+
+    def new_logs(self, cluster: RevivalCluster, keys: Collection[TopicPartition], seconds: float) -> dict[TopicPartition, LeaderLog]:
+        """Read the logs of the leaders that `states` has.
+
+        A broker that has just become a leader may not know it yet, or another one leads by now: such logs are read again for at most `seconds`.
+        """
+        logs: dict[TopicPartition, LeaderLog] = {}
+        unread = set(keys)
+        for look in _looks(seconds):
+            if look:
+                self._describe(cluster, unread)
+            leaders = {key: self.states[key].leader for key in unread if self.states[key].leader >= 0}
+            logs |= cluster.logs(leaders, {}) if leaders else {}
+            unread = {key for key in unread if key not in logs or _may_pass(logs[key].error)}
+            if not unread:
+                break
+        return logs
+
+
+def _looks(seconds: float) -> Iterator[int]:
+    """Yield the numbers of looks at the cluster, with longer and longer pauses between them, for at most `seconds`."""
+    end, pause = time.monotonic() + seconds, FIRST_LOOK
+    for look in count():
+        yield look
+        if time.monotonic() + pause > end:
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, LAST_LOOK)
+
+
+def _may_pass(error: str | None) -> bool:
+    return error is not None and (error == NO_ANSWER or error_codes.is_retriable(error))

@@ -25,6 +25,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 REVIVED = "revived"
+# How the operator allows to give up records.
+ALLOW = "set allow_data_loss (kafka_recovery_allow_data_loss) to revive it"
+PROPOSE = "propose its revival (playbook propose), and have it merged"
 # Kafka's own topics that no option revives: what they hold cannot be made again by those that use them.
 NEVER_REVIVED = ("__remote_log_metadata", "__share_group_state", "__cluster_metadata")
 
@@ -68,13 +71,14 @@ class Situation:
 
 @dataclass(frozen=True)
 class Permitted:
-    """What the operator allows: ids of `lost` brokers, and the options. `unfenced`: ids of live brokers."""
+    """What the operator allows: ids of `lost` brokers, and the options. `unfenced`: ids of live brokers. `remedy`: how to allow the loss of data."""
 
     lost: frozenset[int]
     unfenced: frozenset[int]
     internal_topics: bool = False
     fewer_replicas: bool = False
     data_loss: bool = True
+    remedy: str = ALLOW
 
 
 def judge(case: Situation, permitted: Permitted) -> Verdict:
@@ -151,7 +155,7 @@ def _objection(case: Situation, state: PartitionState, original: Sequence[int], 
     if not permitted.data_loss:
         return Reason(
             ReasonCode.DATA_LOSS_NOT_ALLOWED,
-            "an empty leader gives up every record of the partition; set allow_data_loss (kafka_recovery_allow_data_loss) to revive it",
+            f"an empty leader gives up every record of the partition; {permitted.remedy}",
         )
     return None
 

@@ -32,7 +32,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.j
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.offsets import RevivalOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.progress import Progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.results import Report
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Permitted, is_moved, objection_since
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import (
+    ALLOW,
+    PROPOSE,
+    Permitted,
+    is_moved,
+    objection_since,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, last_in_sync
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
@@ -78,6 +84,7 @@ class Revival:
             params["allow_internal_topics"],
             params["allow_replication_factor_change"],
             params["allow_data_loss"],
+            PROPOSE if self._approved is None and (params["propose"] or params["require_commit"]) else ALLOW,
         )
         self._progress.judge(situations.read(cluster, self._targets, self._journal, unfenced), permitted)
         if self._approved is not None:
@@ -219,8 +226,9 @@ class Revival:
 
         unsettled = self._wait(keys, in_sync)
         unsettled |= self._complete([key for key in keys if key not in unsettled])
-        leaders = {key: progress.states[key].leader for key in keys if has_live_leader(progress.states[key], unfenced)}
-        logs = self._cluster.logs(leaders, {}) if leaders else {}
+        led = {key for key in keys if has_live_leader(progress.states[key], unfenced)}
+        logs = progress.new_logs(self._cluster, led - unsettled, self._params["duration"])
+        logs |= progress.new_logs(self._cluster, led & unsettled, 0.0)
         unfenced = self._cluster.unfenced() if unsettled else unfenced
         for key in keys:
             log, fail = logs.get(key), partial(progress.hold, [key], outcome=Outcome.FAILED)

@@ -21,11 +21,15 @@ _UNSIGNED = (
 
 @dataclass(frozen=True)
 class PlanRepository:
-    """The repository of plans. `directory`: its folder for recoveries. `plan_signers`: file of allowed signers, empty without."""
+    """The repository of plans. `directory`: its folder for recoveries. `plan_signers`: file of allowed signers, empty without.
+
+    `require_signatures`: how many different people must sign what is applied.
+    """
 
     address: str
     directory: str
     plan_signers: str = ""
+    require_signatures: int = 1
 
 
 def proposal_lines(proposed: Mapping[str, Any], run: PresentRun, repository: PlanRepository) -> list[str]:
@@ -36,11 +40,17 @@ def proposal_lines(proposed: Mapping[str, Any], run: PresentRun, repository: Pla
     command = _proposal_command(run, repository, signed)
     if proposed["merged"]:
         return [f"Recovery {run.run_id} is on {branch} already", "Next: apply it" if signed else _UNSIGNED, command]
+    needed = repository.require_signatures
+    signatures = (
+        f"have {needed} different people sign each file (docs/gitops.md#two-people; the machine that proposes may be one), "
+        if needed > 1
+        else ""
+    )
     return [
         f"{'Would be proposed' if run.check_mode else 'Proposed'} on the branch {proposed['branch']}, commit {proposed['commit'][:_COMMIT_LENGTH]}"
         f"{'' if proposed['changed'] else ' (it already exists)'}",
         *proposed["remote_messages"],
-        f"Next: read {repository.directory}/{run.run_id}/README.md there, and have the branch merged into {branch} to approve it",
+        f"Next: read {repository.directory}/{run.run_id}/README.md there, {signatures}and have the branch merged into {branch} to approve it",
         "Then apply it:" if signed else _UNSIGNED,
         command,
     ]

@@ -15,15 +15,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 
-def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool) -> list[str]:
+def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool, require_commit: bool = False) -> list[str]:
     """Return what became of each partition that the module returned, and what must be done.
 
-    revived  the result of `kafka_partition_revival`
-    allowed  whether partitions were revived: not in check mode, and not without the operator's consent
+    revived         the result of `kafka_partition_revival`
+    allowed         whether partitions were revived: not in check mode, and not without the operator's consent
+    require_commit  whether only merged revivals may be made, and these are not merged
     """
     counts = revived["summary"]
     # Without the permission they are held, which is not what would become of them.
-    prefix = "" if allowed else f"Dry run, nothing was revived. {'It would be: ' if counts.get(REVIVED) else ''}"
+    unmade = "To be proposed" if revived.get("proposal_path") else "Dry run"
+    prefix = "" if allowed else f"{unmade}, nothing was revived. {'It would be: ' if counts.get(REVIVED) else ''}"
     disks = disk_lines(revived["save_disks_of"], run)
     lines = [
         prefix + (summary(counts) or "no partition without a survivor"),
@@ -36,10 +38,17 @@ def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool) ->
     ]
     waiting = any(row["reason_code"] == ReasonCode.DATA_LOSS_NOT_ALLOWED for row in revived["results"])
     if waiting and not (allowed or run.check_mode or revived.get("proposal_path")):
-        lines += [
-            "Next, to give these partitions an empty leader (every record that no disk has is given up):",
-            run.commands.line(run.playbook or "revive", run.cluster, {"kafka_recovery_allow_data_loss": "true"}),
-        ]
+        lines += (
+            [
+                "Only merged revivals are made here. Propose them with",
+                run.commands.line("propose", run.cluster),
+            ]
+            if require_commit
+            else [
+                "Next, to give these partitions an empty leader (every record that no disk has is given up):",
+                run.commands.line(run.playbook or "revive", run.cluster, {"kafka_recovery_allow_data_loss": "true"}),
+            ]
+        )
     return lines
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, pairwise
@@ -143,7 +144,7 @@ def check_digests(pieces: Iterable[Piece]) -> None:
     """Check the digest of each file of batches that has one of these pieces. Errors are those of `read_pieces`."""
     for part, digest in {(piece.part, piece.sha256) for piece in pieces}:
         with _named(part.with_suffix(INDEX)), opened_regular(part, follow=False) as stream:
-            _check_digest(stream, part, digest)
+            _check_digests(stream, part, digest, ())
 
 
 @contextmanager
@@ -185,8 +186,8 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
             if os.fstat(stream.fileno()).st_size != end["bytes"]:
                 raise ContentError(f"{part.name} has another length than its index says")
             if whole:
-                _check_digest(stream, part, end["sha256"])
-                pieces = [piece._replace(content_sha256=_digest(stream, piece.position, piece.size)) for piece in pieces]
+                digests = _check_digests(stream, part, end["sha256"], pieces)
+                pieces = [piece._replace(content_sha256=digest) for piece, digest in zip(pieces, digests, strict=True)]
         return [piece._replace(sha256=end["sha256"]) for piece in pieces]
 
 
@@ -205,19 +206,25 @@ def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
     return tuple(merged(Segment(start, end, batch.epoch) for (start, end), batch in zip(pairwise(ends), batches, strict=True)))
 
 
-def _check_digest(stream: BinaryIO, part: Path, digest: str) -> None:
-    if _digest(stream, 0, os.fstat(stream.fileno()).st_size) != digest:
+def _check_digests(stream: BinaryIO, part: Path, digest: str, pieces: Sequence[Piece]) -> list[str]:
+    """Return the sha256 of each of these pieces, from the same read that proves the digest of the whole file. Raises ContentError if that is another."""
+    whole, digests = hashlib.sha256(), [hashlib.sha256() for _piece in pieces]
+    ahead = deque(sorted(range(len(pieces)), key=lambda number: pieces[number].position))
+    begun: list[int] = []
+    begin = 0
+    while chunk := memoryview(stream.read(_CHUNK)):
+        end = begin + len(chunk)
+        whole.update(chunk)
+        while ahead and pieces[ahead[0]].position < end:
+            begun.append(ahead.popleft())
+        for number in begun:
+            piece = pieces[number]
+            digests[number].update(chunk[max(0, piece.position - begin) : piece.position + piece.size - begin])
+        begun = [number for number in begun if pieces[number].position + pieces[number].size > end]
+        begin = end
+    if whole.hexdigest() != digest:
         raise ContentError(f"{part.name} has changed since it was written")
-
-
-def _digest(stream: BinaryIO, position: int, size: int) -> str:
-    """Return the sha256 of `size` bytes of a file, or of those up to its end."""
-    found = hashlib.sha256()
-    stream.seek(position)
-    while size > 0 and (chunk := stream.read(min(size, _CHUNK))):
-        found.update(chunk)
-        size -= len(chunk)
-    return found.hexdigest()
+    return [one.hexdigest() for one in digests]
 
 
 def saved_end(tail: Tail, start: int, pieces: Sequence[Piece]) -> tuple[int, list[Piece]]:

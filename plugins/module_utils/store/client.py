@@ -31,6 +31,12 @@ SMALL_BYTES = 1 << 20  # more takes the time of a slow line
 STATUS, CODE = re.compile(r"status code: (\d{3})"), re.compile(r"<Code>(\w{1,60})</Code>")
 NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")  # the second one is Azure's
 EXPIRED = re.compile("ExpiredToken|InvalidToken")  # S3 answers these with status 400
+# By the scheme of URLs: which variables of the environment say where the store is.
+ADDRESS = {
+    "s3": "AWS_ENDPOINT_URL, AWS_REGION",
+    "gs": "GOOGLE_BASE_URL",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ENDPOINT",
+}
 # 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
 TRANSIENT = {408, 409, 429}
 NOT_IMPLEMENTED = 501
@@ -69,7 +75,7 @@ class Client:
 
     def __init__(self, url: str, seconds: float = SMALL_SECONDS) -> None:
         """`seconds`: maximum of a request that transfers little."""
-        self.url, self._patience = url, PATIENCE
+        self.url, self._patience, self._variables = url, PATIENCE, ADDRESS[url.partition(":")[0]]
         self._small, self._bulk = self._opened(seconds), self._opened(BULK_SECONDS)
 
     def _opened(self, seconds: float) -> Any:
@@ -216,7 +222,7 @@ class Client:
                 if time.monotonic() + pause > deadline:
                     raise FileError(
                         f"{self.url} has not answered the request for {key or 'its list'} in time ({_text(error)}): run again when the store answers, or check "
-                        "its address (AWS_ENDPOINT_URL)"
+                        f"its address ({self._variables})"
                     ) from error
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -247,8 +253,8 @@ class Client:
             )
         if status < 500 and status not in TRANSIENT:
             return FileError(
-                f"{self.url} cannot be used ({_text(error)}): correct kafka_recovery_workdir, or the address and region of the store "
-                "(AWS_ENDPOINT_URL, AWS_REGION)"
+                f"{self.url} cannot be used ({_text(error)}): correct kafka_recovery_workdir, or the address of the store "
+                f"({self._variables})"
             )
         return None
 

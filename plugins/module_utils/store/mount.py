@@ -31,7 +31,8 @@ VIEWS, SHARED = "views", "shared"
 NEW_SECONDS = 60.0  # a folder that a process has just created may not be locked yet
 # Folders with files for each run, snapshot or outage. Who looks for files in one calls `mounts.list_folder`; the names of all others are there from the start.
 GROWING = {
-    "healthy", "history", "impact", "incidents", "landing", "layout", "move_results", "plans", "reassignments", "replayed", "reports", "results", "saved",
+    "healthy", "history", "impact", "incidents", "landing", "layout", "move_results", "plans", "proposed_replays", "proposed_revivals", "reassignments",
+    "replay_results", "replayed", "reports", "results", "revival_results", "saved",
 }  # fmt: skip
 # The content of larger files does not stay in the folder after it was written.
 KEPT_BYTES = 8 << 20

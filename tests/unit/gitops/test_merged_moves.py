@@ -209,6 +209,7 @@ def test_two_people_must_have_signed(forge: Forge, tmp_path: Path, keys: dict[st
     forge.ada.merge(BRANCH)
     found, reason = state(forge, tmp_path, people=2)
     assert found == "unsigned" and "2 different people" in reason and "has those of 1" in reason
+    assert " < recoveries/r1/moves/east.json > recoveries/r1/moves/east.json.NAME.sig" in reason
     forge.ada.write({f"{PATH}.ada.sig": signed(forge, keys["ada"], tmp_path)})
     assert state(forge, tmp_path, people=2)[0] == "merged"
     assert "ada@example.com" in judged(forge, tmp_path, people=2)[0]["plan_signer"]

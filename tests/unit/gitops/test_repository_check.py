@@ -135,3 +135,27 @@ def test_clusters_of_one_run_have_one_rule_for_signatures(tmp_path: Path) -> Non
     assert done.returncode == 2, done.stdout
     assert "kafka_recovery_plan_signers" in done.stdout and "--limit dev" in done.stdout
     assert local_play(tmp_path, {"dev": strict, "prod": strict}, [check]).returncode == 0
+
+
+def test_plans_must_be_merged_where_the_cluster_itself_requires_it(tmp_path: Path) -> None:
+    """`dev` is the first cluster of the play, which makes the check once for all of them."""
+    (tmp_path / "plans").mkdir(mode=0o700)
+    plans = {"kafka_recovery_plan_dir": str(tmp_path / "plans"), "kafka_recovery_git_repository": URL, "kafka_bootstrap_servers": "a:1"}
+    for name in ("dev", "prod", "test"):
+        (tmp_path / "plans" / f"{name}.json").write_text("{}")
+    check = {
+        "streamops.kafka_recovery.kafka_recovery_options_info": {"clusters": ["dev", "prod", "test"], "roles": [], "apply": True},
+        "run_once": True,
+        "register": "found",
+    }
+    show = {
+        "ansible.builtin.debug": {"msg": "{{ found.problems | map(attribute='clusters') | map('join') | join(' ') }}."},
+        "run_once": True,
+    }
+    required, unsigned = {**plans, "kafka_recovery_require_commit": "yes"}, {"kafka_recovery_allow_unsigned_plans": True}
+    hosts = {"dev": {**plans, "kafka_recovery_require_commit": "no"}, "prod": required, "test": {**required, **unsigned}}
+    done = local_play(tmp_path, hosts, [check, show])
+    assert done.returncode == 0 and '"msg": "prod prodtest."' in done.stdout, done.stdout
+    hosts = {"dev": {**required, **unsigned}, "prod": {**required, **unsigned}, "test": plans}
+    done = local_play(tmp_path, hosts, [check, show])
+    assert done.returncode == 0 and '"msg": "."' in done.stdout, done.stdout

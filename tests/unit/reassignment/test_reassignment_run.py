@@ -252,7 +252,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
 def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: IntRange, tmp_path: Path) -> None:
     ended = ThrottleJournal(tmp_path, "east", "id").run_lock.acquire("other").end
     for check in (True, False):
-        with pytest.raises(RecoveryError, match="another run moves replicas of this cluster: process"):
+        with pytest.raises(RecoveryError, match="another run moves replicas of this cluster: run other, process"):
             task(cluster, tmp_path, check=check, throttle=5000)
     ended()
     (tmp_path / "reassignments").mkdir()

@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
 import tempfile
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from full_disk import no_room
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import journal as journals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 
@@ -73,3 +79,28 @@ def test_a_journal_that_another_run_has_just_replaced_is_opened_again(tmp_path: 
     with RevivalJournal(path, "cluster") as journal:
         journal.end([("t", 0)])
     assert content(path)[0] == {}
+
+
+def test_a_second_run_is_locked_out_and_reads_who_works(tmp_path: Path) -> None:
+    path = tmp_path / "east.jsonl"
+    with RevivalJournal(path, "cluster") as journal:
+        for read_only in (False, True):
+            with pytest.raises(JournalBusy) as error, RevivalJournal(path, "cluster", read_only):
+                pass
+            assert f"east.jsonl: process {os.getpid()} on {socket.gethostname()}, since 20" in str(error.value)
+        journal.begin({("t", 0): Begun("id", (1,), (2,))})
+    with RevivalJournal(path, "cluster") as journal:
+        assert [*journal.open] == [("t", 0)]
+    assert [json.loads(line)["kind"] for line in path.read_bytes().splitlines()] == ["begun"]
+
+
+def test_a_full_disk_stops_no_run_that_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "east.jsonl"
+    with RevivalJournal(path, "cluster") as journal:
+        journal.begin({("t", 0): Begun("id", (1,), (2,))})
+    with no_room(path, 20):
+        with RevivalJournal(path, "cluster") as journal:
+            assert [*journal.open] == [("t", 0)]
+        with RevivalJournal(path, "cluster") as journal, pytest.raises(FileError):
+            journal.end([("t", 0)])
+    assert [*content(path)[0]] == [("t", 0)]

@@ -9,7 +9,7 @@ import json
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import progress, rule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.approved_revivals import ApprovedRevivals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun, RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.run import Revival
@@ -49,6 +49,8 @@ LOST, LIVE = 1, (2, 3)
 PARAMS = {
     "lost_brokers": [LOST],
     "allow_data_loss": True,
+    "require_commit": False,
+    "propose": False,
     "allow_internal_topics": False,
     "allow_replication_factor_change": True,
     "reset_groups": True,
@@ -78,6 +80,7 @@ class Lost(Moved):
         self.refuses_commits: set[str] = set()
         self.elected: list[TopicPartition] = []
         self.led: set[TopicPartition] = set()  # partitions that broker 1 leads again when an election is requested
+        self.leader_logs: Iterator[LeaderLog] = repeat(LeaderLog(None, 0, 0))
         self.after: dict[str, Callable[[], None]] = {}
         self.cluster_id = "cluster"
 
@@ -94,7 +97,7 @@ class Lost(Moved):
         return {broker: {key: LogEnd(None, self.ends[broker], 1) for key in keys if broker in self.ends} for broker, keys in work.items()}
 
     def logs(self, leaders: Mapping[TopicPartition, int], _epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, LeaderLog]:
-        return {key: LeaderLog(None, 0, 0) for key in leaders}
+        return {key: next(self.leader_logs) for key in leaders}
 
     def reassign(self, targets: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
         answers = super().reassign(targets)
@@ -188,6 +191,37 @@ def test_a_killed_run_is_continued(cluster: Lost, tmp_path: Path) -> None:
     result, row = revive(cluster, tmp_path, reset_groups=False)
     assert (row["outcome"], row["leader"], cluster.elected) == ("revived", 2, [KEY]), result
     assert open_revivals(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "refused", "outcome"),
+    [
+        ("NOT_LEADER_OR_FOLLOWER", 3, "revived"),
+        ("NO_ANSWER", 3, "revived"),
+        ("NOT_LEADER_OR_FOLLOWER", 100, "failed"),
+        ("TOPIC_AUTHORIZATION_FAILED", 1, "failed"),
+    ],
+)
+def test_the_log_of_a_leader_that_does_not_know_it_leads_is_read_again(
+    cluster: Lost, tmp_path: Path, error: str, refused: int, outcome: str
+) -> None:
+    cluster.leader_logs = chain(repeat(LeaderLog(error), refused), repeat(LeaderLog(None, 0, 0)))
+    result, row = revive(cluster, tmp_path)
+    assert (row["outcome"], row["log_end_offset"]) == (outcome, 0 if outcome == "revived" else None), result
+
+
+def test_the_log_is_read_from_the_leader_of_then(cluster: Lost, tmp_path: Path) -> None:
+    requested = []
+
+    def logs(leaders: Mapping[TopicPartition, int], _epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, LeaderLog]:
+        requested.append(leaders[KEY])
+        cluster.states[KEY] = replace(cluster.states[KEY], leader=3, leader_epoch=3)
+        return {KEY: LeaderLog(None, 0, 0) if leaders[KEY] == 3 else LeaderLog("NOT_LEADER_OR_FOLLOWER")}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "logs", logs)
+        _result, row = revive(cluster, tmp_path)
+    assert (requested, row["outcome"], row["leader"]) == ([2, 3], "revived", 3)
 
 
 @pytest.mark.parametrize(("ends", "code"), [({2: 20, 3: 0}, "replica_returned"), ({3: 0}, "not_answered")])
@@ -330,6 +364,14 @@ def test_a_dry_run_shows_what_check_mode_shows(cluster: Lost, tmp_path: Path, re
     assert {name: dry[name] for name in shown} == {name: checked[name] for name in shown}
     assert dry["diff"]["before"] != dry["diff"]["after"]
     assert (cluster.requests, cluster.committed, open_revivals(tmp_path)) == ([], {"idle": 20}, {})
+
+
+@pytest.mark.parametrize(("option", "remedy"), [("", rule.ALLOW), ("require_commit", rule.PROPOSE), ("propose", rule.PROPOSE)])
+def test_a_dry_run_says_how_the_loss_is_allowed(cluster: Lost, tmp_path: Path, option: str, remedy: str) -> None:
+    """With require_commit the option allow_data_loss would only be refused. A merged revival needs it."""
+    options: dict[str, Any] = {"allow_data_loss": False} | ({option: True} if option else {})
+    assert remedy in revive(cluster, tmp_path, **options)[1]["message"]
+    assert rule.ALLOW in revive(cluster, tmp_path, approved=approved(tmp_path), **options)[1]["message"]
 
 
 def test_a_dry_run_completes_no_revival_of_a_killed_run(cluster: Lost, tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ def test_a_proposal_is_to_be_read_and_merged(changed: bool, note: str, check_mod
     ]
 
 
+def test_signatures_that_are_required_are_made_before_the_merge() -> None:
+    lines = proposals.proposal_lines(PROPOSED, RUN, replace(REPOSITORY, require_signatures=3))
+    assert lines[2] == (
+        "Next: read recoveries/1/README.md there, have 3 different people sign each file (docs/gitops.md#two-people; the machine that proposes may be one), "
+        "and have the branch merged into main to approve it"
+    )
+
+
 @pytest.mark.parametrize("merged", [True, False])
 @pytest.mark.parametrize("signed", [True, False])
 def test_only_signed_plans_are_applied(merged: bool, signed: bool) -> None:

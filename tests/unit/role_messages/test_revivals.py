@@ -54,3 +54,17 @@ def test_a_dry_run_ends_with_the_command(check_mode: bool, commands: int) -> Non
 
 def test_nothing_to_revive_is_not_an_empty_text() -> None:
     assert revival_lines(result(summary={"revived": 0}, results=[]), PresentRun("east"), True) == ["no partition without a survivor"]
+
+
+def test_a_dry_run_where_only_merged_revivals_are_made_ends_with_the_command_that_proposes_it() -> None:
+    held = result(summary={"held": 1}, results=[HELD])
+    lines = revival_lines(held, PresentRun("east"), False, require_commit=True)
+    assert not any("allow_data_loss=true" in line for line in lines)
+    assert any(".propose" in line and "--limit east" in line for line in lines)
+
+
+def test_what_is_proposed_is_not_called_a_dry_run() -> None:
+    held = result(summary={"held": 1}, results=[HELD], proposal_path="/w/proposed_revivals/1/east.json")
+    lines = revival_lines(held, PresentRun("east"), False)
+    assert lines[0] == "To be proposed, nothing was revived. 1 held"
+    assert len(lines) == 2

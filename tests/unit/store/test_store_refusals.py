@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ import pytest
 pytest.importorskip("obstore")
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
 from rig.web import QuietHandler, serving
 
@@ -33,6 +35,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, url: str, status: int, code: str) -
 
         do_PUT = do_GET
 
+    monkeypatch.setattr(store_client, "PATIENCE", 0.0)
     with serving(Handler) as address:
         account = {"gcs_base_url": address, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
         for name, value in {
@@ -60,3 +63,29 @@ def test_credentials_that_are_lost_are_named_at_once(status: int, code: str, mon
         for ask in (client.list_top, lambda: client.get("journal"), lambda: client.replace("journal", b"x", '"etag"')):
             with pytest.raises(FileError, match=f"{code}.*check the credentials"):
                 ask()
+
+
+@pytest.mark.parametrize("status", [400, 503])
+@pytest.mark.parametrize(
+    ("url", "variable"),
+    [("az://box/fleet", "AZURE_STORAGE_ENDPOINT"), ("gs://box/fleet", "GOOGLE_BASE_URL"), ("s3://box/fleet", "AWS_ENDPOINT_URL")],
+)
+def test_the_variable_with_the_address_of_that_store_is_named(
+    url: str, variable: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refused(monkeypatch, url, status, "Wrong") as client, pytest.raises(FileError) as caught:
+        client.get("journal")
+    named = {word for word in ("AWS_ENDPOINT_URL", "GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT") if word in str(caught.value)}
+    assert named == {variable}
+
+
+@pytest.mark.parametrize(("url", "variable"), [("az://box/fleet", "AZURE_STORAGE_ENDPOINT"), ("gs://box/fleet", "GOOGLE_BASE_URL")])
+def test_that_variable_has_the_address(url: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
+    with refused(monkeypatch, url, 404, "NoSuchBucket") as client:
+        address = os.environ["AWS_ENDPOINT_URL"]
+        for name in ("AZURE_STORAGE_ENDPOINT", "GOOGLE_SERVICE_ACCOUNT_KEY"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv(variable, address)
+        with pytest.raises(FileError, match="does not exist"):
+            Client(client.url).get("journal")

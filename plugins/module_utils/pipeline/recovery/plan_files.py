@@ -126,16 +126,15 @@ def write_plans(
     }
 
     def rows(files: Sequence[str], keep: Keep) -> DataFrame | Sequence[Row]:
-        clusters = {name: plans[name].cluster for name in (Path(file).stem for file in files)}
+        own = {name: plans[name] for name in (Path(file).stem for file in files)}
+        clusters = {name: plan.cluster for name, plan in own.items()}
         decided = landing_lines.lines_by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
         # To count and to sort in Spark takes two more jobs, so it is done only if the rows do not fit into memory.
         if run_files.is_small(files):
-            few = sort_rows(fetched_rows(decided))
-            assign_seats(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
-            return few
+            return sort_and_seat(own, fetched_rows(decided))
         decided = keep(decided)
         groups = decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect()
-        assign_seats(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
+        _assign_seats(own, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
         return in_plan_order(decided, SECTIONS)
 
     def write(name: str, of_cluster: Iterable[Row]) -> None:
@@ -153,9 +152,11 @@ def write_plans(
     }
 
 
-def sort_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return rows of `worker.PLAN_ROWS` in the order of `columns.in_plan_order`."""
-    return sorted(rows, key=lambda row: (row[0], _sort_key(row)))
+def sort_and_seat(plans: Mapping[str, Plan], rows: Iterable[Row]) -> list[Row]:
+    """Return all rows of these clusters (of `worker.PLAN_ROWS`) in the order of `columns.in_plan_order`, and set the seats of their plans."""
+    ordered = sorted(rows, key=lambda row: (row[0], _sort_key(row)))
+    _assign_seats(plans, Counter((row[0], tuple(row[5])) for row in ordered if row[5]))
+    return ordered
 
 
 def _sort_key(row: Row) -> tuple[int, tuple[int, str, int]]:
@@ -163,9 +164,9 @@ def _sort_key(row: Row) -> tuple[int, tuple[int, str, int]]:
     return SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))
 
 
-def assign_seats(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
+def _assign_seats(plans: Mapping[str, Plan], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
     """Set the seats of the plans of these clusters. `groups`: number of partitions by cluster and choices (equally good replicas)."""
-    counts: dict[str, dict[tuple[int, ...], int]] = {name: {} for name in names}
+    counts: dict[str, dict[tuple[int, ...], int]] = {name: {} for name in plans}
     for (name, choices), count in groups.items():
         if len(choices) > 1:
             counts[name][choices] = count

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import HOLDER_LINE, JournalBusy, JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -78,6 +78,7 @@ class ThrottleJournal(JournalFile):
             self._refuse_other_clusters()
             if self._file.length:
                 self._empty()  # a run was killed before it did so
+            self._name_holder()
         except BaseException:
             self._release()
             raise
@@ -87,7 +88,9 @@ class ThrottleJournal(JournalFile):
         return self
 
     def _is_busy(self) -> RecoveryError:
-        return JournalBusy(f"another process is changing the throttles of this cluster ({self.path}); wait until it has ended")
+        return JournalBusy(
+            f"another process is changing the throttles of this cluster with the journal {self.path}{self._holder()}; wait until it has ended"
+        )
 
     def _refuse_other_clusters(self) -> None:
         for owner, cluster_id in self._clusters.items():
@@ -105,6 +108,8 @@ class ThrottleJournal(JournalFile):
                 f"{self.path}, line {number}: not an entry of a journal of throttles ({error}); compare the throttles of the cluster by hand "
                 "(kafka-configs.sh --describe), then remove the file"
             ) from error
+        if entry["kind"] == HOLDER_LINE:
+            return
         if entry["kind"] == "asked":
             self.run_rates = read_rates(entry["rates"]) if entry["rates"] else None
             return

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import HOLDER_LINE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
@@ -38,6 +39,7 @@ _RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value"
 LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
 _PAIR = {"leader": IntRange(LEAST_RATE, MOST_INT64), "follower": IntRange(LEAST_RATE, MOST_INT64)}
 _SHAPES: dict[str, dict[str, Any]] = {
+    HOLDER_LINE: {},
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
     "set": {"owner": Name(), "cluster_id": Name(), "rates": [_RATE], "replicas": [{**LIST, "was_empty": bool}]},

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import lock_holder, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import (
     confirmed,
     doubtful_seconds,
@@ -69,8 +67,8 @@ class RunLock:
             self.fail_if_active("wait until it has ended")
             return ActiveRun(io.BytesIO())
         stream = self._locked()
-        run = {"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": timestamps.utc_now()}
-        content = json.dumps(run).encode()
+        run = {} if run_id is None else {"run_id": run_id}
+        content = json.dumps(run | lock_holder.this_process()).encode()
         try:
             stream.truncate(0)
             stream.write(content)
@@ -124,12 +122,7 @@ class RunLock:
 
 
 def _busy(stream: IO[bytes], remedy: str) -> JournalBusy:
-    return JournalBusy(f"another run moves replicas of this cluster{_holder(stream)}; {remedy}")
-
-
-def _holder(stream: IO[bytes]) -> str:
-    try:
-        entry = strict_json.parse(stream.read(4096))
-        return f": process {int(entry['pid'])} on {entry['host']}, since {entry['begun']}"
-    except (ValueError, KeyError, TypeError):
-        return ""
+    holder = ""
+    with suppress(strict_json.ContentError):
+        holder = lock_holder.as_text(strict_json.parse(stream.read(4096)))
+    return JournalBusy(f"another run moves replicas of this cluster{holder}; {remedy}")

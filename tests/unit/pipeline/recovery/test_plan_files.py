@@ -164,7 +164,7 @@ def test_spark_and_python_put_the_rows_of_a_plan_in_the_same_order(spark: SparkS
         (cluster, section, None, *key, [], None, None) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]
     ]
     random.Random(7).shuffle(rows)
-    expected = plan_files.sort_rows(rows)
+    expected = plan_files.sort_and_seat({}, rows)
     ordered = [tuple(row) for row in in_plan_order(spark.createDataFrame(rows, worker.PLAN_ROWS), plan_files.SECTIONS).collect()]
     for cluster in ("west", "east", "East-2"):
         own = [row for row in expected if row[0] == cluster]

@@ -128,9 +128,9 @@ def test_a_journal_that_has_nothing_left_is_emptied(workdir: Path, path: Path) -
         journal.record_intent(RUN, [RATE], [])
         journal.record_intent(STANDING, [], [LIST])
         journal.record_removed(RUN, [RATE], [])
-        assert path.read_bytes().count(b"\n") == 3
+        assert path.read_bytes().count(b"\n") == 4, "the last one names this process"
         journal.record_removed(STANDING, [], [LIST])
-        assert path.read_bytes() == b""
+        assert path.read_bytes().count(b"\n") == 1
         journal.record_intent(RUN, [RATE], [])
     with opened(workdir) as journal:
         assert journal.rates() == {KEY: [RATE]}
@@ -165,10 +165,27 @@ def test_it_is_private_and_never_a_link(workdir: Path, path: Path) -> None:
 def test_it_is_locked_while_it_is_open(workdir: Path) -> None:
     with (
         opened(workdir),
-        pytest.raises(RecoveryError, match="another process is changing the throttles"),
+        pytest.raises(RecoveryError, match="another process is changing the throttles") as error,
         opened(workdir, patience=0.1),
     ):
         pass
+    assert f".jsonl: process {os.getpid()} on {socket.gethostname()}, since 20" in str(error.value)
+
+
+def test_its_holder_is_named_as_long_as_it_is_open(workdir: Path, path: Path) -> None:
+    for _ in range(3):
+        with opened(workdir) as journal:
+            journal.record_intent(RUN, [RATE], [])
+            assert path.read_bytes().count(b'"kind":"run"') == 1
+            journal.record_removed(RUN, [RATE], [])
+        assert path.read_bytes() == b""
+    with opened(workdir) as journal:
+        journal.record_intent(RUN, [RATE], [])
+    before = path.read_bytes()
+    for _ in range(3):
+        with opened(workdir):
+            assert path.read_bytes().startswith(before) and path.read_bytes() != before
+    assert path.read_bytes() == before, "to read it does not make it longer"
 
 
 def test_throttles_of_another_cluster_are_refused(workdir: Path) -> None:
@@ -214,7 +231,7 @@ def test_one_run_at_a_time_throttles_a_cluster(workdir: Path) -> None:
     with pytest.raises(RecoveryError) as error:
         opened(workdir).run_lock.acquire("run-2")
     assert re.search(
-        rf"another run moves replicas of this cluster: process {os.getpid()} on {re.escape(socket.gethostname())}, since 20",
+        rf"another run moves replicas of this cluster: run run-1, process {os.getpid()} on {re.escape(socket.gethostname())}, since 20",
         str(error.value),
     )
     ended()
