@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.errors import KafkaError
 from kafka.protocol.parser import KafkaProtocol
-from wire.drawn_messages import DAMAGES, TAGS, Damage, damaged, drawn
+from wire.drawn_messages import DAMAGES, TAGS, Damage, check_each, damaged, drawn
 from wire.kafka_codec import KafkaCodec
 from wire.kafka_layouts import Field, Layouts, Values, completed
 from wire.mutations import KINDS
@@ -22,8 +21,6 @@ from wire.our_messages import as_kafka_says, built, missing, shared, without_rec
 from wire.sent import requests
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kafka_python import API_VERSIONS, Frames
-from rig import jars
-from rig.jvm import jvm
 
 # KIP-1275's are in no release.
 REQUESTS = {key: kind for key, kind in requests().items() if kind.name != "GetReplicaLogInfoRequest"}
@@ -43,22 +40,6 @@ def name_of(value: Any) -> str:
     return getattr(value, "name", str(value))
 
 
-@pytest.fixture(scope="module")
-def libs() -> Path:
-    return jars.libs()
-
-
-@pytest.fixture(scope="module")
-def layouts(libs: Path) -> Layouts:
-    return Layouts(libs)
-
-
-@pytest.fixture(scope="module")
-def codec(libs: Path) -> Iterator[KafkaCodec]:
-    with jvm(libs) as gateway:
-        yield KafkaCodec(gateway)
-
-
 def each_version(layouts: Layouts, kind: Any) -> dict[int, tuple[Field, ...]]:
     """The fields that both kafka-python and Kafka have, in each version that both have."""
     versions = [version for version in layouts.versions(kind.name) if version <= kind.max_version]
@@ -68,20 +49,12 @@ def each_version(layouts: Layouts, kind: Any) -> dict[int, tuple[Field, ...]]:
 
 def each(layouts: Layouts, kind: Any, examples: int, check: Callable[..., None], *more: st.SearchStrategy[Any]) -> None:
     """Check random values of a message in each version. `more`: what else is drawn for it."""
-
-    def of_version(version: int, fields: Sequence[Field]) -> None:
-        @settings(max_examples=examples)
-        @given(st.tuples(drawn(fields), *more))
-        def of_values(values: tuple[Any, ...]) -> None:
-            check(version, fields, without_error(values[0], kind.API_KEY), *values[1:])
-
-        of_values()
-
     for version, fields in each_version(layouts, kind).items():
-        of_version(version, fields)
+        values = drawn(fields).map(partial(without_error, kind.API_KEY))
+        check_each(examples, check, st.just(version), st.just(fields), values, *more)
 
 
-def without_error(values: Values, api_key: int) -> Values:
+def without_error(api_key: int, values: Values) -> Values:
     """The values, for ApiVersions those without an error: one with an error has the layout of v0 (KIP-511)."""
     return {**values, "errorCode": 0} if api_key == API_VERSIONS and "errorCode" in values else values
 
@@ -98,15 +71,15 @@ def received(kind: Any, version: int, header: bytes, body: bytes) -> Any:
 
 
 @pytest.mark.parametrize("kind", BOTH, ids=name_of)
-def test_fields_are_those_of_kafka(layouts: Layouts, kind: Any) -> None:
-    lacking = {name for version in each_version(layouts, kind) for name in missing(kind, layouts.fields(kind.name, version))}
+def test_fields_are_those_of_kafka(kafka_layouts: Layouts, kind: Any) -> None:
+    lacking = {name for version in each_version(kafka_layouts, kind) for name in missing(kind, kafka_layouts.fields(kind.name, version))}
     assert lacking == LACKING.get(kind.name, set())
 
 
 @few_and_many
 @pytest.mark.parametrize("kind", BOTH, ids=name_of)
-def test_messages_have_the_bytes_that_kafka_writes(codec: KafkaCodec, layouts: Layouts, kind: Any, examples: int) -> None:
-    kafka = codec.message(f"{kind.name}Data")
+def test_messages_have_the_bytes_that_kafka_writes(kafka_codec: KafkaCodec, kafka_layouts: Layouts, kind: Any, examples: int) -> None:
+    kafka = kafka_codec.message(f"{kind.name}Data")
 
     def check(version: int, fields: Sequence[Field], values: Values) -> None:
         body = kafka.encode(values, version)
@@ -114,44 +87,44 @@ def test_messages_have_the_bytes_that_kafka_writes(codec: KafkaCodec, layouts: L
         assert ours == body
         assert as_kafka_says(kind.decode(body, version=version), fields) == completed(values, fields)
 
-    each(layouts, kind, examples, check)
+    each(kafka_layouts, kind, examples, check)
 
 
 @pytest.mark.parametrize("kind", REQUESTS.values(), ids=name_of)
-def test_headers_of_requests_are_those_that_kafka_reads(codec: KafkaCodec, layouts: Layouts, kind: Any) -> None:
-    for version in each_version(layouts, kind):
+def test_headers_of_requests_are_those_that_kafka_reads(kafka_codec: KafkaCodec, kafka_layouts: Layouts, kind: Any) -> None:
+    for version in each_version(kafka_layouts, kind):
         for client, number in (("", 0), (CLIENT, CORRELATION_ID), ("ä" * 100, 2**31 - 1)):
             parser = KafkaProtocol(client_id=client)
             parser.send_request(kind(version=version), number)
             frame = bytes(parser.send_bytes())
             body = bytes(kind(version=version).encode(version=version))
-            assert codec.request_header(frame[4:]) == (kind.API_KEY, version, number, client, body)
+            assert kafka_codec.request_header(frame[4:]) == (kind.API_KEY, version, number, client, body)
             assert int.from_bytes(frame[:4], "big") == len(frame) - 4
 
 
 @few_and_many
 @pytest.mark.parametrize("kind", RESPONSES, ids=name_of)
-def test_tagged_fields_that_are_not_known_are_skipped(codec: KafkaCodec, layouts: Layouts, kind: Any, examples: int) -> None:
-    kafka = codec.message(f"{kind.name}Data")
+def test_tagged_fields_that_are_not_known_are_skipped(kafka_codec: KafkaCodec, kafka_layouts: Layouts, kind: Any, examples: int) -> None:
+    kafka = kafka_codec.message(f"{kind.name}Data")
 
     def check(version: int, fields: Sequence[Field], values: Values, tags: dict[int, bytes]) -> None:
         if kind.flexible_version_q(version):
             message = kafka.object(values, version)
-            codec.add_unknown_tags(message, fields, tags)
-            header = codec.response_header(kind.API_KEY, version, CORRELATION_ID, tags)
-            answer = received(kind, version, header, codec.written(message, version))
+            kafka_codec.add_unknown_tags(message, fields, tags)
+            header = kafka_codec.response_header(kind.API_KEY, version, CORRELATION_ID, tags)
+            answer = received(kind, version, header, kafka_codec.written(message, version))
             assert as_kafka_says(answer, fields) == completed(values, fields)
 
-    each(layouts, kind, examples // 2, check, TAGS)
+    each(kafka_layouts, kind, examples // 2, check, TAGS)
 
 
 @few_and_many
 @pytest.mark.parametrize("kind", RESPONSES, ids=name_of)
-def test_bytes_are_read_as_kafka_reads_them_or_refused(codec: KafkaCodec, layouts: Layouts, kind: Any, examples: int) -> None:
-    kafka = codec.message(f"{kind.name}Data")
+def test_bytes_are_read_as_kafka_reads_them_or_refused(kafka_codec: KafkaCodec, kafka_layouts: Layouts, kind: Any, examples: int) -> None:
+    kafka = kafka_codec.message(f"{kind.name}Data")
 
     def check(version: int, fields: Sequence[Field], values: Values, damage: Damage) -> None:
-        body, header = kafka.encode(values, version), codec.response_header(kind.API_KEY, version, CORRELATION_ID, {})
+        body, header = kafka.encode(values, version), kafka_codec.response_header(kind.API_KEY, version, CORRELATION_ID, {})
         assert as_kafka_says(received(kind, version, header, body), fields) == completed(values, fields)
         for changed in damaged(body, damage):
             try:
@@ -162,4 +135,4 @@ def test_bytes_are_read_as_kafka_reads_them_or_refused(codec: KafkaCodec, layout
                 as_kafka_reads = completed(kafka.decode(changed, version), fields)
                 assert without_records(as_kafka_says(answer, fields), fields) == as_kafka_reads
 
-    each(layouts, kind, examples // 2, check, DAMAGES)
+    each(kafka_layouts, kind, examples // 2, check, DAMAGES)

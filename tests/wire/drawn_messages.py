@@ -3,9 +3,10 @@
 import base64
 import random
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wire.kafka_layouts import NUMBERS, Field, Values
@@ -53,6 +54,17 @@ def damaged(message: bytes, damage: Damage) -> Iterator[bytes]:
     for at in random.Random(chosen).sample(range(len(message) + 1), min(PLACES, len(message) + 1)):
         if (changed := message[:at] + piece + message[at + size :]) != message:
             yield changed
+
+
+def check_each(examples: int, check: Callable[..., None], *strategies: st.SearchStrategy[Any]) -> None:
+    """Call `check` so many times, with a random value of each strategy."""
+
+    @settings(max_examples=examples)
+    @given(st.tuples(*strategies))
+    def with_values(values: tuple[Any, ...]) -> None:
+        check(*values)
+
+    with_values()
 
 
 def drawn(fields: Sequence[Field]) -> st.SearchStrategy[Values]:

@@ -10,7 +10,11 @@ from py4j.protocol import Py4JJavaError
 
 from wire.kafka_layouts import Field, Values
 
-MESSAGES, METADATA = "org.apache.kafka.common.message", "org.apache.kafka.common.metadata"
+MESSAGES, METADATA, GROUPS = (
+    "org.apache.kafka.common.message",
+    "org.apache.kafka.common.metadata",
+    "org.apache.kafka.coordinator.group.generated",
+)
 
 
 class KafkaRefusalError(ValueError):
@@ -23,6 +27,7 @@ class KafkaCodec:
     def __init__(self, gateway: JavaGateway) -> None:
         self._gateway, kafka = gateway, gateway.jvm.org.apache.kafka.common
         self._messages = kafka.protocol.MessageUtil
+        self._cache = kafka.protocol.ObjectSerializationCache
         self._accessor, self._buffer = kafka.protocol.ByteBufferAccessor, gateway.jvm.java.nio.ByteBuffer
         self._mapper = gateway.jvm.com.fasterxml.jackson.databind.ObjectMapper()
         self._list = gateway.jvm.java.util.ArrayList
@@ -63,6 +68,14 @@ class KafkaCodec:
     def written(self, message: Any, version: int) -> bytes:
         """The bytes of an object of Java."""
         return bytes(self._called(self._messages.toByteBufferAccessor, message, version).buffer().array())
+
+    def metadata_value(self, message: Any, version: int) -> bytes:
+        """The value of a record of the metadata log."""
+        serde, cache = self.java_class("org.apache.kafka.metadata.MetadataRecordSerde")(), self._cache()
+        record = self.java_class("org.apache.kafka.server.common.ApiMessageAndVersion")(message, version)
+        buffer = self._buffer.allocate(serde.recordSize(record, cache))
+        serde.write(record, cache, self._accessor(buffer))
+        return bytes(buffer.array())
 
     def read(self, message: Any, data: bytes, version: int) -> None:
         """Fill an object of Java. KafkaRefusalError also for bytes that are left."""

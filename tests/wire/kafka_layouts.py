@@ -23,7 +23,7 @@ def _holds(versions: str, version: int) -> bool:
     return int(first) <= version <= (int(last) if dash else 2**15 if versions.endswith("+") else int(first))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Field:
     """A field in one version. `kind`: Kafka's type, of a list that of its elements; `fields`: of a row."""
 
@@ -34,6 +34,9 @@ class Field:
     tag: int | None
     fields: "tuple[Field, ...]"
     written_default: str
+
+    def __repr__(self) -> str:
+        return self.name
 
     @property
     def key(self) -> str:
@@ -65,7 +68,8 @@ class Layouts:
                 for name in archive.namelist():
                     if name.startswith("common/") and name.endswith(".json"):
                         text = re.sub(r"^\s*//.*$", "", archive.read(name).decode(), flags=re.MULTILINE)
-                        self._files[Path(name).stem] = json.loads(text)
+                        file = json.loads(text)
+                        self._files[file["name"]] = file
         self.fields = cache(self._fields)
 
     def of_type(self, kind: str) -> Iterator[str]:
