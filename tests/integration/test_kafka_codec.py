@@ -33,7 +33,7 @@ LACKING = {
 }
 CLIENT, CORRELATION_ID = "streamops-kafka-recovery", 7
 # Of each message in each version.
-few_and_many = pytest.mark.parametrize("examples", [4, pytest.param(100, marks=pytest.mark.long)])
+few_and_many = pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.long)])
 
 
 def name_of(value: Any) -> str:
