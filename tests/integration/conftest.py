@@ -39,13 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def kafka_layouts() -> Layouts:
     """The layouts of Kafka's messages."""
-    return Layouts(jars.libs())
+    return Layouts(jars.libs(jars.DEFAULT_VERSION))
 
 
 @pytest.fixture(scope="module")
 def kafka_codec() -> Iterator[KafkaCodec]:
     """Kafka's own message classes."""
-    with jvm(jars.libs()) as gateway:
+    with jvm(jars.libs(jars.DEFAULT_VERSION)) as gateway:
         yield KafkaCodec(gateway)
 
 
