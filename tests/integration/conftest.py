@@ -14,11 +14,14 @@ from integration.breaking import delete_topics
 from integration.spark import connect_server
 from integration.store_clients import Bucket
 from integration.support import Operator
+from wire.kafka_codec import KafkaCodec
+from wire.kafka_layouts import Layouts
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SETTING as LEASE_SECONDS
-from rig import Damage, KafkaCluster
+from rig import Damage, KafkaCluster, jars
+from rig.jvm import jvm
 from rig.object_store import ObjectStore
 
 HERE = Path(__file__).parent
@@ -31,6 +34,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture, marker in (("damage", "east"), ("small", "west")):
             if HERE in item.path.parents and fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)
+
+
+@pytest.fixture(scope="session")
+def kafka_layouts() -> Layouts:
+    """The layouts of Kafka's messages."""
+    return Layouts(jars.libs(jars.DEFAULT_VERSION))
+
+
+@pytest.fixture(scope="module")
+def kafka_codec() -> Iterator[KafkaCodec]:
+    """Kafka's own message classes."""
+    with jvm(jars.libs(jars.DEFAULT_VERSION)) as gateway:
+        yield KafkaCodec(gateway)
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from rig.jvm import jvm
 
 NO_LEADER, ANY_EPOCH = -1, 7
 
@@ -29,13 +28,8 @@ class Partition(NamedTuple):
 @contextmanager
 def controller(libs: Path, brokers: Sequence[int]) -> Iterator[PartitionChanges]:
     """The controller's classes in `libs` (jars of a Kafka release), for partitions on these brokers."""
-    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j*.jar")
-    port = launch_gateway(classpath=f"{libs}/*:{jar}", jarpath=str(jar), die_on_exit=True)
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_field=True))
-    try:
+    with jvm(libs) as gateway:
         yield PartitionChanges(gateway, brokers)
-    finally:
-        gateway.shutdown()
 
 
 class PartitionChanges:

@@ -4,21 +4,24 @@ import ast
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins import module_utils
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275
 from wire.course import LOG_INFO_KEY
 
 MODULE_UTILS = Path(module_utils.__path__[0])
 
 
-def api_keys() -> dict[int, str]:
-    """API keys of all Request classes of kafka-python that module_utils imports, and of those that it makes, with their names."""
-    keys = {LOG_INFO_KEY: "GetReplicaLogInfoRequest"}
+def requests() -> dict[int, Any]:
+    """All Request classes of kafka-python that module_utils imports, and those that it makes, by API key."""
+    kinds = {LOG_INFO_KEY: kip1275.log_info_messages(LOG_INFO_KEY)[0]}
     for path in MODULE_UTILS.rglob("*.py"):
         own = ".".join((module_utils.__name__, *path.relative_to(MODULE_UTILS).with_suffix("").parts))
         for module, name in _requests(ast.parse(path.read_text())):
-            keys[getattr(import_module(module or own), name).API_KEY] = name
-    return keys
+            kind = getattr(import_module(module or own), name)
+            kinds[kind.API_KEY] = kind
+    return kinds
 
 
 def _requests(tree: ast.Module) -> Iterator[tuple[str | None, str]]:

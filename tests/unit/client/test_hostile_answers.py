@@ -18,7 +18,7 @@ from wire.endpoint import Endpoints
 from wire.fuzz import Fuzz, fuzzing
 from wire.mutations import BYTES, VALUES, mutate
 from wire.run import MOST_MEGABYTES
-from wire.sent import api_keys
+from wire.sent import requests
 from wire.synthetic import marker_written
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
@@ -54,7 +54,7 @@ NOT_IN_COURSE = {27: "WriteTxnMarkersRequest"}
 def test_every_request_that_the_collection_sends_has_answers_to_change() -> None:
     with fuzzing() as fuzz:
         answered = {api_key for api_key, _version in fuzz.kinds}
-    assert {key: name for key, name in api_keys().items() if key not in answered} == NOT_IN_COURSE
+    assert {key: kind.name for key, kind in requests().items() if key not in answered} == NOT_IN_COURSE
 
 
 @pytest.mark.slow

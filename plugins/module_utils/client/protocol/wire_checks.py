@@ -60,7 +60,7 @@ class _Walk:
             byte = self.data[at]
             value |= (byte & 0x7F) << shift
             at += 1
-            if byte < 0x80:
+            if byte < 0x80 and not value >> 32:
                 return value, at
         raise MalformedError(f"an integer of more than 32 bits, or a cut one, before byte {at} of {self.end}")
 
@@ -243,6 +243,8 @@ def _array(item: Step | int, compact: bool, nullable: bool, size: int) -> Step:
 def _nullable(row: Step) -> Step:
     def walk_nullable(walk: _Walk, at: int) -> int:
         present = walk.integer(at, 1)
+        if present < -1:  # Kafka reads null there, and kafka-python a row
+            raise MalformedError(f"a row that is neither null nor present at byte {at} of {walk.end}")
         return at + 1 if present < 0 else row(walk, at + 1)
 
     return walk_nullable

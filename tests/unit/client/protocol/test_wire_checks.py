@@ -90,7 +90,8 @@ METADATA, GROUPS = metadata.MetadataResponse, admin.ListGroupsResponse
         (METADATA, 1, struct.pack(">i", -2), "a list of -2"),
         (METADATA, 1, struct.pack(">i", -1), "a list of -1"),
         (METADATA, 9, bytes(4) + b"\xff" * 100_000, "more than 32 bits"),
-        (METADATA, 9, bytes(4) + b"\xff\xff\xff\xff\x7f", "a list of"),
+        (METADATA, 9, bytes(4) + b"\xff\xff\xff\xff\x7f", "more than 32 bits"),
+        (METADATA, 9, bytes(4) + b"\xff\xff\xff\xff\x0f", "a list of"),
         (METADATA, 1, struct.pack(">iih", 1, 1, -2), "-2 bytes"),
         (METADATA, 9, bytes(4) + b"\x02" + bytes(4) + b"\xff\xff\x7f", "a string of"),
         (GROUPS, 3, bytes(6) + b"\xff\xff\xff\x01" + b"\x01\x01\0" * (1 << 21), "too many rows"),
@@ -123,3 +124,22 @@ def test_short_and_wide_texts_count_as_what_python_takes_for_them(text: str) -> 
         tracemalloc.stop()
     assert len(answer.groups) == 10_000
     assert 0.9 * taken < check(kind, 5, body)
+
+
+def test_a_row_that_is_neither_null_nor_present_is_refused() -> None:
+    kind = admin.DescribeTopicPartitionsResponse
+    page = b"\0\0\0\0\x01"  # no throttle time, no topics
+    check(kind, 0, memoryview(page + b"\xff\0"))
+    assert kind.decode(page + b"\xff\0", version=0).next_cursor is None
+    # For Kafka no cursor and a tagged field, for kafka-python a cursor.
+    neither = page + b"\x80" + b"\x01\x05\x04\0\0\0\0"
+    assert kind.decode(neither, version=0).next_cursor is not None
+    with pytest.raises(MalformedError, match="neither null nor present"):
+        check(kind, 0, memoryview(neither))
+
+
+@pytest.mark.parametrize("beyond", [b"\x80\x80\x80\x80\x10", b"\x80\x80\x80\x80\x70"])
+def test_integers_of_more_than_32_bits_are_refused_also_if_five_bytes_hold_them(beyond: bytes) -> None:
+    # The number of a tagged field, from which Kafka ignores the upper bits: for Kafka it is another field.
+    with pytest.raises(MalformedError, match="more than 32 bits"):
+        check(GROUPS, 3, memoryview(bytes(6) + b"\x01" + b"\x01" + beyond + b"\0"))
