@@ -57,6 +57,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import locked as locked_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import local_options
 from rig.object_gate import Act, Request
 
 
@@ -384,6 +385,12 @@ def test_a_stalled_run_cannot_replace_what_its_successor_has_saved(bucket: Bucke
     with pytest.raises(FileError, match="written meanwhile by another run"):
         landing_format.write(index, {**HEADER, "collected_at": "2026-11-21T04:00:00Z"}, [], new=True)
     assert bucket.contents() == saved
+
+
+@pytest.mark.parametrize("names", ["../../../etc", "plans/../../x", "./plans", "plans/."])
+def test_a_url_below_the_workdir_does_not_lead_out_of_it(bucket: Bucket, names: str) -> None:
+    with pytest.raises(RecoveryError, match=r"plan_dir: .* is not the URL of a folder in an object store"):
+        local_options({"workdir": bucket.url, "plan_dir": f"{bucket.url}/{names}"})
 
 
 def test_playbooks_read_files_of_the_bucket(bucket: Bucket) -> None:

@@ -23,7 +23,7 @@ from integration.store_clients import Bucket
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import confirmed, held, still_locked
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_lock import confirmed, held, locked, opened, still_locked
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, create
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client, ConflictError
@@ -232,6 +232,21 @@ def test_a_run_keeps_its_lease_if_the_answers_to_a_renewal_are_lost(bucket: Buck
         bodies.clear()
         wait_until(renewed, "a renewal")
         assert still_locked(stream)
+
+
+def test_a_run_whose_machine_was_suspended_asks_the_store_before_it_goes_on(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The monotonic clock of Linux stands still meanwhile, and the thread that renews the lease has not run yet."""
+    path = bucket.root() / "lock"
+    with opened(path) as stream:
+        assert locked(path, stream) and confirmed(stream)
+        lease: Any = stream.lease  # type: ignore[attr-defined]
+        lease._ended.set()
+        with held(bucket.root() / "lock", "busy", 10.0):
+            lease._renewed_at += 100.0  # the time in which it was taken, which the clock has not counted
+            assert confirmed(stream)
+            since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+            monkeypatch.setattr(time, "clock_gettime", lambda _clock: since_boot + 200.0)
+            assert not confirmed(stream)
 
 
 def test_a_name_of_the_inventory_stays_with_its_cluster(bucket: Bucket) -> None:

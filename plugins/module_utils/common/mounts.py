@@ -20,6 +20,7 @@ from typing import Any, Protocol
 LOCAL_PREFIX = "."
 
 _URL = re.compile(r"(s3|gs|az)://")
+_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
 def has_url(value: Any) -> bool:
@@ -27,6 +28,11 @@ def has_url(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(map(has_url, value.values()))
     return any(map(has_url, value)) if isinstance(value, (list, tuple)) else isinstance(value, str) and _URL.match(value) is not None
+
+
+def begins_as_url(text: str) -> bool:
+    """Return whether a text begins as a URL does, of any kind, also with a slash too few: as a path it would be in the present folder."""
+    return _SCHEME.match(text) is not None
 
 
 class Lease(Protocol):

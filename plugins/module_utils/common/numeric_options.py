@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, quoted
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import begins_as_url, has_url
 
 MINIMUMS = {
     "election_attempts": 0,
@@ -58,7 +58,7 @@ def check_workdir(params: Mapping[str, Any]) -> None:
     workdir = params.get("workdir")
     if workdir == "":
         raise RecoveryError("workdir is empty: name a directory")
-    if isinstance(workdir, str) and "://" in workdir and not has_url(workdir):
+    if isinstance(workdir, str) and not has_url(workdir) and ("://" in workdir or begins_as_url(workdir)):
         raise RecoveryError(
             f"workdir is {quoted(workdir.rpartition('@')[2], 100)}: name a directory, or a folder of an object store (s3://, gs://, az://)"
         )

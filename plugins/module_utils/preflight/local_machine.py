@@ -107,7 +107,7 @@ def home_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, A
 
 def store_problems(workdir: str) -> Iterator[str]:
     """Yield a sentence if a workdir is a URL that is not valid or cannot be used here. The modules contact the store itself."""
-    if "://" not in workdir:
+    if "://" not in workdir and not mounts.begins_as_url(workdir):
         return
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import mount, urls
 

@@ -20,6 +20,7 @@ with suppress(ImportError):  # `mount.mounted` names what is missing
     from obstore.store import from_url
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.environment import check_environment
 
 T = TypeVar("T")
 
@@ -40,6 +41,8 @@ ADDRESS = {
 # 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
 TRANSIENT = {408, 409, 429}
 NOT_IMPLEMENTED = 501
+# What obstore says of an answer without a status of its own.
+OTHER_REGION, NO_ETAG = "redirect without LOCATION", "ETag Header missing"
 
 
 class Stored(NamedTuple):
@@ -76,6 +79,7 @@ class Client:
     def __init__(self, url: str, seconds: float = SMALL_SECONDS) -> None:
         """`seconds`: maximum of a request that transfers little."""
         self.url, self._patience, self._variables = url, PATIENCE, ADDRESS[url.partition(":")[0]]
+        check_environment(url, os.environ)
         self._small, self._bulk = self._opened(seconds), self._opened(BULK_SECONDS)
 
     def _opened(self, seconds: float) -> Any:
@@ -102,7 +106,7 @@ class Client:
 
     def _read(self, key: str, known: str | None) -> tuple[bytes, str]:
         found = obstore.get(self._small, key, options=_unless(known))
-        return bytes(found.bytes()), _etag(found.meta)
+        return bytes(found.bytes()), self._etag(found.meta)
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return the bytes of an object from `start` to `end`. Raises FileNotFoundError if it does not exist."""
@@ -121,7 +125,7 @@ class Client:
                     stream.write(chunk)
             modified = found.meta["last_modified"].timestamp()
             os.utime(target, (modified, modified))
-            return _etag(found.meta)
+            return self._etag(found.meta)
 
         try:
             return self._ask(key, write)
@@ -147,7 +151,7 @@ class Client:
 
     def put(self, key: str, content: bytes | Path, patience: float | None = None) -> str:
         """Write an object, whatever was there, and return its ETag. A large file goes in parts."""
-        return self._ask(key, lambda: _etag(obstore.put(self._for(content), key, content)), patience)
+        return self._ask(key, lambda: self._etag(obstore.put(self._for(content), key, content)), patience)
 
     def create(self, key: str, content: bytes) -> str:
         """Write an object that does not exist, and return its ETag. ConflictError if it exists with another content."""
@@ -164,7 +168,7 @@ class Client:
     def _put_if(self, key: str, content: bytes, mode: Any, patience: float | None) -> str:
         def write() -> str:
             try:
-                return _etag(obstore.put(self._for(content), key, content, mode=mode, use_multipart=False))
+                return self._etag(obstore.put(self._for(content), key, content, mode=mode, use_multipart=False))
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if NO_BUCKET.search(str(error)):
                     raise
@@ -185,7 +189,7 @@ class Client:
         with suppress(exceptions.NotFoundError, FileNotFoundError):
             found = obstore.get(self._for(content), key)
             if found.meta["size"] == len(content) and bytes(found.bytes()) == content:
-                return _etag(found.meta)
+                return self._etag(found.meta)
         return None
 
     def copy(self, key: str, target: str) -> None:
@@ -234,6 +238,10 @@ class Client:
             return self._no_bucket()
         if "builder error" in text:
             return FileError(f"{self.url} cannot be used: its address has no TLS, which needs AWS_ALLOW_HTTP=true in the environment")
+        if OTHER_REGION in text:
+            return FileError(f"{self.url} cannot be used: its bucket is in another region; name that in AWS_REGION")
+        if NO_ETAG in text:
+            return self._without_etag()
         found = STATUS.search(text)
         status = int(found[1]) if found else 500
         denied = (
@@ -258,6 +266,18 @@ class Client:
             )
         return None
 
+    def _etag(self, meta: Any) -> str:
+        """Return the ETag of an answer. A store without ETags cannot say whether an object has changed."""
+        if not meta["e_tag"]:
+            raise self._without_etag()
+        return Etag(meta)
+
+    def _without_etag(self) -> FileError:
+        return FileError(
+            f"{self.url} cannot be used: its server answers without an ETag, so it cannot be known who writes; name another store in "
+            "kafka_recovery_workdir, or correct AWS_ENDPOINT_URL"
+        )
+
     def _no_bucket(self) -> FileError:
         return FileError(f"{self.url} cannot be used: its bucket or container does not exist; create it, or correct kafka_recovery_workdir")
 
@@ -268,15 +288,6 @@ def _stored(row: Any) -> Stored:
 
 def _unless(etag: str | None) -> Any:
     return {} if etag is None else {"if_none_match": etag}
-
-
-def _etag(meta: Any) -> str:
-    """Return the ETag of an answer. A store without ETags cannot say whether an object has changed."""
-    if not meta["e_tag"]:
-        raise FileError(
-            "the object store answers without an ETag, so it cannot be known who writes: name another store in kafka_recovery_workdir"
-        )
-    return Etag(meta)
 
 
 def _text(error: Exception) -> str:

@@ -48,6 +48,8 @@ def _path(option: str, value: str, found: dict[str, StoreMount]) -> str:
         folder = urls.checked(option, url).rpartition("/")[0]
         mount = found[folder] = mounted(urls.checked(option, folder))
     names = url.removeprefix(mount.url).strip("/").split("/")
+    if not {".", ".."}.isdisjoint(names):
+        urls.checked(option, url)
     return str(_place(mount.root, mount.shared, names))
 
 

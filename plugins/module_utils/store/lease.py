@@ -50,6 +50,11 @@ def seconds_to_live() -> float:
     raise RecoveryError(f"{SETTING} is {given!r:.40}: it must be a number of seconds from {SHORTEST:g} to {LONGEST:g}")
 
 
+def _clock() -> float:
+    """Return seconds of a clock that counts while the machine is suspended, too, where there is one: meanwhile another run may take the lease."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 class StoreLease:
     """The lease of one object `key`. Renewed by a thread from `acquire` to `release`."""
 
@@ -111,7 +116,7 @@ class StoreLease:
     def is_held(self) -> bool:
         """Return whether no other run has taken it. Asks the store if it was not renewed in time. Raises RecoveryError if that does not answer."""
         with self._guard:
-            if not self.lost and time.monotonic() - self._renewed_at >= self._seconds:
+            if not self.lost and _clock() - self._renewed_at >= self._seconds:
                 self.lost = not self._is_renewed()
         return not self.lost
 
@@ -173,7 +178,7 @@ class StoreLease:
             )
         except ConflictError:
             return False
-        self._renewed_at = time.monotonic()
+        self._renewed_at = _clock()
         return True
 
     def _body(self, released: bool = False) -> bytes:
@@ -213,7 +218,7 @@ class StoreLease:
             body = self._look(self._renewals, self._seconds / RENEWALS)
             if body is None or body["writer"] != self._writer:
                 return False
-        self._renewed_at = time.monotonic()
+        self._renewed_at = _clock()
         return True
 
     def holder(self) -> dict[str, Any]:

@@ -18,7 +18,14 @@ def checked(option: str, url: str) -> str:
     """Return a URL without the slash at its end. Raises RecoveryError, naming `option`, if it is not the URL of a folder in an object store."""
     found = urlsplit(url)
     names = [found.netloc, *found.path.strip("/").split("/")] if found.path.strip("/") else [found.netloc]
-    if found.scheme not in SCHEMES or found.query or found.fragment or not all(map(_PART.fullmatch, names)):
+    # `urlsplit` takes S3:// and a space before it, which other readers of the option do not.
+    if (
+        found.scheme not in SCHEMES
+        or not url.startswith(f"{found.scheme}://")
+        or found.query
+        or found.fragment
+        or not all(map(_PART.fullmatch, names))
+    ):
         # Not the whole URL: what stands before an @ may be a password.
         raise RecoveryError(
             f"{option}: {quoted(url.rpartition('@')[2], 100)} is not the URL of a folder in an object store: write it as s3://bucket/folder, "

@@ -140,6 +140,17 @@ def test_arguments_that_cannot_be_used_are_named(args: dict[str, Any], expected:
         asyncio.run(loaded("fleet")["main"](asyncio.Queue(), args))
 
 
+@pytest.mark.parametrize("workdir", ["s3a://box/team", "s3:/box/team"])
+def test_a_url_of_another_kind_is_no_folder_for_the_lock_of_one_machine(
+    workdir: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of two machines would have a lock of its own, and both would be active."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecoveryError, match="name a directory, or a folder of an object store"):
+        asyncio.run(asyncio.wait_for(loaded("fleet")["main"](asyncio.Queue(), {"clusters": [EAST], "workdir": workdir}), 5))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def hanging() -> Iterator[str]:
     """Address of a port that takes connections and never says a word."""

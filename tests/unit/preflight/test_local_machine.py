@@ -127,6 +127,19 @@ def test_a_workdir_is_judged_and_not_made(tmp_path: Path) -> None:
     ), "permissions alone do not show that"
 
 
+@pytest.mark.parametrize(
+    "workdir",
+    ["s3a://box/team", "file:///var/lib/team", "S3://box/team", " s3://box/team", "s3:/box/team", "s3:box/team", "s3://", "s3:///team"],
+)
+def test_a_url_that_names_no_folder_of_a_store_is_not_taken_for_a_path(workdir: str) -> None:
+    assert "is not the URL of a folder in an object store" in one(local_machine.store_problems(workdir))
+
+
+@pytest.mark.parametrize("workdir", ["", "/var/lib/team:1", "team", "./s3:team", "~/team", "s3://box/team/"])
+def test_paths_and_folders_of_a_store_are_no_problem(workdir: str) -> None:
+    assert list(local_machine.store_problems(workdir)) == []
+
+
 def test_a_file_of_partitions_is_read(tmp_path: Path) -> None:
     text = one(local_machine.partitions_file_problems(tmp_path / "none.json"))
     assert (

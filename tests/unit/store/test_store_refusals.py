@@ -89,3 +89,37 @@ def test_that_variable_has_the_address(url: str, variable: str, monkeypatch: pyt
         monkeypatch.setenv(variable, address)
         with pytest.raises(FileError, match="does not exist"):
             Client(client.url).get("journal")
+
+
+def test_a_bucket_of_another_region_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 answers with a redirect that does not say where to."""
+    with refused(monkeypatch, "s3://box/fleet", 301, "PermanentRedirect") as client:
+        for ask in (client.list_top, lambda: client.get("journal"), lambda: client.create("probe", b"x")):
+            with pytest.raises(FileError, match=r"is in another region.*AWS_REGION"):
+                ask()
+
+
+def test_a_server_without_etags_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused(monkeypatch, "s3://box/fleet", 200, "") as client:
+        for ask in (lambda: client.get("probe"), lambda: client.create("probe", b"x")):
+            with pytest.raises(FileError, match=r"s3://box/fleet cannot be used: .*without an ETag"):
+                ask()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("AWS_ENDPOINT_URL", "store.example.com:9000"),
+        ("AWS_ENDPOINT_URL", " https://store.example.com"),
+        ("AWS_ENDPOINT_URL_S3", "store.example.com"),
+        ("AWS_ACCESS_KEY_ID", "AKIA-hidden\n"),
+        ("AWS_SECRET_ACCESS_KEY", "hidden\n"),
+        ("AWS_SESSION_TOKEN", "hidden\r"),
+    ],
+)
+def test_a_variable_that_cannot_be_sent_is_named_without_its_value(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """obstore panics on some of these."""
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(FileError, match=f"s3://box/fleet cannot be used: {variable} ") as caught:
+        Client("s3://box/fleet").list_top()
+    assert "hidden" not in str(caught.value)

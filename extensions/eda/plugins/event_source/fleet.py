@@ -22,6 +22,7 @@ if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARE
     sys.path.append(str(_PARENTS[7]))
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import ClusterObservation, OutageTracker, PollInterval
@@ -267,8 +268,9 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
 
 
 def _workdir(given: object) -> Path:
-    """Return the folder of the option `workdir`. One in an object store is mounted for the rest of this process."""
+    """Return the folder of the option `workdir`. One in an object store is mounted for the rest of this process. Raises RecoveryError if it is not valid."""
     workdir = str(given)
+    check_workdir({"workdir": workdir})
     return Path(local_options({"workdir": workdir}).get("workdir", workdir)).expanduser()
 
 
