@@ -79,6 +79,7 @@ class MoveHistory(History):
             "leftovers": lambda: self._mover.clean(run_id, topics),
         }
         self._counts[f"runs: {what}"] += 1
+        self._judges.may_be_unthrottled |= what == "absent"
         try:
             result = acts[what]()
         except RecoveryError as error:

@@ -32,6 +32,7 @@ class MoveJudges(Judges):
         super().__init__(cluster, workdir, events, gives_up)
         self._script, self._is_calm = script, is_calm
         self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders}
+        self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way
         self.arrived = False  # the operator has moved everything, and has not cancelled anything since
         noted = cluster.controller.on_change
 
@@ -84,8 +85,8 @@ class MoveJudges(Judges):
     def _is_settled(self, key: Key, state: Partition) -> bool:
         if key not in self.targets:
             return super()._is_settled(key, state)
-        if state.leader == NO_LEADER:
-            return True  # its move cannot end
+        if state.leader == NO_LEADER or state.assignment.is_moving:
+            return True  # its move cannot end, or has not ended
         return state.replicas == self.targets[key] if self.arrived else {*state.replicas} in self._legal(key)
 
     # --- throttles -------------------------------------------------------------------------------------------------------
@@ -99,9 +100,19 @@ class MoveJudges(Judges):
             others = entries(self._events.others.get((resource, config))) if config in LISTS else []
             if (kind == DELETE and others) or (kind == SUBTRACT and {*others} & {*entries(value)}):
                 self.found(f"{config} of {resource[1]} loses what others have set: {', '.join(others)}")
+            if kind in (DELETE, SUBTRACT) and not self.may_be_unthrottled and not self._cluster.world.late:
+                self._look_for_moves(resource, config, None if kind == DELETE else entries(value))
             for one in entries(value) if kind in (SET, APPEND) and not self._cluster.world.late else ():
                 if (resource, config, one) not in known:
                     self.found(f"{config} of {resource[1]} gets {one}, which no journal has")
+
+    def _look_for_moves(self, resource: Resource, config: str, removed: list[str] | None) -> None:
+        """Judge the removal of entries of a list (None: of all): none may belong to a replica that still copies."""
+        for key, state in self._cluster.controller.partitions.items() if config == REPLICAS.format(FOLLOWER) else ():
+            listed = entries(self._cluster.configs.of(resource).get(config)) if removed is None else removed
+            copying = [one for one in state.adding if f"{key[1]}:{one}" in listed]
+            if resource == (TOPIC, key[0]) and copying:
+                self.found(f"broker {copying[0]} copies {name(key)}, and its throttle is removed")
 
     def _left(self) -> set[Throttle]:
         """Return the throttles that are set, without those of others."""

@@ -24,12 +24,12 @@ FAULTS = {
 # In a history of moves: before them, and while they are under way, which takes some seconds.
 BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1}
 FAULTS_OF_MOVES = {
-    "crash": 2, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 2, "crash_leader": 2, "write": 2, "cancel_elsewhere": 1,
-    "throttle_elsewhere": 1
+    "crash": 2, "shut_down": 1, "start": 3, "hang": 5, "cut_off": 2, "lose_controller": 2, "crash_leader": 1, "write": 2, "cancel_elsewhere": 1,
+    "throttle_elsewhere": 2
 }  # fmt: skip
 MOVES = 0.2  # of all histories
-MOST_STEPS_OF_MOVES = 300
-SECONDS_OF_MOVES = 12.0
+MOST_STEPS_OF_MOVES = 160
+SECONDS_OF_MOVES = 8.0
 # Ways to damage that chance alone finds seldom: a fork, a tail that only an old leader has, survivors of different lengths.
 PATTERNS = (
     ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start_first"),
@@ -124,10 +124,10 @@ def _with_moves(script: Script, random: Random) -> Script:
         script,
         damage=tuple(_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
         faults=tuple(
-            step._replace(at=random.choice((random.uniform(0, 1), random.uniform(0, SECONDS_OF_MOVES))))
-            for step in _steps(random, FAULTS_OF_MOVES, random.choice((0, 0, 1, 2, 4)))
+            step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, SECONDS_OF_MOVES))))
+            for step in _steps(random, FAULTS_OF_MOVES, random.choice((0, 1, 1, 2, 3, 5)))
         ),
-        kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.5 else None,
+        kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.4 else None,
         second=random.uniform(0, SECONDS_OF_MOVES) if random.random() < 0.3 else None,
         moves=drawn_moves(random, script.brokers, script.topics),
     )
