@@ -38,8 +38,12 @@ class Assignment(NamedTuple):
         return Assignment((*target, *removing), adding or self.adding, removing or self.removing)
 
     def ended(self, isr: Collection[int]) -> tuple[Assignment, tuple[int, ...]] | None:
-        """Return the replicas and the ISR when the move has ended, None while a replica of the target is not in the ISR."""
+        """Return the replicas and the ISR when the move has ended, None while a replica that is awaited is not in the ISR.
+
+        Kafka awaits those that are added, and all of the target only if there are fewer replicas afterwards (seen on 4.3.1).
+        """
         staying = tuple(one for one in isr if one not in self.removing)
-        if not self.is_moving or not self.target or not staying or not {*self.target} <= {*staying}:
+        awaited = self.target if len(self.adding) < len(self.removing) else self.adding
+        if not self.is_moving or not staying or not {*awaited} <= {*staying}:
             return None
         return Assignment(self.target), staying
