@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 
 from simulation import change_answers, log_answers, metadata_answers
+from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
 from simulation.logs import Log
 from simulation.versions import VERSIONS
@@ -27,12 +28,14 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
     "DescribeTopicPartitionsRequest": metadata_answers.describe_topic_partitions,
     "DescribeConfigsRequest": metadata_answers.describe_configs,
     "ListGroupsRequest": metadata_answers.list_groups,
+    "ListTransactionsRequest": metadata_answers.list_transactions,
     "DescribeLogDirsRequest": log_answers.describe_log_dirs,
     "ListOffsetsRequest": log_answers.list_offsets,
     "FetchRequest": log_answers.fetch,
     "AlterPartitionReassignmentsRequest": change_answers.alter_reassignments,
     "ListPartitionReassignmentsRequest": change_answers.list_reassignments,
     "ElectLeadersRequest": change_answers.elect_leaders,
+    "IncrementalAlterConfigsRequest": change_answers.alter_configs,
 }
 
 
@@ -40,7 +43,7 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
 class Broker:
     """A broker.
 
-    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, likewise
+    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, likewise
     cut_off      it does not reach the controllers
     incarnation  how often it was started
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
@@ -62,6 +65,7 @@ class Broker:
     image: dict[Key, Partition] = field(default_factory=dict)
     alive: frozenset[int] = frozenset()
     registered: frozenset[int] = frozenset()
+    configs: Mapping[Resource, Values] = field(default_factory=dict)
     image_version: int = -1
     fetched_at: float = 0.0
     versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))

@@ -5,17 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse, ListPartitionReassignmentsResponse
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersResponse,
+    IncrementalAlterConfigsResponse,
+    ListPartitionReassignmentsResponse,
+)
 
+from simulation.dynamic_configs import BROKER, EVERY_BROKER, Operation
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
+    from simulation.cluster import SimulatedCluster
+
+V = TypeVar("V")
 
 
 def alter_reassignments(broker: Broker, request: Any) -> Any:
@@ -24,7 +33,7 @@ def alter_reassignments(broker: Broker, request: Any) -> Any:
     kind = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
     found = {
         (one.name, row.partition_index): broker.cluster.reassign(
-            (one.name, row.partition_index), None if row.replicas is None else tuple(row.replicas)
+            (one.name, row.partition_index), None if row.replicas is None else tuple(row.replicas), request.allow_replication_factor_change
         )
         for one in request.topics
         for row in one.partitions
@@ -47,7 +56,47 @@ def alter_reassignments(broker: Broker, request: Any) -> Any:
 def list_reassignments(broker: Broker, _request: Any) -> Any:
     if broker.cut_off or not broker.cluster.has_controller:
         return None
-    return ListPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, topics=[])
+    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    moving = {key: state for key, state in broker.cluster.controller.partitions.items() if state.assignment.is_moving}
+    topics = [
+        kind(
+            name=name,
+            partitions=[
+                kind.OngoingPartitionReassignment(
+                    partition_index=key[1],
+                    replicas=list(state.replicas),
+                    adding_replicas=list(state.adding),
+                    removing_replicas=list(state.removing),
+                )
+                for key, state in rows
+            ],
+        )
+        for name, rows in _by_topic(moving)
+    ]
+    return ListPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, topics=topics)
+
+
+def alter_configs(broker: Broker, request: Any) -> Any:
+    """Change configs of topics, and of this broker, or of all brokers at once: a broker does not forward changes of another one's."""
+    if broker.cut_off or not broker.cluster.has_controller:
+        return None
+    own = (str(broker.node_id), EVERY_BROKER)
+    return altered_configs(
+        broker.cluster, request, lambda row: None if row.resource_type != BROKER or row.resource_name in own else "INVALID_REQUEST"
+    )
+
+
+def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[Any], str | None]) -> Any:
+    """Change configs as the active controller. `refusal`: returns Kafka's error for what is not changed. Return the answer."""
+    kind = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    rows = []
+    for row in request.resources:
+        error = refusal(row)
+        if error is None and not request.validate_only:
+            operations = [Operation(one.name, one.config_operation, one.value) for one in row.configs]
+            cluster.alter_configs((row.resource_type, row.resource_name), operations)
+        rows.append(kind(error_code=code(error), error_message=error, resource_type=row.resource_type, resource_name=row.resource_name))
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=rows)
 
 
 def elect_leaders(broker: Broker, request: Any) -> Any:
@@ -69,6 +118,6 @@ def elect_leaders(broker: Broker, request: Any) -> Any:
     return ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=topics)
 
 
-def _by_topic(found: Mapping[Key, str | None]) -> Iterator[tuple[str, list[tuple[Key, str | None]]]]:
-    for name, rows in groupby(sorted(found.items()), key=lambda row: row[0][0]):
+def _by_topic(found: Mapping[Key, V]) -> Iterator[tuple[str, list[tuple[Key, V]]]]:
+    for name, rows in groupby(sorted(found.items(), key=lambda row: row[0]), key=lambda row: row[0][0]):
         yield name, list(rows)

@@ -10,9 +10,11 @@ from functools import partial
 
 from simulation.broker import Broker
 from simulation.controller_node import ControllerNode
+from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
+from simulation.quotas import Quotas
 from simulation.world import World
 
 PORT = 9092
@@ -43,6 +45,8 @@ class SimulatedCluster:
         self.brokers = {one: Broker(one, self, f"broker-{one}.simulated", PORT + one) for one in range(1, brokers + 1)}
         self.before_change: Callable[[str, Key, tuple[int, ...]], None] = lambda _what, _key, _order: None
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
+        self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
+        self.configs, self.quotas = DynamicConfigs(), Quotas()
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
         for broker in self.brokers:
@@ -72,8 +76,8 @@ class SimulatedCluster:
         nodes: list[Broker | ControllerNode] = [*self.brokers.values(), *self.controllers.values()]
         return next((one for one in nodes if (one.host, one.port) == (host, port)), None)
 
-    def configs(self, topic: str) -> dict[str, str]:
-        """Return the configs of a topic."""
+    def static_configs(self, topic: str) -> dict[str, str]:
+        """Return the configs of a topic that do not change."""
         return {
             "min.insync.replicas": str(self.controller.min_isr.get(topic, 1)),
             "unclean.leader.election.enable": "false",
@@ -82,14 +86,27 @@ class SimulatedCluster:
 
     # --- requests that change something ------------------------------------------------------------------------------
 
-    def reassign(self, key: Key, replicas: tuple[int, ...] | None) -> str | None:
-        """Change the order of replicas, as the active controller."""
-        if replicas is not None:
-            self.before_change("reorder", key, replicas)
-        error = self.controller.reassign(key, replicas)
-        self.world.tell(f"{key[0]}-{key[1]} gets the order {replicas}: {error or 'done'}")
+    def reassign(self, key: Key, replicas: tuple[int, ...] | None, factor_may_change: bool = True) -> str | None:
+        """Move a partition, change the order of its replicas, or cancel its move (None), as the active controller."""
+        state = self.controller.partitions.get(key)
+        same = state is not None and replicas is not None and not state.assignment.is_moving and {*state.replicas} == {*replicas}
+        what = "cancel" if replicas is None else "reorder" if same else "move"
+        self.before_change(what, key, replicas or ())
+        error = self.controller.reassign(key, replicas, factor_may_change)
+        how = {"cancel": "has its move cancelled", "reorder": f"gets the order {replicas}", "move": f"is moved to {replicas}"}[what]
+        self.world.tell(f"{key[0]}-{key[1]} {how}: {error or 'done'}")
         self.spread()
         return error
+
+    def alter_configs(self, resource: Resource, operations: Sequence[Operation]) -> None:
+        """Change configs, as the active controller."""
+        self.before_config(resource, operations)
+        before = self.configs.version
+        self.configs.alter(resource, operations)
+        kind = "topic" if resource[0] == TOPIC else "broker"
+        self.world.tell(f"configs of {kind} {resource[1]} become {dict(self.configs.of(resource))}")
+        self.controller.version += self.configs.version - before
+        self.spread()
 
     def elect(self, key: Key, unclean: bool) -> str | None:
         """Elect a leader, as the active controller."""
@@ -126,9 +143,16 @@ class SimulatedCluster:
         broker.image = dict(self.controller.partitions)
         broker.alive = frozenset(one for one in self.controller.brokers if self.controller.alive(one))
         broker.registered = frozenset(self.controller.brokers)
+        broker.configs = self.configs.values
         broker.image_version = self.controller.version
         for key, state in broker.image.items():
             old = before.get(key)
+            if old is state:
+                continue
+            if broker.node_id not in state.replicas:
+                broker.logs.pop(key, None)  # a replica that was moved away is deleted
+                continue
+            broker.logs.setdefault(key, Log())
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
                 broker.logs[key].begin_epoch(state.epoch)
 
@@ -138,13 +162,13 @@ class SimulatedCluster:
         """Return whether a broker leads a partition as far as it knows."""
         return broker.running and not broker.hangs and key in broker.image and broker.image[key].leader == broker.node_id
 
-    def write(self, key: Key, name: str, records: int) -> Batch | None:
-        """Let the leader append records. Return the batch, None if there is no leader that takes it."""
+    def write(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
+        """Let the leader append records, each of `size` bytes at least. Return the batch, None if there is no leader that takes it."""
         leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
         if leader is None or leader.image[key].epoch != self.controller.partitions[key].epoch:
             return None
         log = leader.logs[key]
-        written = batch(log.end, leader.image[key].epoch, name, records)
+        written = batch(log.end, leader.image[key].epoch, name, records, size)
         log.append(written)
         self._commit(leader, key)
         return written
@@ -163,6 +187,8 @@ class SimulatedCluster:
         if gone:
             self.destroyed.append((key, state.epoch, follower, gone))
         for one in theirs.from_offset(own.end)[:batches]:
+            if follower not in state.isr and not self.quotas.take(self.world.now, leader, broker, key, len(one.data)):
+                break
             own.append(one)
         self._commit(leader, key)
         own.high_watermark = min(theirs.high_watermark, own.end)

@@ -6,20 +6,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from simulation.cluster import SimulatedCluster
+from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import Key
+from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.script import Step
 
 Numbers = tuple[int, ...]
 
 
 class Events:
-    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs."""
+    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs.
 
-    def __init__(self, cluster: SimulatedCluster, counts: Counter[str]) -> None:
-        self._cluster, self._counts = cluster, counts
+    record_bytes  size of records at least
+    others        entries that others have added to lists of topics, and rates of brokers that they have set
+    acts_for_others  another tool changes the cluster now
+    """
+
+    def __init__(self, cluster: SimulatedCluster, counts: Counter[str], record_bytes: int = 0) -> None:
+        self._cluster, self._counts, self._record_bytes = cluster, counts, record_bytes
+        self.others: dict[tuple[Resource, str], str] = {}
+        self.acts_for_others = False
         self.keys: list[Key] = list(cluster.controller.partitions)
         self.calm = False
         self.harmed: set[int] = set()
@@ -40,7 +50,7 @@ class Events:
         """A producer writes a batch of one to three records."""
         key = self._key(numbers[0])
         self._written += 1
-        self._cluster.write(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3)
+        self._cluster.write(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3, self._record_bytes)
 
     def replicate(self, numbers: Numbers) -> None:
         """A follower fetches some or all of what it lacks."""
@@ -126,6 +136,48 @@ class Events:
         if self._cluster.has_controller:
             self._count("active controller lost")
             self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
+
+    # --- another tool ------------------------------------------------------------------------------------------------------
+
+    def cancel_elsewhere(self, numbers: Numbers) -> None:
+        """Another tool cancels the move of a partition."""
+        key = self._key(numbers[0])
+        if self._cluster.has_controller and self._cluster.controller.partitions[key].assignment.is_moving:
+            self._count("move cancelled by another tool")
+            with self._by_others():
+                self._cluster.reassign(key, None)
+
+    def throttle_elsewhere(self, numbers: Numbers) -> None:
+        """Another tool throttles a replica of a partition, on a broker that has nothing to do with our moves."""
+        key = self._key(numbers[0])
+        if self._cluster.has_controller:
+            self._count("throttle set by another tool")
+            self.throttle_topic(key, 90 + numbers[1] % 2)
+
+    def throttle_topic(self, key: Key, broker: int) -> None:
+        """Another tool adds a replica to the lists of a topic."""
+        for side in (LEADER, FOLLOWER):
+            where, name, entry = (TOPIC, key[0]), REPLICAS.format(side), f"{key[1]}:{broker}"
+            known = entries(self.others.get((where, name)))
+            self.others[where, name] = ",".join(dict.fromkeys([*known, entry]))
+            with self._by_others():
+                self._cluster.alter_configs(where, [Operation(name, APPEND, entry)])
+
+    def throttle_broker(self, broker: int, rate: int) -> None:
+        """Another tool sets the rates of a broker."""
+        for side in (LEADER, FOLLOWER):
+            where, name = (BROKER, str(broker)), RATE.format(side)
+            self.others[where, name] = str(rate)
+            with self._by_others():
+                self._cluster.alter_configs(where, [Operation(name, SET, str(rate))])
+
+    @contextmanager
+    def _by_others(self) -> Iterator[None]:
+        self.acts_for_others = True
+        try:
+            yield
+        finally:
+            self.acts_for_others = False
 
     def _count(self, what: str) -> None:
         self._counts[what] += 1

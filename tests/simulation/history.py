@@ -40,19 +40,29 @@ class Outcome:
 
 def play(script: Script) -> Outcome:
     """Play a history."""
+    from simulation.move_history import MoveHistory
+
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        return _History(script, Path(folder)).play()
+        kind = History if script.moves is None else MoveHistory
+        return kind(script, Path(folder)).play()
 
 
-class _History:
+class History:
+    """A history in which leaders are elected."""
+
+    record_bytes = 0
+
     def __init__(self, script: Script, workdir: Path) -> None:
-        self._script, self._world = script, World(script.seed)
+        self._script, self._workdir, self._world = script, workdir, World(script.seed)
         self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
-        self._events = Events(self._cluster, self._counts)
-        self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive")
+        self._events = Events(self._cluster, self._counts, self.record_bytes)
+        self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers)
+
+    def _made_judges(self) -> Judges:
+        return Judges(self._cluster, self._workdir, self._events, self._script.strategy == "aggressive")
 
     def play(self) -> Outcome:
         """Play it."""

@@ -79,13 +79,13 @@ class Judges:
         """Judge a run that has ended without an error. `result`: of its election."""
         said = " ".join(result["repaired"])
         for key, state in self._cluster.controller.partitions.items():
-            if state.replicas != self.orders[key] and key not in self._journalled():
+            if not self._is_settled(key, state) and key not in self._journalled():
                 self.found(f"{name(key)} is left with the order {state.replicas}, and no journal has that; the run said {said!r}")
 
     def judge_calm(self, result: dict[str, Any] | None) -> None:
         """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
         for key, state in self._cluster.controller.partitions.items():
-            if state.replicas != self.orders[key]:
+            if not self._is_settled(key, state):
                 self.found(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
         if left := self._journalled():
             self.found(f"the journal has orders of {', '.join(map(name, left))} open")
@@ -107,6 +107,10 @@ class Judges:
             for election, batch in self.committed_lost():
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
+    def _is_settled(self, key: Key, state: Partition) -> bool:
+        """Return whether a partition has the replicas that it must have when all runs have ended."""
+        return state.replicas == self.orders[key]
+
     def _could_lead(self, key: Key, state: Partition) -> int | None:
         """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""
         brokers = self._cluster.brokers
@@ -114,7 +118,7 @@ class Judges:
         waited = (*state.isr, *state.elr) or state.last_known
         if any(brokers[one].running for one in waited):
             return None
-        logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running}
+        logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
         for one, log in logs.items():
             if all(log.has(batch) for other in logs.values() for batch in other.batches):
                 return one

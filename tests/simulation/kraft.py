@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from simulation.assignments import Assignment
+
 NO_LEADER = -1
 Key = tuple[str, int]
 
@@ -32,6 +34,11 @@ class Partition(NamedTuple):
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     recovering: bool = False
+
+    @property
+    def assignment(self) -> Assignment:
+        """Return its replicas, with those that a move adds and removes."""
+        return Assignment(self.replicas, self.adding, self.removing)
 
 
 @dataclass
@@ -91,10 +98,10 @@ class Controller:
     # --- requests ------------------------------------------------------------------------------------------------
 
     def alter_isr(self, key: Key, leader: int, epoch: int, isr: Iterable[int]) -> bool:
-        """A leader changes its ISR. Return whether that was accepted: it must lead in this epoch, and new members must be unfenced."""
+        """A leader changes its ISR. Return whether that was accepted: it must lead in this epoch, and members must be replicas that are unfenced."""
         state = self.partitions[key]
         new = tuple(isr)
-        if (state.leader, state.epoch) != (leader, epoch) or not all(self.alive(one) for one in new):
+        if (state.leader, state.epoch) != (leader, epoch) or not all(one in state.replicas and self.alive(one) for one in new):
             return False
         self._change(key, isr=new)
         self._put(key, self.partitions[key]._replace(recovering=False))
@@ -123,27 +130,49 @@ class Controller:
         self._put(key, state._replace(leader=first, epoch=state.epoch + 1))
         return None
 
-    def reassign(self, key: Key, replicas: Sequence[int] | None) -> str | None:
-        """Give a partition the same replicas in another order (KIP-455). Return Kafka's error. Others than the present ones are not simulated yet."""
+    def reassign(self, key: Key, replicas: Sequence[int] | None, factor_may_change: bool = True) -> str | None:
+        """Move a partition to other replicas, or give it the same ones in another order; None cancels a move (KIP-455). Return Kafka's error.
+
+        `factor_may_change`: whether their number may be another one (KIP-860).
+        """
         state = self.partitions.get(key)
         if state is None:
             return "UNKNOWN_TOPIC_OR_PARTITION"
         if replicas is None:
-            return "NO_REASSIGNMENT_IN_PROGRESS"
-        if len(set(replicas)) < len(replicas) or not set(replicas) <= self.brokers.keys():
+            return self._cancel(key, state)
+        if not replicas or len(set(replicas)) < len(replicas) or not set(replicas) <= self.brokers.keys():
             return "INVALID_REPLICA_ASSIGNMENT"
-        if {*replicas} != {*state.replicas}:
-            raise NotImplementedError(f"{key}: {replicas}")
-        self._put(key, state._replace(replicas=tuple(replicas)))
+        if not factor_may_change and len(state.assignment.target) != len(replicas):
+            return "INVALID_REPLICATION_FACTOR"
+        self._change(key, assignment=state.assignment.moved_to(replicas))
+        return None
+
+    def _cancel(self, key: Key, state: Partition) -> str | None:
+        if not state.assignment.is_moving:
+            return "NO_REASSIGNMENT_IN_PROGRESS"
+        isr = [one for one in state.isr if one not in state.adding]
+        if not isr:  # the original replicas could get a leader only by an unclean election
+            return "INVALID_REPLICA_ASSIGNMENT"
+        self._change(key, isr=isr, assignment=Assignment(state.assignment.original))
         return None
 
     # --- PartitionChangeBuilder ----------------------------------------------------------------------------------
 
-    def _change(self, key: Key, isr: Iterable[int] | None = None, unclean: Collection[int] = (), election_is_unclean: bool = False) -> None:
+    def _change(
+        self,
+        key: Key,
+        isr: Iterable[int] | None = None,
+        unclean: Collection[int] = (),
+        election_is_unclean: bool = False,
+        assignment: Assignment | None = None,
+    ) -> None:
         state = self.partitions[key]
+        target = state.assignment if assignment is None else assignment
         target_isr = state.isr if isr is None else tuple(isr)
+        if (ended := target.ended(target_isr)) is not None:
+            target, target_isr = ended
         elr, last_known = self._eligible(key, state, target_isr, unclean)
-        leader, by_force = self._elected(state, target_isr, elr, last_known, election_is_unclean)
+        leader, by_force = self._elected(state, target.replicas, target_isr, elr, last_known, election_is_unclean)
         if by_force:
             target_isr, elr, last_known = (leader,), (), ()
         elif leader in elr:
@@ -151,23 +180,35 @@ class Controller:
         if not target_isr and not self.elr:
             target_isr = state.isr  # the last member stays
         last_known = self._last_known(state, target_isr, leader, last_known)
-        epoch = state.epoch + (leader != state.leader)
+        epoch = state.epoch + (leader != state.leader or not {*state.replicas} <= {*target.replicas})
         recovering = by_force or (state.recovering and leader == state.leader)
-        self._put(key, Partition(state.topic_id, state.replicas, leader, epoch, target_isr, elr, last_known, recovering=recovering))
+        self._put(
+            key,
+            Partition(
+                state.topic_id, target.replicas, leader, epoch, target_isr, elr, last_known, target.adding, target.removing, recovering
+            ),
+        )
 
     def _eligible(
         self, key: Key, state: Partition, isr: tuple[int, ...], unclean: Collection[int]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        if not self.elr or len(isr) >= min(self.min_isr[key[0]], len(state.replicas)):
+        # Kafka takes the number of replicas of the topic's first partition.
+        if not self.elr or len(isr) >= min(self.min_isr[key[0]], len(self.partitions[key[0], 0].replicas)):
             return (), ()
         elr = tuple(one for one in dict.fromkeys((*state.elr, *state.isr)) if one not in isr and one not in unclean)
         return elr, state.last_known
 
     def _elected(
-        self, state: Partition, isr: tuple[int, ...], elr: tuple[int, ...], last_known: tuple[int, ...], by_force: bool
+        self,
+        state: Partition,
+        replicas: tuple[int, ...],
+        isr: tuple[int, ...],
+        elr: tuple[int, ...],
+        last_known: tuple[int, ...],
+        by_force: bool,
     ) -> tuple[int, bool]:
         """Return the leader, and whether its election is unclean."""
-        clean = [one for one in state.replicas if one in (*isr, *elr) and self.alive(one)]
+        clean = [one for one in replicas if one in (*isr, *elr) and self.alive(one)]
         if state.leader in clean:
             return state.leader, False
         if clean:
@@ -175,7 +216,7 @@ class Controller:
         if self.elr and not elr and not isr and len(last_known) == 1 and self.alive(last_known[0]):
             return last_known[0], True
         if by_force:
-            return next(((one, True) for one in state.replicas if self.alive(one)), (NO_LEADER, False))
+            return next(((one, True) for one in replicas if self.alive(one)), (NO_LEADER, False))
         return NO_LEADER, False
 
     def _last_known(self, state: Partition, isr: tuple[int, ...], leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:

@@ -24,9 +24,11 @@ class Batch(NamedTuple):
     data: bytes
 
 
-def batch(base: int, epoch: int, name: str, records: int) -> Batch:
-    """Return a batch of so many records, named after `name`."""
-    content: list[Content] = [(TIMESTAMP + base + number, None, f"{name}.{number}".encode(), []) for number in range(records)]
+def batch(base: int, epoch: int, name: str, records: int, size: int = 0) -> Batch:
+    """Return a batch of so many records, named after `name`, each of `size` bytes at least."""
+    content: list[Content] = [
+        (TIMESTAMP + base + number, None, f"{name}.{number}".encode().ljust(size, b"."), []) for number in range(records)
+    ]
     return Batch(base, base + records - 1, epoch, name, batch_of(base, content, epoch=epoch))
 
 

@@ -16,9 +16,11 @@ from kafka.protocol.admin import (
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
     ListGroupsResponse,
+    ListTransactionsResponse,
 )
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
+from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC
 from simulation.kafka_errors import code
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.versions import ELR_FEATURE, VERSIONS
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from simulation.broker import Broker
     from simulation.cluster import SimulatedCluster
 
+OF_TOPIC, OF_BROKER, OF_EVERY_BROKER = 1, 2, 3  # sources of configs
 OBSERVED_SECONDS = 300.0  # after which a broker that does not fetch is no observer any more
 
 NOT_AUTHORIZED_OPERATIONS = -(2**31)  # Kafka's word for: not requested
@@ -174,15 +177,17 @@ def describe_configs(broker: Broker, request: Any) -> Any:
     kind = DescribeConfigsResponse.DescribeConfigsResult
     results = []
     for row in request.resources:
-        configs = broker.cluster.configs(row.resource_name) if row.resource_type == 2 else {}
+        configs = _configs(broker, row.resource_type, row.resource_name)
+        error = None if configs is not None else "INVALID_REQUEST"
+        configs = configs or {}
         keys = configs if row.configuration_keys is None else row.configuration_keys
         results.append(
             kind(
-                error_code=0, error_message=None, resource_type=row.resource_type, resource_name=row.resource_name,
+                error_code=code(error), error_message=None, resource_type=row.resource_type, resource_name=row.resource_name,
                 configs=[
                     kind.DescribeConfigsResourceResult(
-                        name=name, value=configs[name], read_only=False, config_source=1, is_sensitive=False, synonyms=[], config_type=2,
-                        documentation=None,
+                        name=name, value=configs[name][0], read_only=False, config_source=configs[name][1], is_sensitive=False, synonyms=[],
+                        config_type=2, documentation=None,
                     )
                     for name in keys
                     if name in configs
@@ -192,8 +197,24 @@ def describe_configs(broker: Broker, request: Any) -> Any:
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 
+def _configs(broker: Broker, kind: int, name: str) -> dict[str, tuple[str, int]] | None:
+    """Return the value of each config that is set, with its source (KIP-226). None: of another broker."""
+    if kind == TOPIC:
+        values = {**broker.cluster.static_configs(name), **broker.configs.get((TOPIC, name), {})}
+        return {config: (value, OF_TOPIC) for config, value in values.items()}
+    if name not in (str(broker.node_id), EVERY_BROKER):
+        return None
+    every = {config: (value, OF_EVERY_BROKER) for config, value in broker.configs.get((BROKER, EVERY_BROKER), {}).items()}
+    own = broker.configs.get((BROKER, name), {}) if name else {}
+    return every | {config: (value, OF_BROKER) for config, value in own.items()}
+
+
 def list_groups(broker: Broker, _request: Any) -> Any:
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=[])
+
+
+def list_transactions(broker: Broker, _request: Any) -> Any:
+    return ListTransactionsResponse(throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[])
 
 
 def topic_uuid(number: int) -> uuid.UUID:

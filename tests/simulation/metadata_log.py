@@ -42,12 +42,14 @@ class MetadataLog:
             for tag, old, new in (
                 (0, before.isr, after.isr),
                 (2, before.replicas, after.replicas),
+                (3, before.removing, after.removing),
+                (4, before.adding, after.adding),
                 (6, before.elr, after.elr),
                 (7, before.last_known, after.last_known),
             )
             if new != old
         }
-        if after.leader != before.leader:
+        if (after.leader, after.epoch) != (before.leader, before.epoch):
             tags[1] = struct.pack(">i", after.leader)
         if after.recovering != before.recovering:
             tags[5] = struct.pack(">b", RECOVERING if after.recovering else 0)

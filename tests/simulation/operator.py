@@ -14,6 +14,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, tzinfo
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
@@ -87,6 +90,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
     random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
     with ExitStack() as stack:
         stack.enter_context(world.clock())
+        stack.enter_context(patch.object(journal_entries, "datetime", _wall_clock(world)))
         for owner, name, replacement in (
             (kafka_python, "connections", connections),
             (connection_diagnosis, "fenced_that_answer", fenced_that_answer),
@@ -100,13 +104,27 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         yield
 
 
+def _wall_clock(world: World) -> type[datetime]:
+    """Return a class that stands for `datetime`, whose present is that of the simulation."""
+
+    class Virtual(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Virtual:
+            return cls.fromtimestamp(world.wall_clock(), tz)
+
+    return Virtual
+
+
 def _counted(world: World, name: str) -> Callable[..., Any]:
     """Return a function of `os` that changes files, which a control node that is dead does not call. What is written is in memory: it need not be synced."""
     real = getattr(os, name)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         world.step(f"{name} {arguments[0]}")
-        return None if name == "fsync" else real(*arguments, **keywords)
+        done = None if name == "fsync" else real(*arguments, **keywords)
+        if name == "replace":  # the time of a file is read, too
+            os.utime(arguments[1], (world.wall_clock(),) * 2)
+        return done
 
     return call
 
@@ -119,7 +137,11 @@ class Task:
         self.connection = Connection.from_params(connection)
         self.warnings: list[str] = []
         self.ansible: Any = SimpleNamespace(warn=self.warnings.append, tmpdir=str(workdir))
-        self.budget = Budget(params["duration"], params["first_answer_seconds"])
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The time for collecting evidence."""
+        return Budget(self.params["duration"], self.params["first_answer_seconds"])
 
 
 def defaults(spec: dict[str, Any]) -> dict[str, Any]:

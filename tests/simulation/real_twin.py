@@ -14,7 +14,7 @@ from itertools import permutations
 from random import Random
 from typing import Any, NamedTuple
 
-from kafka.protocol.admin import ElectLeadersRequest
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest, ListPartitionReassignmentsRequest
 
 from rig import KafkaCluster, NewTopic
 from rig.errors import RigError
@@ -25,8 +25,8 @@ from simulation.kraft import Key
 from simulation.world import World
 
 BROKERS = 3
-STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2}
-SETTLED_SECONDS = 25.0
+STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3}
+SETTLED_SECONDS = 60.0
 START_SECONDS = 8.0
 REQUEST_SECONDS = 20.0
 ELECTION_TYPES = {"elect_preferred": 0, "elect_unclean": 1}
@@ -38,6 +38,8 @@ class Shown(NamedTuple):
     leader: int
     epoch: int
     replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
     isr: tuple[int, ...]
     elr: tuple[int, ...]
     last_known: tuple[int, ...]
@@ -131,6 +133,41 @@ class Twins:
         self._real.reorder_replicas({key: order})
         return f"{key[0]}-{key[1]} gets the order {order}"
 
+    def _move(self) -> str:
+        """Move some partitions to any brokers, also to those that are down and from those without a leader."""
+        return self._reassign(
+            "move", {key: self._random.sample(range(1, BROKERS + 1), self._random.randrange(1, BROKERS + 1)) for key in self._some()}
+        )
+
+    def _cancel(self) -> str:
+        return self._reassign("cancel", dict.fromkeys(self._some()))
+
+    def _some(self) -> list[Key]:
+        return [key for key in self.keys if self._random.random() < 0.5]
+
+    def _reassign(self, what: str, targets: Mapping[Key, list[int] | None]) -> str:
+        """Change replicas, and compare the errors. Sometimes their number must stay (KIP-860)."""
+        may_change = self._random.random() < 0.8
+        errors = {key: code(self._simulated.reassign(key, None if new is None else tuple(new), may_change)) for key, new in targets.items()}
+        kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+        rows = [
+            kind(
+                name=topic,
+                partitions=[
+                    kind.ReassignablePartition(partition_index=key[1], replicas=new) for key, new in targets.items() if key[0] == topic
+                ],
+            )
+            for topic in self._topics
+        ]
+        request = AlterPartitionReassignmentsRequest[1](
+            timeout_ms=int(REQUEST_SECONDS * 1000), allow_replication_factor_change=may_change, topics=rows
+        )
+        answer = self._real.ask(lambda node: ask(node, request, REQUEST_SECONDS))
+        found = {(row.name, one.partition_index): one.error_code for row in answer.responses for one in row.partitions}
+        if wrong := {key: (errors[key], found.get(key)) for key in errors if errors[key] != found.get(key)}:
+            raise AssertionError(f"{[*self.story, what]}: errors (simulated, real): {wrong}")
+        return f"{what} {targets}"
+
     def _elect_unclean(self) -> str:
         return self._elect("elect_unclean")
 
@@ -176,14 +213,17 @@ class Twins:
         alive = self._alive()
         return {
             key: Shown(
-                state.leader, state.epoch, state.replicas, tuple(sorted(state.isr)), tuple(sorted(state.elr)), state.last_known,
-                {one: self._simulated.brokers[one].logs[key].end for one in state.replicas if one in alive},
+                state.leader, state.epoch, state.replicas, state.adding, state.removing, tuple(sorted(state.isr)), tuple(sorted(state.elr)),
+                state.last_known, {one: self._simulated.brokers[one].logs[key].end for one in sorted(state.replicas) if one in alive},
             )
             for key, state in self._simulated.controller.partitions.items()
         }  # fmt: skip
 
     def _shown_by_real(self) -> dict[Key, Shown]:
         states = {(state.topic, state.partition): state for state in self._real.describe(*self._topics)}
+        request = ListPartitionReassignmentsRequest[0](timeout_ms=int(REQUEST_SECONDS * 1000), topics=None)
+        answer = self._real.ask(lambda node: ask(node, request, REQUEST_SECONDS))
+        moving = {(row.name, one.partition_index): one for row in answer.topics for one in row.partitions}
         ends: dict[int, dict[Key, int]] = {}
         for broker in self._alive():
             own = [key for key, state in states.items() if broker in state.replicas]
@@ -191,11 +231,15 @@ class Twins:
                 ends[broker] = self._real.log_end_offsets(broker, own)
             except RigError:  # it has just started
                 ends[broker] = {}
-        return {key: _shown(state, {one: rows[key] for one, rows in ends.items() if key in rows}) for key, state in states.items()}
+        return {
+            key: _shown(state, moving.get(key), {one: rows[key] for one, rows in ends.items() if key in rows})
+            for key, state in states.items()
+        }
 
 
-def _shown(state: Any, ends: Mapping[int, int]) -> Shown:
+def _shown(state: Any, moving: Any, ends: Mapping[int, int]) -> Shown:
+    adding, removing = (tuple(moving.adding_replicas), tuple(moving.removing_replicas)) if moving else ((), ())
     return Shown(
-        state.leader, state.leader_epoch, state.replicas, tuple(sorted(state.isr)), tuple(sorted(state.eligible_leader_replicas)),
-        state.last_known_elr, dict(sorted(ends.items())),
+        state.leader, state.leader_epoch, state.replicas, adding, removing, tuple(sorted(state.isr)),
+        tuple(sorted(state.eligible_leader_replicas)), state.last_known_elr, dict(sorted(ends.items())),
     )  # fmt: skip

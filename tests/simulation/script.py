@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
+
+from simulation.move_script import MoveScript, drawn_moves
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
@@ -19,6 +21,15 @@ CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
     "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1
 }  # fmt: skip
+# In a history of moves: before them, and while they are under way, which takes some seconds.
+BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1}
+FAULTS_OF_MOVES = {
+    "crash": 2, "shut_down": 1, "start": 3, "hang": 5, "cut_off": 2, "lose_controller": 2, "crash_leader": 1, "write": 2, "cancel_elsewhere": 1,
+    "throttle_elsewhere": 2
+}  # fmt: skip
+MOVES = 0.2  # of all histories
+MOST_STEPS_OF_MOVES = 160
+SECONDS_OF_MOVES = 8.0
 # Ways to damage that chance alone finds seldom: a fork, a tail that only an old leader has, survivors of different lengths.
 PATTERNS = (
     ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start_first"),
@@ -27,7 +38,7 @@ PATTERNS = (
     ("alone", "write", "crash_leader", "write"),
     ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "crash_leader", "start_first"),
 )
-OF_PARTITIONS = {"write", "replicate", "shrink", "alone", "crash_leader", "hand_over"}
+OF_PARTITIONS = {"write", "replicate", "shrink", "alone", "crash_leader", "hand_over", "cancel_elsewhere", "throttle_elsewhere"}
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
 
@@ -47,6 +58,7 @@ class Script:
     controllers  whether control nodes read the metadata log of the controllers, for the history of ISRs
     kill_at      the step at which the first control node dies, None: it lives
     second       seconds after which a second control node recovers the same cluster, None: there is none
+    moves        what control nodes move; None: they only elect
     """
 
     seed: int
@@ -60,6 +72,7 @@ class Script:
     faults: tuple[Step, ...]
     kill_at: int | None = None
     second: float | None = None
+    moves: MoveScript | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -71,6 +84,7 @@ class Script:
         fields: dict[str, Any] = json.loads(text)
         for name in ("damage", "faults"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
+        fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         return cls(**fields)
 
 
@@ -83,7 +97,7 @@ def drawn(seed: int) -> Script:
         replicas = random.randrange(2, min(brokers, 4) + 1)
         topics[topic] = [random.sample(range(1, brokers + 1), replicas) for _ in range(random.choice((1, 1, 2, 3)))]
         min_isr[topic] = random.choice((1, 2, 2))
-    return Script(
+    script = Script(
         seed,
         brokers,
         topics,
@@ -98,6 +112,24 @@ def drawn(seed: int) -> Script:
         ),
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.5 else None,
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
+    )
+    # Histories of elections are the same as without moves.
+    other = Random(f"moves of {seed}")
+    return _with_moves(script, other) if other.random() < MOVES else script
+
+
+def _with_moves(script: Script, random: Random) -> Script:
+    """Return the script of a history in which replicas are moved."""
+    return replace(
+        script,
+        damage=tuple(_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
+        faults=tuple(
+            step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, SECONDS_OF_MOVES))))
+            for step in _steps(random, FAULTS_OF_MOVES, random.choice((0, 1, 1, 2, 3, 5)))
+        ),
+        kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.4 else None,
+        second=random.uniform(0, SECONDS_OF_MOVES) if random.random() < 0.3 else None,
+        moves=drawn_moves(random, script.brokers, script.topics),
     )
 
 

@@ -68,3 +68,60 @@ def test_an_isr_is_changed_only_by_the_leader_of_this_epoch_and_to_live_brokers(
     found.fence(3)
     assert not found.alter_isr(KEY, 1, 0, [1, 3])
     assert found.alter_isr(KEY, 1, 0, [1])
+
+
+@pytest.mark.parametrize("elr", [False, True])
+def test_a_move_ends_when_new_replicas_are_in_sync_and_its_leader_changes_with_it(elr: bool) -> None:
+    found = controller(elr)
+    found.register(4, clean=True)
+    found.unfence(4)
+    assert found.reassign(KEY, (4, 2, 3)) is None
+    state = found.partitions[KEY]
+    assert (state.replicas, state.adding, state.removing, state.leader, state.epoch) == ((4, 2, 3, 1), (4,), (1,), 1, 0)
+    assert found.alter_isr(KEY, 1, 0, [1, 2, 3, 4])
+    state = found.partitions[KEY]
+    assert (state.replicas, state.adding, state.removing, state.isr) == ((4, 2, 3), (), (), (2, 3, 4))
+    assert (state.leader, state.epoch) == (4, 1)
+
+
+def test_a_move_waits_for_replicas_that_stay_only_if_there_are_fewer_afterwards() -> None:
+    found = controller(elr=False)
+    found.fence(3)
+    assert found.reassign(KEY, (2, 3)) is None
+    assert found.partitions[KEY].removing == (1,)
+    assert found.reassign(KEY, None) is None
+    found.register(4, clean=True)
+    found.unfence(4)
+    assert found.reassign(KEY, (4, 3)) is None
+    assert found.partitions[KEY].removing == (1, 2)
+    assert found.reassign(KEY, None) is None
+    assert found.reassign(KEY, (4, 2, 3)) is None
+    assert found.alter_isr(KEY, 1, found.partitions[KEY].epoch, [1, 2, 4])
+    assert found.partitions[KEY].replicas == (4, 2, 3)
+
+
+def test_a_cancelled_move_leaves_the_replicas_of_before_in_the_order_of_its_target() -> None:
+    found = controller(elr=False)
+    assert found.reassign(KEY, None) == "NO_REASSIGNMENT_IN_PROGRESS"
+    found.register(4, clean=True)
+    assert found.reassign(KEY, (4, 3, 1)) is None
+    assert found.reassign(KEY, None) is None
+    state = found.partitions[KEY]
+    assert (state.replicas, state.adding, state.removing, state.leader) == ((3, 1, 2), (), (), 1)
+
+
+def test_a_move_is_not_cancelled_if_only_new_replicas_are_in_sync() -> None:
+    found = controller(elr=True)
+    for broker in (3, 2, 1):
+        found.register(broker, clean=False)
+    found.register(4, clean=True)
+    assert found.partitions[KEY].leader == NO_LEADER
+    assert found.reassign(KEY, (4,)) is None
+    assert found.reassign(KEY, None) == "INVALID_REPLICA_ASSIGNMENT"
+
+
+def test_another_number_of_replicas_is_refused_where_it_must_stay() -> None:
+    found = controller(elr=False)
+    assert found.reassign(KEY, (1, 2), factor_may_change=False) == "INVALID_REPLICATION_FACTOR"
+    assert found.reassign(KEY, (3, 2, 1), factor_may_change=False) is None
+    assert found.reassign(KEY, (9, 2, 1)) == found.reassign(KEY, ()) == found.reassign(KEY, (1, 1)) == "INVALID_REPLICA_ASSIGNMENT"

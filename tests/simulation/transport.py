@@ -186,7 +186,9 @@ class _Connection:
             return
         for request in requests:
             version = self._node.versions.api_version(request)
+            self._world.late = True
             self._node.answer(type(request).decode(bytes(request.encode(version=version)), version=version))
+            self._world.late = False
 
     def _latency(self) -> float:
         return self._world.random.uniform(*LATENCY)

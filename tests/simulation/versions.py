@@ -8,6 +8,6 @@ from __future__ import annotations
 # API key → lowest and highest version.
 VERSIONS = {
     1: (4, 18), 2: (1, 11), 3: (0, 13), 9: (1, 10), 10: (0, 6), 15: (0, 6), 16: (0, 5), 18: (0, 5), 32: (1, 4), 35: (1, 5), 43: (0, 2),
-    44: (0, 1), 45: (0, 1), 46: (0, 0), 55: (0, 2), 60: (0, 2), 75: (0, 0),
+    44: (0, 1), 45: (0, 1), 46: (0, 0), 55: (0, 2), 60: (0, 2), 66: (0, 2), 75: (0, 0),
 }  # fmt: skip
 ELR_FEATURE = "eligible.leader.replicas.version"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from random import Random
 from unittest.mock import patch
@@ -39,11 +39,15 @@ class Process:
 
 
 class World:
-    """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people."""
+    """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people.
+
+    `late`: what happens now was requested before its node hung, and nobody waits for it any more.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.now = BEGIN
+        self.late = False
         self.story: list[str] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
@@ -89,7 +93,7 @@ class World:
         self.step("sleep")
         self.wait(seconds)
 
-    def run(self, works: dict[str, Callable[[], None]], kill_at: dict[str, int] | None = None) -> dict[str, Process]:
+    def run(self, works: Mapping[str, Callable[[], object]], kill_at: dict[str, int] | None = None) -> dict[str, Process]:
         """Run control nodes side by side until all have ended. `works`: what each does, by name. `kill_at`: steps at which some die.
 
         Raises what a control node raised, apart from Killed.
@@ -111,7 +115,7 @@ class World:
                 raise process.error
         return found
 
-    def _live(self, process: Process, work: Callable[[], None]) -> None:
+    def _live(self, process: Process, work: Callable[[], object]) -> None:
         process.turn.wait(PROCESS_SECONDS)
         process.turn.clear()
         try:

@@ -1,0 +1,124 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A simulated history in which replicas are moved: under faults, and then to the end, by the same moves again or by removing what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation.cluster import SESSION_SECONDS
+from simulation.history import CALM_SECONDS, RUNS, History
+from simulation.kraft import NO_LEADER, Key
+from simulation.move_judges import MoveJudges
+from simulation.move_operator import MoveOperator
+from simulation.script import Script
+
+OTHER_BROKER, OTHER_RATE = 89, 5_000
+
+
+class MoveHistory(History):
+    """A history in which replicas are moved. Records are large, so that copying them at a throttled rate takes a while."""
+
+    record_bytes = 400
+    _judges: MoveJudges
+
+    def __init__(self, script: Script, workdir: Path) -> None:
+        assert script.moves is not None
+        self._moves = script.moves
+        super().__init__(script, workdir)
+        self._mover = MoveOperator(self._cluster, workdir, script.strategy, script.controllers)
+
+    def _made_judges(self) -> MoveJudges:
+        calm = not self._script.faults and self._script.second is None
+        return MoveJudges(self._cluster, self._workdir, self._events, self._script.strategy == "aggressive", self._moves, calm)
+
+    def _damage(self) -> None:
+        super()._damage()
+        if "topic" in self._moves.others:
+            self._events.throttle_topic(self._events.keys[0], OTHER_BROKER)
+        if "broker" in self._moves.others:
+            self._events.throttle_broker(1 + self._script.seed % len(self._cluster.brokers), OTHER_RATE)
+
+    def _recover_under_faults(self) -> None:
+        if self._moves.standing is not None:
+            self._world.run({"operator": lambda: self._do("present")})
+        super()._recover_under_faults()
+
+    def _start_some(self) -> None:
+        """Let all brokers run in the end: a move to one that is down does not end."""
+        if not self._events.calm:
+            super()._start_some()
+            return
+        for broker in self._cluster.brokers.values():
+            self._cluster.start(broker.node_id, broker.was_shut_down)
+        self._world.wait(SESSION_SECONDS + 1)
+
+    def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
+        """Move, or do what a second control node does."""
+        if delay:
+            self._world.sleep(delay)
+        return self._do("move" if run_id == "first" else self._moves.second, run_id)
+
+    def _do(self, what: str, run_id: str = "operator", keys: list[Key] | None = None) -> dict[str, Any] | None:
+        """Do one thing. Return its result, None if it fails."""
+        if what == "recover":
+            return super()._run(run_id)
+        moves, topics = self._moves, sorted({key[0] for key in self._events.keys})
+        targets = {key: target for key, target in self._judges.targets.items() if keys is None or key in keys}
+        acts: dict[str, Callable[[], dict[str, Any]]] = {
+            "move": lambda: self._mover.move(run_id, targets, throttle=moves.throttle, **moves.options),
+            "finish": lambda: self._mover.move(run_id, targets, throttle=moves.throttle),
+            "present": lambda: self._mover.throttle("present", moves.standing or 2_000, moves.expires_after),
+            "absent": lambda: self._mover.throttle("absent"),
+            "cleaned": lambda: self._mover.throttle("cleaned"),
+            "leftovers": lambda: self._mover.clean(run_id, topics),
+        }
+        self._counts[f"runs: {what}"] += 1
+        self._judges.may_be_unthrottled |= what == "absent"
+        try:
+            result = acts[what]()
+        except RecoveryError as error:
+            self._world.tell(f"{run_id} ({what}) fails: {error}")
+            self._counts[f"runs failed: {what}"] += 1
+            return None
+        self._world.tell(f"{run_id} ({what}) ends: {result.get('summary')} {result.get('msg', '')} {result['warnings']}")
+        if what in ("move", "finish"):
+            for row in result["results"]:
+                self._counts[f"moves: {row['outcome']}"] += 1
+            self._judges.judge_moved(result, self._script.second is None or self._events.calm)
+        return result
+
+    def _recover_to_the_end(self) -> None:
+        done = False
+        elected: dict[str, Any] | None = {"results": []}
+
+        def run(number: int) -> None:
+            nonlocal done, elected
+            if self._cluster.without_leader() or self._moves.ending == "move":
+                elected = self._do("recover", f"last-{number}")
+            led = [key for key, state in self._cluster.controller.partitions.items() if state.leader != NO_LEADER]
+            if self._moves.ending == "move":
+                result = self._do("finish", f"last-{number}", led) if {*led} & {*self._judges.targets} else {}
+            else:
+                result = self._do("leftovers", f"last-{number}")
+            done = result is not None and not result.get("failed")
+            self._judges.arrived = done and self._moves.ending == "move"
+            if self._moves.standing is not None or self._moves.second == "present":
+                done = self._do("absent") is not None and done
+
+        for number in range(RUNS):
+            before = self._judges.changes
+            self._world.run({"last": partial(run, number)})
+            self._world.wait(CALM_SECONDS / 2)
+            self._judges.judge_truncations()
+            if done and self._judges.changes == before:
+                break
+        else:
+            self._judges.found(f"{RUNS} runs in peace have not come to an end")
+        self._judges.judge_calm(elected)
+        self._judges.judge_end_of_moves()

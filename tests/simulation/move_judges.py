@@ -1,0 +1,188 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must hold in simulated histories of moves, beyond what holds in every one: which replicas partitions have, and what becomes of throttles."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simulation.cluster import SimulatedCluster
+from simulation.dynamic_configs import APPEND, BROKER, DELETE, SET, SUBTRACT, TOPIC, Operation, Resource, entries
+from simulation.events import Events
+from simulation.judges import Judges, name
+from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.move_script import MoveScript
+from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
+
+LISTS = {REPLICAS.format(side) for side in (LEADER, FOLLOWER)}
+RUN, STANDING = "run", "standing"  # owners of throttles in the journal
+Throttle = tuple[Resource, str, str]  # the config of a resource, and an entry of its list, or its value
+
+
+class MoveJudges(Judges):
+    """Watches moves from now on. `others_set` in `events`: what other tools have set, which must stay."""
+
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, script: MoveScript, is_calm: bool) -> None:
+        """`is_calm`: no faults happen, so that nothing is excused by them."""
+        super().__init__(cluster, workdir, events, gives_up)
+        self._script, self._is_calm = script, is_calm
+        self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders}
+        self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way
+        self.arrived = False  # the operator has moved everything, and has not cancelled anything since
+        noted = cluster.controller.on_change
+
+        def on_change(key: Key, before: Partition | None, after: Partition) -> None:
+            noted(key, before, after)
+            if before is not None:
+                self._look_at(key, before, after)
+
+        cluster.controller.on_change = on_change
+        cluster.before_config = self._look_before_config
+
+    # --- replicas --------------------------------------------------------------------------------------------------------
+
+    def _legal(self, key: Key) -> list[set[int]]:
+        return [{*self.orders[key]}, {*self.targets.get(key, self.orders[key])}]
+
+    def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
+        if what == "elect" or (what == "reorder" and key not in self.targets):
+            super()._look_before(what, key, order)
+            return
+        self.changes += 1
+        if what != "move" or self._events.acts_for_others:
+            return
+        if {*order} not in self._legal(key):
+            self.found(f"{name(key)} is moved to {order}, which no operator wants")
+        if self._script.throttle is not None and not self._cluster.world.late:
+            self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
+
+    def _look_for_throttle(self, key: Key, adding: set[int]) -> None:
+        listed = entries(self._cluster.configs.of((TOPIC, key[0])).get(REPLICAS.format(FOLLOWER)))
+        for broker in sorted(adding):
+            has_rate = RATE.format(FOLLOWER) in self._cluster.configs.of((BROKER, str(broker)))
+            if f"{key[1]}:{broker}" not in listed or (self._is_calm and not has_rate):
+                self.found(f"{name(key)} is moved to broker {broker}, which has no throttle yet")
+
+    def _look_at(self, key: Key, before: Partition, after: Partition) -> None:
+        """Judge a change of a partition."""
+        moving = after.assignment
+        if {*moving.original} not in self._legal(key) or {*moving.target} not in self._legal(key):
+            self.found(f"{name(key)} has the replicas {moving}, neither those of before nor those of the move")
+        removed = {*before.replicas} - {*after.replicas}
+        if removed and (before.isr or before.elr) and not {*after.isr, *after.elr} & {*after.replicas}:
+            self.found(f"{name(key)} loses its last replicas in sync, {before.isr}, by a move")
+        if removed and not self._events.harmed and not any(one.key == key for one in self.elections):
+            logs = [self._cluster.brokers[one].logs[key] for one in after.isr if key in self._cluster.brokers[one].logs]
+            for batch in self._cluster.committed.get(key, {}).values():
+                if not any(log.has(batch) for log in logs):
+                    self.found(f"{batch.name[:20]} was committed, and no replica in sync has it after the move of {name(key)}")
+
+    def _is_settled(self, key: Key, state: Partition) -> bool:
+        if key not in self.targets:
+            return super()._is_settled(key, state)
+        if state.leader == NO_LEADER or state.assignment.is_moving:
+            return True  # its move cannot end, or has not ended
+        return state.replicas == self.targets[key] if self.arrived else {*state.replicas} in self._legal(key)
+
+    # --- throttles -------------------------------------------------------------------------------------------------------
+
+    def _look_before_config(self, resource: Resource, operations: Sequence[Operation]) -> None:
+        self.changes += 1
+        if self._events.acts_for_others:
+            return
+        known = {(where, config, value) for _owner, where, config, set_to, before in self._journal() for value in (set_to, before)}
+        for config, kind, value in operations:
+            others = entries(self._events.others.get((resource, config))) if config in LISTS else []
+            if (kind == DELETE and others) or (kind == SUBTRACT and {*others} & {*entries(value)}):
+                self.found(f"{config} of {resource[1]} loses what others have set: {', '.join(others)}")
+            if kind in (DELETE, SUBTRACT) and not self.may_be_unthrottled and not self._cluster.world.late:
+                self._look_for_moves(resource, config, None if kind == DELETE else entries(value))
+            for one in entries(value) if kind in (SET, APPEND) and not self._cluster.world.late else ():
+                if (resource, config, one) not in known:
+                    self.found(f"{config} of {resource[1]} gets {one}, which no journal has")
+
+    def _look_for_moves(self, resource: Resource, config: str, removed: list[str] | None) -> None:
+        """Judge the removal of entries of a list (None: of all): none may belong to a replica that still copies."""
+        for key, state in self._cluster.controller.partitions.items() if config == REPLICAS.format(FOLLOWER) else ():
+            listed = entries(self._cluster.configs.of(resource).get(config)) if removed is None else removed
+            copying = [one for one in state.adding if f"{key[1]}:{one}" in listed]
+            if resource == (TOPIC, key[0]) and copying:
+                self.found(f"broker {copying[0]} copies {name(key)}, and its throttle is removed")
+
+    def _left(self) -> set[Throttle]:
+        """Return the throttles that are set, without those of others."""
+        found = set()
+        for resource, values in self._cluster.configs.values.items():
+            for config, value in values.items():
+                others = self._events.others.get((resource, config), "")
+                if config in LISTS:
+                    found |= {(resource, config, one) for one in entries(value) or [""] if one not in entries(others)}
+                elif value != others:
+                    found.add((resource, config, value))
+        return found
+
+    def _journal(self) -> Iterator[tuple[str, Resource, str, str, str | None]]:
+        """Yield what the journal of throttles has open, read with our own eyes: owner, resource, config, entry or value, value before."""
+        found: dict[tuple[str, Resource, str, str], tuple[str, str | None]] = {}
+        for file in (self._workdir / "throttles").glob("*.jsonl"):
+            for line in file.read_text().splitlines():
+                try:
+                    entry = json.loads(line)
+                except ValueError:  # cut off by a kill
+                    continue
+                for where, what, before in _named(entry):
+                    owned = (entry["owner"], *where)
+                    if entry["kind"] == "set":
+                        found[owned] = what, before
+                    else:
+                        found.pop(owned, None)
+        for (owner, resource, config, _entry), (value, before) in found.items():
+            yield owner, resource, config, value, before
+
+    def judge_moved(self, result: Mapping[str, Any], alone: bool) -> None:
+        """Judge a run of moves that has ended without an error. `alone`: no other run works on the cluster."""
+        recorded = {(resource, config, value) for _owner, resource, config, value, _before in self._journal()}
+        of_runs = [row for row in self._journal() if row[0] == RUN]
+        if not alone:
+            return
+        if unknown := self._left() - recorded:
+            self.found(f"a run has ended, and no journal has the throttle {min(unknown)}")
+        if not result.get("failed") and not result["warnings"] and of_runs:
+            self.found(f"a run has ended without an error, and its throttle stays: {of_runs[0]}")
+
+    def judge_end_of_moves(self) -> None:
+        """Judge the end: what runs have set is gone, what others have set is there, and nothing is locked."""
+        states = self._cluster.controller.partitions
+        moving = [key for key, state in states.items() if state.assignment.is_moving]
+        if any(states[key].leader == NO_LEADER for key in moving):
+            return
+        if moving:
+            self.found(f"the move of {name(moving[0])} has not ended")
+        if left := self._left():
+            self.found(f"the throttle {min(left)} is left")
+        for (resource, config), value in self._events.others.items():
+            present = self._cluster.configs.of(resource).get(config)
+            if sorted(entries(present)) != sorted(entries(value)):
+                self.found(f"others have set {config} of {resource[1]} to {value}, and it is {present}")
+        if rows := list(self._journal()):
+            self.found(f"the journal of throttles has {rows[0]} open")
+        for file in (self._workdir / "throttles").glob("*.run"):
+            with file.open("rb") as stream:
+                try:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    self.found("the lock of moves is held, and no run is active")
+
+
+def _named(entry: Mapping[str, Any]) -> Iterator[tuple[tuple[Resource, str, str], str, str | None]]:
+    """Yield what one line names: resource, config and entry of a list, its entry or value, its value before."""
+    for row in entry.get("rates") or () if "owner" in entry else ():
+        yield ((BROKER, str(row["broker"])), row["config"], ""), row.get("value", ""), row.get("before")
+    for row in entry.get("replicas") or ():
+        for one in row["entries"]:
+            yield ((TOPIC, row["topic"]), row["config"], one), one, None

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A control node that also moves replicas of a simulated cluster, throttles them, and removes what killed runs have left. It runs the code of the modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.leftover_cluster import LeftoverCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import check_options
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_partition_reassignment import partition_reassignment
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_leftovers import leftovers
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_replication_throttle import replication_throttle
+from simulation.kraft import Key
+from simulation.operator import NAME, Operator, Task
+
+STALLED_SECONDS = 12.0
+WATCH_SECONDS = 3.0
+Result = dict[str, Any]
+
+
+class MoveOperator(Operator):
+    """Moves replicas of a cluster, with a workdir. All results are those of the modules, with their warnings."""
+
+    def move(self, run_id: str, targets: Mapping[Key, tuple[int, ...]], **given: Any) -> Result:
+        """Move partitions to other replicas (`kafka_partition_reassignment`). Raises the product's errors."""
+        rows = [{"topic": topic, "partition": number, "replicas": list(replicas)} for (topic, number), replicas in targets.items()]
+        options = {
+            "state": "present", "partitions": rows, "reassignment_file": None, "approved_moves": None, "allow_replication_factor_change": True,
+            "concurrent_moves": 1000, "throttle": None, "wait": True, "on_interrupt": "auto", "max_disk_percent": 100, "duration": None,
+            "stalled_after": STALLED_SECONDS, "preview": 20,
+        }  # fmt: skip
+        task = self._module(run_id, **{**options, **given})
+        check_options(task.params)
+        with ReassignmentAdmin(task.connection) as cluster:
+            return {**partition_reassignment(task, cluster), "warnings": task.warnings}
+
+    def throttle(self, state: str, rate: int | None = None, expires_after: float | None = None) -> Result:
+        """Set the standing throttle, remove it, or clean (`kafka_replication_throttle`). Raises the product's errors."""
+        task = self._module(
+            "throttle", state=state, rate=rate, leader_rate=None, follower_rate=None, broker_rates=[], throttled_replicas=None, partitions=None,
+            partitions_file=None, expires_after=expires_after, measure_seconds=0.0, preview=20,
+        )  # fmt: skip
+        with ReassignmentAdmin(task.connection) as cluster:
+            return {**replication_throttle(task, cluster), "warnings": task.warnings}
+
+    def clean(self, run_id: str, topics: list[str]) -> Result:
+        """Remove what killed runs have left, and cancel the moves of these topics (`kafka_recovery_leftovers`). Raises the product's errors."""
+        cancel = [{"topic": topic, "partition": None} for topic in topics]
+        task = self._module(run_id, foreign_throttles=[], cancel_moves=cancel, window=WATCH_SECONDS, preview=20)
+        with LeftoverCluster(task.connection) as cluster:
+            return {**leftovers(task, cluster), "warnings": task.warnings}
+
+    def _module(self, run_id: str, **given: Any) -> Any:
+        params = {"cluster": NAME, "run_id": run_id, "workdir": str(self.workdir), **given}
+        return Task(self.workdir, self._connection, params)
