@@ -7,6 +7,7 @@
 //	preferred   elect the preferred replica of each partition on stdin (KIP-183)
 //	unclean     elect a live replica of each partition on stdin that has no leader (KIP-460)
 //	reassign    move the partitions on stdin to their `replicas` (KIP-455); without `replicas` their reassignment is cancelled
+//	history     check with porcupine that the operations on stdin are those of a log that a recovery has cut once (no cluster is asked)
 //
 // Partitions on stdin are a JSON list of {"topic", "partition"}.
 package main
@@ -47,6 +48,9 @@ func main() {
 }
 
 func run(command string, servers, topics []string, limit time.Duration) (any, error) {
+	if command == "history" {
+		return checkHistory(limit)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(servers...))
