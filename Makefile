@@ -37,6 +37,7 @@ PYTEST = $(BIN)/pytest --junitxml=.cache/junit/$@.xml
 DENO = DENO_DIR=.cache/deno DENO_NO_UPDATE_CHECK=1 $(BIN)/deno
 PAGE := plugins/module_utils/report/page
 COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
+WITNESS := .cache/witness/witness
 
 SEED ?= 1
 RUNS ?= 5
@@ -63,7 +64,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 help:
 	@sed -n '/^#/!q; s/^# //p' Makefile
 
-setup: .venv/.ready $(COLLECTION)
+setup: .venv/.ready $(COLLECTION) $(if $(shell command -v go),$(WITNESS))
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
 
 .venv/.ready: requirements.txt requirements-dev.txt
@@ -78,6 +79,10 @@ setup: .venv/.ready $(COLLECTION)
 $(COLLECTION):
 	@mkdir -p $(@D)
 	@ln -sfn ../../../.. $@
+
+# Tests that need this program are skipped without it, so a Go that cannot build it (too old, no proxy) stops nothing.
+$(WITNESS): $(wildcard tests/witness/go/*)
+	@cd tests/witness/go && go vet . && go build -o ../../../$@ . || echo "The witness in Go was not built: the tests that need it are skipped."
 
 demo: setup
 	@$(BIN)/python -m demo

@@ -54,6 +54,8 @@ KILLED, KILLED_PARTITIONS = "killed.everywhere", 420
 DESTROYED, DESTROYED_PARTITIONS = "store.destroyed", 240
 # The same for playbooks.
 BY_PLAYBOOK, BY_PLAYBOOK_PARTITIONS = "store.playbook", 16
+# Each scenario with a copy that another client recovers, and partitions that it moves.
+WITNESSED, MOVED = "witnessed", "witnessed.moved"
 
 
 def inflict(cluster: KafkaCluster) -> Damage:
@@ -74,9 +76,10 @@ def inflict(cluster: KafkaCluster) -> Damage:
         damage.add("forked", 4, topic)
     damage.add("lagging", 4, ELECTIONS, copies=2)
     damage.add("lagging", 4, UNSAVED)
-    for scenario, topic in zip(SCENARIOS, of("native"), strict=True):
-        damage.add(scenario, 4, topic, copies=2)
-    for topic in (*NATIVE, NATIVE_PLAYBOOK, GATEWAYS):
+    for group in ("native", WITNESSED):
+        for scenario, topic in zip(SCENARIOS, of(group), strict=True):
+            damage.add(scenario, 4, topic, copies=2)
+    for topic in (*NATIVE, NATIVE_PLAYBOOK, GATEWAYS, MOVED):
         damage.add("lagging", 4, topic)
     damage.add("no_survivor", 1, NOBODY)
     damage.add("many", THOUSANDS, "thousands", different=0.4)

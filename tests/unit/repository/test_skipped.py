@@ -96,7 +96,8 @@ def checkout(tmp_path: Path) -> Path:
     programs = {"pytest": FAKE_PYTEST, "python": FAKE_PYTHON.format(python=sys.executable)}
     programs |= dict.fromkeys(("ruff", "mypy", "lint-imports", "djlint", "deno", "yamllint", "ansible-lint", "molecule"), "#!/bin/sh\n")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    for name in ("requirements.txt", "requirements-dev.txt", ".venv/.ready"):
+    (tmp_path / ".cache" / "witness").mkdir(parents=True)
+    for name in ("requirements.txt", "requirements-dev.txt", ".venv/.ready", ".cache/witness/witness"):
         (tmp_path / name).touch()
     for name, text in programs.items():
         (tmp_path / ".venv" / "bin" / name).write_text(text)
