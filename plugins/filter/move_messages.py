@@ -36,7 +36,11 @@ options:
     description: Whether the moves are merged ones.
     type: bool
     default: false
-positional: run, reassigned, restored, allowed, merged
+  require_commit:
+    description: Whether only merged moves may be made.
+    type: bool
+    default: false
+positional: run, reassigned, restored, allowed, merged, require_commit
 """
 
 EXAMPLES = r"""
@@ -71,6 +75,7 @@ def move_messages(
     restored: Mapping[str, Any] | None = None,
     allowed: bool = False,
     merged: bool = False,
+    require_commit: bool = False,
 ) -> dict[str, list[str]]:
     """Return `planned`, `held`, `moved` and `incomplete`, as RETURN documents them."""
     present = PresentRun.from_variables(run)
@@ -79,7 +84,7 @@ def move_messages(
     return {
         "planned": replica_moves.planned_lines(moves, present, earlier) if "bytes" in moves else [],
         "held": replica_moves.held_lines(moves, present, earlier),
-        "moved": replica_moves.moved_lines(reassigned, moves["path"], present, allowed, merged) if reassigned else [],
+        "moved": replica_moves.moved_lines(reassigned, moves["path"], present, allowed, merged, require_commit) if reassigned else [],
         "incomplete": replica_moves.incomplete_lines(moves["planned"], restored or {})
         + (replica_moves.unmade_lines(reassigned or {}) if merged else []),
     }

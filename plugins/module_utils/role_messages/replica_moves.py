@@ -78,13 +78,16 @@ def _command(run: PresentRun, folder: str) -> str:
     return run.commands.line("reassign", run.cluster, variables)
 
 
-def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allowed: bool, merged: bool = False) -> list[str]:
+def moved_lines(
+    reassigned: Mapping[str, Any], path: str, run: PresentRun, allowed: bool, merged: bool = False, require_commit: bool = False
+) -> list[str]:
     """Return what became of the moves, and how to undo or make them.
 
-    reassigned  the result of `kafka_partition_reassignment`
-    path        the file with the moves
-    allowed     whether replicas were moved: not in check mode, and not without the operator's consent
-    merged      whether the moves are merged ones
+    reassigned      the result of `kafka_partition_reassignment`
+    path            the file with the moves
+    allowed         whether replicas were moved: not in check mode, and not without the operator's consent
+    merged          whether the moves are merged ones
+    require_commit  whether only merged moves may be made
     """
     prefix = "" if allowed else "Dry run, nothing was moved. It would be: "
     lines = [prefix + summary(reassigned["summary"])]
@@ -95,6 +98,9 @@ def moved_lines(reassigned: Mapping[str, Any], path: str, run: PresentRun, allow
         )
     elif not allowed and merged:
         lines.append("Next, to make the merged moves: run this playbook again with -e kafka_recovery_allow_data_loss=true")
+    elif not allowed and not run.check_mode and require_commit:
+        command = run.commands.line("propose", run.cluster, {"kafka_recovery_restore_redundancy": "true"})
+        lines += ["Only merged moves are made here. Propose moves with", command]
     elif not allowed and not run.check_mode:
         lines += [
             "Next, to move replicas (a replica that is given up is deleted if its broker ever returns):",

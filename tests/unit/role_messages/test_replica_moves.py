@@ -96,6 +96,14 @@ def test_planned_moves_are_made_by_a_whole_command(check_mode: bool) -> None:
     )
 
 
+def test_where_only_merged_moves_are_made_the_command_proposes_them() -> None:
+    result = {"summary": {"reassigned": 3}, "previous_assignment": None}
+    *_rest, last = replica_moves.moved_lines(result, MOVES["path"], RUN, allowed=False, require_commit=True)
+    assert last.endswith("--limit east -e kafka_recovery_restore_redundancy=true streamops.kafka_recovery.propose")
+    *_rest, last = replica_moves.moved_lines(result, MOVES["path"], RUN, allowed=False, merged=True, require_commit=True)
+    assert "kafka_recovery_allow_data_loss=true" in last
+
+
 def test_partitions_that_are_not_fully_redundant_are_named() -> None:
     rows = [{"topic": "orders", "partition": 1, "state": "missing"}, {"topic": "orders", "partition": 2, "state": "in_place"}]
     restored = {"partitions": rows, "summary": {"in_place": 2}}
