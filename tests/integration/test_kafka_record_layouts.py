@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import strategies as st
-from wire.drawn_messages import TAGS, check_each, drawn
+from wire.drawn_messages import DAMAGES, TAGS, Damage, check_each, damaged, drawn
 from wire.kafka_codec import GROUPS, METADATA, KafkaCodec
 from wire.kafka_layouts import NO_UUID, Layouts, Values, completed
 
@@ -18,8 +18,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import SavedOffset, key_of, value_of
 
 ALLOWED_NAME, BROKER = "orders", "7"
-# They have a name or a reason in a tagged field, which is not read.
-TRANSACTIONS = {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}
 few_and_many = pytest.mark.parametrize("examples", [10, pytest.param(300, marks=pytest.mark.long)])
 
 
@@ -97,9 +95,27 @@ def test_a_tagged_field_of_a_record_that_is_not_known_ends_the_history(
         with pytest.raises(UnknownRecordError, match="tagged field"):
             metadata_records.decode(kafka_codec.metadata_value(message, version))
 
-    for name in READ.keys() - TRANSACTIONS:
+    for name in READ:
         for version in kafka_layouts.versions(name):
             check_each(examples // 5, check, st.just(name), st.just(version), drawn(kafka_layouts.fields(name, version)), TAGS)
+
+
+@few_and_many
+def test_damaged_records_are_read_as_kafka_reads_them_or_refused(kafka_codec: KafkaCodec, kafka_layouts: Layouts, examples: int) -> None:
+    def check(name: str, version: int, values: Values, damage: Damage) -> None:
+        message = kafka_codec.message(name, METADATA).object({**values, **NAMES.get(name, {})}, version)
+        for value in damaged(kafka_codec.metadata_value(message, version), damage):
+            try:
+                record = metadata_records.decode(value)
+            except UnknownRecordError:
+                continue
+            if record is not None:
+                found, its_version, read = kafka_codec.metadata_record(value)
+                assert record == READ[found](completed(read, kafka_layouts.fields(found, its_version)))
+
+    for name in READ:
+        for version in kafka_layouts.versions(name):
+            check_each(examples // 3, check, st.just(name), st.just(version), drawn(kafka_layouts.fields(name, version)), DAMAGES)
 
 
 @few_and_many
