@@ -61,13 +61,14 @@ def test_saved_batches_are_read_as_kafka_wrote_them(batches: KafkaBatches, codec
 @few_and_many
 def test_batches_of_the_metadata_log_are_read_as_kafka_wrote_them(batches: KafkaBatches, examples: int) -> None:
     def check(base: int, epoch: int, records: list[Written], rest: bytes) -> None:
-        values = [Written(record.timestamp, None, record.value or b"", ()) for record in records]
+        contents = [record.value or b"" for record in records]
+        values = [Written(record.timestamp, None, content, ()) for record, content in zip(records, contents, strict=True)]
         data = batches.written(base, epoch, "none", Producer(), values)
         whole, found = metadata_batches.read_batches(data + rest)
         (batch,) = found
         assert (whole, batch.base_offset, batch.next_offset, batch.leader_epoch) == (len(data), base, base + len(values), epoch)
         assert [*metadata_batches.read_records(batch)] == [
-            metadata_batches.Record(base + place, record.timestamp, record.value) for place, record in enumerate(values)
+            metadata_batches.Record(base + place, record.timestamp, contents[place]) for place, record in enumerate(records)
         ]
 
     check_each(examples, check, OFFSETS, NUMBERS, RECORDS, st.binary(max_size=60))

@@ -9,17 +9,20 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import strategies as st
-from wire.drawn_messages import TAGS, check_each, drawn
+from wire.drawn_messages import DAMAGES, TAGS, Damage, check_each, damaged, drawn
 from wire.kafka_codec import GROUPS, METADATA, KafkaCodec
 from wire.kafka_layouts import NO_UUID, Layouts, Values, completed
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_records import Record, UnknownRecordError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import SavedOffset, key_of, value_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.offset_records import (
+    OffsetRecordError,
+    SavedOffset,
+    key_of,
+    value_of,
+)
 
 ALLOWED_NAME, BROKER = "orders", "7"
-# They have a name or a reason in a tagged field, which is not read.
-TRANSACTIONS = {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}
 few_and_many = pytest.mark.parametrize("examples", [10, pytest.param(300, marks=pytest.mark.long)])
 
 
@@ -52,6 +55,13 @@ def change(v: Values) -> Record:
         ids(v.get("eligibleLeaderReplicas")),
         None if v["leaderRecoveryState"] < 0 else v["leaderRecoveryState"] != 0,
         any(moving) if moving else None,
+    )
+
+
+def saved_offset(v: Values) -> SavedOffset:
+    topic_id = v.get("topicId", NO_UUID)
+    return SavedOffset(
+        v["offset"], v.get("leaderEpoch", -1), v["metadata"], None if topic_id == NO_UUID else topic_id, v["commitTimestamp"]
     )
 
 
@@ -97,9 +107,27 @@ def test_a_tagged_field_of_a_record_that_is_not_known_ends_the_history(
         with pytest.raises(UnknownRecordError, match="tagged field"):
             metadata_records.decode(kafka_codec.metadata_value(message, version))
 
-    for name in READ.keys() - TRANSACTIONS:
+    for name in READ:
         for version in kafka_layouts.versions(name):
             check_each(examples // 5, check, st.just(name), st.just(version), drawn(kafka_layouts.fields(name, version)), TAGS)
+
+
+@few_and_many
+def test_damaged_records_are_read_as_kafka_reads_them_or_refused(kafka_codec: KafkaCodec, kafka_layouts: Layouts, examples: int) -> None:
+    def check(name: str, version: int, values: Values, damage: Damage) -> None:
+        message = kafka_codec.message(name, METADATA).object({**values, **NAMES.get(name, {})}, version)
+        for value in damaged(kafka_codec.metadata_value(message, version), damage):
+            try:
+                record = metadata_records.decode(value)
+            except UnknownRecordError:
+                continue
+            if record is not None:
+                found, its_version, read = kafka_codec.metadata_record(value)
+                assert record == READ[found](completed(read, kafka_layouts.fields(found, its_version)))
+
+    for name in READ:
+        for version in kafka_layouts.versions(name):
+            check_each(examples // 3, check, st.just(name), st.just(version), drawn(kafka_layouts.fields(name, version)), DAMAGES)
 
 
 @few_and_many
@@ -123,14 +151,25 @@ def test_values_of_offsets_are_read_as_kafka_wrote_them(kafka_codec: KafkaCodec,
         message = kafka_codec.message("OffsetCommitValue", GROUPS).object(allowed, version)
         if version >= 4:
             kafka_codec.add_unknown_tags(message, (), tags)  # which KIP-915 allows
-        topic_id = allowed.get("topicId", NO_UUID)
-        assert value_of(version.to_bytes(2, "big") + kafka_codec.written(message, version)) == SavedOffset(
-            allowed["offset"],
-            allowed.get("leaderEpoch", -1),
-            allowed["metadata"],
-            None if topic_id == NO_UUID else topic_id,
-            allowed["commitTimestamp"],
-        )
+        assert value_of(version.to_bytes(2, "big") + kafka_codec.written(message, version)) == saved_offset(allowed)
 
     for version in kafka_layouts.versions("OffsetCommitValue"):
         check_each(examples, check, st.just(version), drawn(kafka_layouts.fields("OffsetCommitValue", version)), TAGS)
+
+
+@few_and_many
+def test_damaged_values_of_offsets_are_read_as_kafka_reads_them_or_refused(
+    kafka_codec: KafkaCodec, kafka_layouts: Layouts, examples: int
+) -> None:
+    kafka = kafka_codec.message("OffsetCommitValue", GROUPS)
+
+    def check(version: int, values: Values, damage: Damage) -> None:
+        for content in damaged(kafka.encode({**values, "offset": max(values["offset"], 0)}, version), damage):
+            try:
+                saved = value_of(version.to_bytes(2, "big") + content)
+            except OffsetRecordError:
+                continue
+            assert saved == saved_offset(kafka.decode(content, version))
+
+    for version in kafka_layouts.versions("OffsetCommitValue"):
+        check_each(examples, check, st.just(version), drawn(kafka_layouts.fields("OffsetCommitValue", version)), DAMAGES)

@@ -77,6 +77,17 @@ class KafkaCodec:
         serde.write(record, cache, self._accessor(buffer))
         return bytes(buffer.array())
 
+    def metadata_record(self, value: bytes) -> tuple[str, int, Values]:
+        """Name, version and values of a record of the metadata log."""
+        buffer = self._buffer.wrap(value)
+        serde = self.java_class("org.apache.kafka.metadata.MetadataRecordSerde")()
+        record = self._called(serde.read, self._accessor(buffer), len(value))
+        if buffer.remaining():
+            raise KafkaRefusalError(f"{buffer.remaining()} bytes are left")
+        message, version = record.message(), record.version()
+        name = message.getClass().getSimpleName()
+        return name, version, self.message(name, METADATA).values_of(message, version)
+
     def read(self, message: Any, data: bytes, version: int) -> None:
         """Fill an object of Java. KafkaRefusalError also for bytes that are left."""
         buffer = self._buffer.wrap(data)
@@ -131,5 +142,9 @@ class KafkaMessage:
         """
         message = self._class()
         self._codec.read(message, data, version)
+        return self.values_of(message, version)
+
+    def values_of(self, message: Any, version: int) -> Values:
+        """The values of an object of Java."""
         values: Values = json.loads(self._converter.write(message, version).toString())
         return values

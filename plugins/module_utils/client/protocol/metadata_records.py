@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, STRING_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME
@@ -109,6 +109,12 @@ Record: TypeAlias = (
 )
 
 
+def _present(value: Value | None) -> Value:
+    if value is None:
+        raise UnknownRecordError("it has null where Kafka allows none")
+    return value
+
+
 class _Reader:
     """Reads fields in Kafka's flexible encoding, one after the other."""
 
@@ -136,7 +142,7 @@ class _Reader:
         for shift in range(0, 35, 7):  # five bytes hold 32 bits; longer ones take time that grows with the square of their length
             byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
-            if byte < 0x80:
+            if byte < 0x80 and not value >> 32:
                 return value
         raise UnknownRecordError("it has an integer of more than 32 bits")
 
@@ -150,7 +156,7 @@ class _Reader:
         return None if length < 0 else self.take(length).decode()
 
     def text(self) -> str:
-        return self.text_or_none() or ""
+        return _present(self.text_or_none())
 
     def _items(self, item: Callable[[], Value]) -> list[Value] | None:
         count = self.unsigned() - 1
@@ -159,32 +165,34 @@ class _Reader:
         return None if count < 0 else [item() for _time in range(count)]
 
     def int32s(self) -> tuple[int, ...]:
-        return tuple(self._items(self.int32) or ())
+        return tuple(_present(self._items(self.int32)))
 
     def uuids(self) -> tuple[str, ...]:
-        return tuple(self._items(self.uuid) or ())
+        return tuple(_present(self._items(self.uuid)))
 
     def int32s_or_none(self) -> tuple[int, ...] | None:
         found = self._items(self.int32)
         return None if found is None else tuple(found)
 
-    def tagged(self) -> dict[int, _Reader]:
-        """Return the tagged fields, which end a message."""
-        fields = {}
+    def uuids_or_none(self) -> tuple[str, ...] | None:
+        found = self._items(self.uuid)
+        return None if found is None else tuple(found)
+
+    def known_tags(self, known: Mapping[int, Callable[[_Reader], Any]]) -> dict[int, Any]:
+        """Return the values of the tagged fields, which end a message. UnknownRecordError for one that is not known, or that is there twice."""
+        values: dict[int, Any] = {}
         for _time in range(self.unsigned()):
-            tag = self.unsigned()
-            fields[tag] = _Reader(self.take(self.unsigned()))
-        return fields
+            tag, field = self.unsigned(), _Reader(self.take(self.unsigned()))
+            if tag not in known or tag in values:
+                raise UnknownRecordError(f"tagged field {tag}")
+            values[tag] = known[tag](field)
+            field.end()
+        return values
 
     def end(self) -> None:
         """Raise UnknownRecordError if bytes follow."""
         if self._at != len(self._data):
             raise UnknownRecordError("it is longer than its layout")
-
-    def untagged_end(self) -> None:
-        """Read the end of a message without tagged fields."""
-        if self.tagged():
-            raise UnknownRecordError("it has a tagged field that is not known")
 
 
 def decode(value: bytes) -> Record | None:
@@ -210,20 +218,25 @@ def _topic(reader: _Reader, version: int) -> Record:
     record = TopicCreated(reader.text(), reader.uuid())
     if not TOPIC_NAME.fullmatch(record.name):
         raise UnknownRecordError("it has a topic name that Kafka does not allow")
-    reader.untagged_end()
+    reader.known_tags({})
     return record
 
 
 def _removed(reader: _Reader, version: int) -> Record:
     record = TopicRemoved(reader.uuid())
-    reader.untagged_end()
+    reader.known_tags({})
     return record
 
 
-def _known(tags: dict[int, _Reader], known: frozenset[int]) -> dict[int, _Reader]:
-    if tags.keys() - known:
-        raise UnknownRecordError(f"tagged field {min(tags.keys() - known)}")
-    return tags
+_LISTS = _Reader.int32s_or_none
+# The tagged fields of PartitionRecord and PartitionChangeRecord, by version.
+_PARTITION_TAGS = ({0: _Reader.int8},) * 2 + ({0: _Reader.int8, 1: _LISTS, 2: _LISTS},)
+_FIRST_CHANGE_TAGS = {0: _LISTS, 1: _Reader.int32, 2: _LISTS, 3: _LISTS, 4: _LISTS, 5: _Reader.int8}
+_CHANGE_TAGS = (
+    _FIRST_CHANGE_TAGS,
+    _FIRST_CHANGE_TAGS | {8: _Reader.uuids_or_none},
+    _FIRST_CHANGE_TAGS | {8: _Reader.uuids_or_none, 6: _LISTS, 7: _LISTS},
+)
 
 
 def _partition(reader: _Reader, version: int) -> Record:
@@ -232,29 +245,23 @@ def _partition(reader: _Reader, version: int) -> Record:
     leader, leader_epoch, _partition_epoch = reader.int32(), reader.int32(), reader.int32()
     if version >= 1:
         reader.uuids()  # directories
-    tags = _known(reader.tagged(), frozenset((0, 1, 2)))
-    recovering = 0 in tags and tags[0].int8() != 0
-    eligible = tags[1].int32s() if 1 in tags else ()
+    tags = reader.known_tags(_PARTITION_TAGS[version])
+    recovering, eligible = tags.get(0, 0) != 0, tags.get(1) or ()
     return PartitionRegistration(topic_id, number, replicas, isr, leader, leader_epoch, eligible, recovering, bool(removing or adding))
 
 
 def _change(reader: _Reader, version: int) -> Record:
     number, topic_id = reader.int32(), reader.uuid()
-    tags = _known(reader.tagged(), frozenset(range(9)))
-    recovery = tags[5].int8() if 5 in tags else -1
-
-    def brokers(tag: int) -> tuple[int, ...] | None:
-        return tags[tag].int32s_or_none() if tag in tags else None
-
-    leader = tags[1].int32() if 1 in tags else -2
-    moving = [found for found in (brokers(3), brokers(4)) if found is not None]
+    tags = reader.known_tags(_CHANGE_TAGS[version])
+    leader, recovery = tags.get(1, -2), tags.get(5, -1)
+    moving = [found for found in (tags.get(3), tags.get(4)) if found is not None]
     return PartitionChange(
         topic_id,
         number,
-        replicas=brokers(2),
-        isr=brokers(0),
+        replicas=tags.get(2),
+        isr=tags.get(0),
         leader=None if leader == -2 else leader,
-        eligible_leader_replicas=brokers(6),
+        eligible_leader_replicas=tags.get(6),
         recovering=None if recovery < 0 else recovery != 0,
         reassigning=any(moving) if moving else None,
     )
@@ -266,25 +273,27 @@ def _config(reader: _Reader, version: int) -> Record:
         raise UnknownRecordError("it has a topic name that Kafka does not allow")
     if record.resource_type == BROKER_RESOURCE and not BROKER_ID.fullmatch(record.resource):
         raise UnknownRecordError("it has a broker id that Kafka does not allow")
-    reader.untagged_end()
+    reader.known_tags({})
     return record
 
 
 def _feature(reader: _Reader, version: int) -> Record:
     record = FeatureLevel(reader.text(), reader.integer(2))
-    reader.untagged_end()
+    reader.known_tags({})
     return record
 
 
 def _cleared(reader: _Reader, version: int) -> Record:
     record = EligibleReplicasCleared(reader.text())
-    reader.untagged_end()
+    reader.known_tags({})
     return record
 
 
 def _transaction(step: str) -> Callable[[_Reader, int], Record]:
+    known = {} if step == "end" else {0: _Reader.text_or_none}  # a name or a reason
+
     def read(reader: _Reader, version: int) -> Record:
-        reader.tagged()  # a name or a reason
+        reader.known_tags(known)
         return TransactionStep(step)
 
     return read

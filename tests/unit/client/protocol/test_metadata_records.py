@@ -47,12 +47,16 @@ def test_what_real_controllers_wrote_is_read(recorded: str) -> None:
 def test_every_version_of_a_partition_is_read(version: int) -> None:
     found = decode(partition([2, 3], 3, epoch=4, version=version, recovering=True, adding=[5]))
     assert found == metadata_records.PartitionRegistration(ORDERS, 0, (1, 2, 3), (2, 3), 3, 4, (), True, True)
-    changed = decode(change(version, isr=[3], leader=-1, recovering=0, elr=[2], adding=[]))
-    assert changed == metadata_records.PartitionChange(ORDERS, 0, None, (3,), -1, (2,), False, False)
+    elr = {"elr": [2]} if version >= 2 else {}
+    changed = decode(change(version, isr=[3], leader=-1, recovering=0, adding=[], **elr))
+    assert changed == metadata_records.PartitionChange(ORDERS, 0, None, (3,), -1, (2,) if elr else None, False, False)
 
 
 def test_records_that_are_not_about_partitions_are_skipped() -> None:
     assert {decode(value(key, 0, b"anything at all")) for key in sorted(metadata_records.IRRELEVANT)} == {None}
+
+
+NULL = b"\0"  # in place of a list
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,15 @@ def test_records_that_are_not_about_partitions_are_skipped() -> None:
         value(5, 2, bytes(20), tags={9: int32s([1])}),
         value(3, 2, bytes(4), bytes(16), int32s([1]), int32s([1]), int32s([]), int32s([]), bytes(12), b"\x01", tags={3: b"\x01"}),
         value(2, 0, b"\x03\xff\xff", bytes(16)),
+        value(2, 0, text(None), bytes(16)),
+        value(3, 0, bytes(20), NULL, int32s([1]), int32s([]), int32s([]), bytes(12)),
+        value(3, 1, bytes(20), int32s([1]), int32s([1]), int32s([]), int32s([]), bytes(12), NULL),
+        value(3, 1, bytes(20), int32s([1]), int32s([1]), int32s([]), int32s([]), bytes(12), int32s([]), tags={1: int32s([1])}),
+        value(5, 1, bytes(20), tags={6: int32s([1])}),
+        value(5, 0, bytes(20), tags={0: int32s([1]) + b"\0"}),
+        value(5, 2, bytes(20), tags={7: int32s([1])[:-1]}),
+        value(5, 2, bytes(20))[:-1] + b"\x02" + 2 * b"\x01\x04\0\0\0\x01",
+        value(5, 2, bytes(20))[:-1] + b"\x01" + b"\x81\x80\x80\x80\x10" + b"\x04\0\0\0\x01",
     ],
 )
 def test_what_is_not_known_is_said_to_be_unknown(unknown: bytes) -> None:
