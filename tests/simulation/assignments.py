@@ -40,10 +40,11 @@ class Assignment(NamedTuple):
     def ended(self, isr: Collection[int]) -> tuple[Assignment, tuple[int, ...]] | None:
         """Return the replicas and the ISR when the move has ended, None while a replica that is awaited is not in the ISR.
 
-        Kafka awaits those that are added, and all of the target only if there are fewer replicas afterwards (seen on 4.3.1).
+        Kafka awaits those that are added, and all of the target only if there are fewer replicas afterwards (seen on 4.3.1). So a move never ends
+        if a new target removes what an earlier one has added.
         """
         staying = tuple(one for one in isr if one not in self.removing)
-        awaited = self.target if len(self.adding) < len(self.removing) else self.adding
+        awaited = (*self.adding, *(self.target if len(self.adding) < len(self.removing) else ()))
         if not self.is_moving or not staying or not {*awaited} <= {*staying}:
             return None
         return Assignment(self.target), staying

@@ -125,3 +125,12 @@ def test_another_number_of_replicas_is_refused_where_it_must_stay() -> None:
     assert found.reassign(KEY, (1, 2), factor_may_change=False) == "INVALID_REPLICATION_FACTOR"
     assert found.reassign(KEY, (3, 2, 1), factor_may_change=False) is None
     assert found.reassign(KEY, (9, 2, 1)) == found.reassign(KEY, ()) == found.reassign(KEY, (1, 1)) == "INVALID_REPLICA_ASSIGNMENT"
+
+
+def test_a_new_target_that_removes_what_an_earlier_one_adds_never_ends() -> None:
+    found = controller(elr=False)
+    found.register(4, clean=True)
+    assert found.reassign(KEY, (1, 2, 4)) is None
+    assert found.reassign(KEY, (1, 2)) is None
+    state = found.partitions[KEY]
+    assert (state.replicas, state.adding, state.removing) == ((1, 2, 3, 4), (4,), (3, 4))

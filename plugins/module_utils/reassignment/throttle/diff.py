@@ -53,11 +53,12 @@ class ThrottleCluster(PartitionSource, Protocol):
 
 @dataclass(frozen=True)
 class ThrottleToSet:
-    """Rates and entries of lists to set, and the `owner` to record in the journal."""
+    """Rates and entries of lists to set, and the `owner` to record in the journal. `silent`: brokers that need rates and did not answer."""
 
     owner: str
     rates: Sequence[SetRate] = ()
     added: Sequence[AddedReplicas] = ()
+    silent: Collection[int] = ()
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,12 @@ def plan_throttle(
     whole = whole or {}
     own = journal.rates([RUN]) if owner == RUN else {}
     brokers = model.brokers_to_throttle(copying).union(*whole.values())
-    lacking = model.rates_to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
+    configs = cluster.broker_configs(brokers, RATES)
+    lacking = model.rates_to_set(brokers, rates, configs)
     present = cluster.topic_configs_of({topic for topic, _other in [*copying, *whole]}, LISTS)
     # A run's rate may have been changed while it runs: it is set again only if it was removed, as `--verify` of Kafka's tool does.
     lacking = [rate for rate in lacking if rate.before is None or (rate.broker, rate.config) not in own]
-    return ThrottleToSet(owner, lacking, model.replicas_to_add(copying, present, topic_ids, whole))
+    return ThrottleToSet(owner, lacking, model.replicas_to_add(copying, present, topic_ids, whole), brokers - configs.keys())
 
 
 def plan_rate_change(cluster: ThrottleCluster, journal: ThrottleJournal, owner: str, rates: Rates) -> ThrottleToSet:

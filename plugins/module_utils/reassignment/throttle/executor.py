@@ -71,7 +71,7 @@ def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: Throt
             refused.setdefault(resource.kind, f"the throttle of {resource} cannot be set: {refusal}; {grant}")
     if refused:
         raise RecoveryError("; ".join(refused.values()))
-    silent = sorted({rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in answers})
+    silent = sorted({*what.silent, *(rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in answers)})
     set_rates = [rate for rate in what.rates if rate.broker not in silent]
     _wait_until_set(cluster, set_rates, [row for row in what.added if row not in deleted])
     return [*warnings, *(f"broker {broker} does not answer; if it is alive, it copies without a throttle" for broker in silent)]

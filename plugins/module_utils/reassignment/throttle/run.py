@@ -170,7 +170,7 @@ class ReplicationThrottle:
 
     def _set(self, journal: ThrottleJournal, what: diff.ThrottleToSet) -> None:
         self._changed.add_set(what)
-        if what.rates or what.added:
+        if what.rates or what.added or what.silent:
             self.warnings += executor.set_throttle(self._cluster, journal, what)
 
     def _remove(self, journal: ThrottleJournal, owners: Sequence[str]) -> None:

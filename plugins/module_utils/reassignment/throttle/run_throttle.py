@@ -57,6 +57,7 @@ class Throttle:
         self._before: Recorded = {}  # what was set on entry
         self._inherited: ThrottleChanges | None = None  # the removal of a throttle that was kept on entry
         self._covers_again = self._rates is not None
+        self._lacks_rates = False  # a broker that did not answer copies without a throttle
         self.warnings: list[str] = []
         self.removed = ThrottleChanges()
 
@@ -126,7 +127,9 @@ class Throttle:
             }
             rates = journal.run_rates or self._rates  # they may have been changed since the run began
             topic_ids = {state.topic: state.topic_id for state in states.values()}
-            self._warn(set_throttle(self._cluster, journal, plan_throttle(self._cluster, journal, RUN, copying, rates, topic_ids)))
+            what = plan_throttle(self._cluster, journal, RUN, copying, rates, topic_ids)
+            self._lacks_rates = bool(what.silent)
+            self._warn(set_throttle(self._cluster, journal, what))
         self._warn(map(str, model.shortfalls(copying, rates, inbound or {})))
 
     def confirm(self) -> None:
@@ -138,10 +141,13 @@ class Throttle:
         return self._journal.outwait()
 
     def must_cover_again(self) -> bool:
-        """Return once that a run which was stalled may have removed the throttle of this one, when it must have noticed that it ends."""
+        """Return whether a broker that did not answer still lacks its rates.
+
+        Return once, too, that a run which was stalled may have removed the throttle of this one, when it must have noticed that it ends.
+        """
         is_due = self._covers_again and self._journal.is_sure_again()
         self._covers_again = self._covers_again and not is_due
-        return is_due
+        return is_due or self._lacks_rates
 
     def release(self, keys: Collection[TopicPartition]) -> None:
         """Remove the list entries of partitions that have arrived. Raises nothing: entries that cannot be removed now are removed on exit.

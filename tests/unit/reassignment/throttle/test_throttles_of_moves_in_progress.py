@@ -92,3 +92,26 @@ def test_no_step_takes_the_throttle_of_a_move_away(steps: list[tuple[str, set[To
         clean()
         assert cluster.configs() == by_others(star).configs()
         assert not list(workdir.glob("throttles/*.jsonl")) or not (workdir / "throttles/id-abc.jsonl").read_bytes()
+
+
+class Hanging(Configurable):
+    """A broker that is not in `live` hangs, and is not fenced yet."""
+
+    def unfenced(self) -> set[int]:
+        return {*self.brokers}
+
+
+def test_a_broker_that_does_not_answer_is_named_and_throttled_once_it_answers(journal: ThrottleJournal) -> None:
+    cluster = Hanging()
+    cluster.live = {1, 2, 3}
+    moves = {("t", 0): Move((1, 2, 3), (1, 2, 4))}
+    with Throttle(cluster, journal, 5000) as throttle:
+        begin(cluster, throttle, {*moves})
+        assert throttle.warnings == ["broker 4 does not answer; if it is alive, it copies without a throttle"]
+        assert throttle.must_cover_again()
+        cluster.live.add(4)
+        throttle.cover(moves)
+        assert cluster.brokers[4] == {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
+        assert not throttle.must_cover_again()
+        cluster.ongoing = {}
+    assert cluster.configs() == Configurable().configs()
