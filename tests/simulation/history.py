@@ -52,7 +52,7 @@ class _History:
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts)
         self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive")
-        self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers)
+        self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
 
     def play(self) -> Outcome:
         """Play it."""
@@ -105,20 +105,22 @@ class _History:
     def _recover_under_faults(self) -> None:
         for step in self._script.faults:
             self._world.after(step.at, partial(self._events.happen, step))
-        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
+        if self._script.hang is not None:
+            self._events.hang_at(self._script.hang)
+        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first", review=self._script.review)}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         for process in self._world.run(works, kill).values():
             self._counts["control nodes killed"] += process.killed
 
-    def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
-        """Recover. Return the result, None if the run fails."""
+    def _run(self, run_id: str, delay: float = 0.0, review: float = 0.0) -> dict[str, Any] | None:
+        """Recover, after `delay` seconds. `review`: seconds between the plan and its elections. Return the result, None if the run fails."""
         if delay:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
         try:
-            result = self._operator.recover(run_id)
+            result = self._operator.recover(run_id, None, review, self._judges.judge_plan)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1

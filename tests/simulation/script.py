@@ -17,18 +17,35 @@ DAMAGE = {
 }  # fmt: skip
 CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
-    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1
+    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1, "fill_disk": 1
 }  # fmt: skip
-# Ways to damage that chance alone finds seldom: a fork, a tail that only an old leader has, survivors of different lengths.
+# Ways to damage that chance alone finds seldom: forks, a tail that only an old leader has, survivors of different lengths, a committed record in the log with
+# the older epoch (Raft's figure 8), a broker that is cut off for long. All but the last end without
+# a leader.
 PATTERNS = (
-    ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start_first"),
-    ("write", "crash_leader", "write", "write", "alone", "crash_leader", "start_first", "start"),
-    ("write", "replicate", "shrink", "write", "replicate", "alone", "write", "crash_leader"),
-    ("alone", "write", "crash_leader", "write"),
-    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "crash_leader", "start_first"),
+    ("write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first"),
+    ("write", "crash_leader", "write", "write", "alone", "lose_isr", "start_first"),
+    ("write", "replicate", "shrink", "write", "replicate", "alone", "write", "lose_isr"),
+    ("write", "copy", "alone", "write", "lose_isr"),
+    ("write", "copy", "crash_leader", "write", "crash_leader", "start_first", "catch_up", "alone", "lose_isr", "start_first"),
+    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "lose_isr", "start_first"),
+    ("alone", "write", "crash_leader", "cut_off", "start", "write"),
 )
-OF_PARTITIONS = {"write", "replicate", "shrink", "alone", "crash_leader", "hand_over"}
+# A broker may hang when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
+HUNG_REQUESTS = (
+    "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
+    "DescribeTopicPartitionsRequest",
+)  # fmt: skip
+OF_PARTITIONS = {"write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over"}
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
+
+
+class Hang(NamedTuple):
+    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent."""
+
+    request: str
+    number: int
+    seconds: float
 
 
 class Step(NamedTuple):
@@ -47,6 +64,9 @@ class Script:
     controllers  whether control nodes read the metadata log of the controllers, for the history of ISRs
     kill_at      the step at which the first control node dies, None: it lives
     second       seconds after which a second control node recovers the same cluster, None: there is none
+    duration     seconds for evidence, and for elections (kafka_recovery_duration)
+    review       seconds between the plan and its elections
+    hang         a broker that hangs at a request, None: there is none
     """
 
     seed: int
@@ -60,6 +80,9 @@ class Script:
     faults: tuple[Step, ...]
     kill_at: int | None = None
     second: float | None = None
+    duration: float = 12.0
+    review: float = 0.0
+    hang: Hang | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -71,6 +94,8 @@ class Script:
         fields: dict[str, Any] = json.loads(text)
         for name in ("damage", "faults"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
+        if fields.get("hang"):
+            fields["hang"] = Hang(*fields["hang"])
         return cls(**fields)
 
 
@@ -80,7 +105,7 @@ def drawn(seed: int) -> Script:
     brokers = random.choice((3, 3, 4, 5))
     topics, min_isr = {}, {}
     for topic in ("orders", "payments")[: random.choice((1, 1, 2))]:
-        replicas = random.randrange(2, min(brokers, 4) + 1)
+        replicas = min(brokers, random.choice((2, 3, 3, 4)))
         topics[topic] = [random.sample(range(1, brokers + 1), replicas) for _ in range(random.choice((1, 1, 2, 3)))]
         min_isr[topic] = random.choice((1, 2, 2))
     return Script(
@@ -98,14 +123,21 @@ def drawn(seed: int) -> Script:
         ),
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.5 else None,
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
+        duration=random.choice((3.0, 12.0, 12.0)),
+        review=random.choice((0.0, 0.0, 0.0, 2.0, 10.0)),
+        hang=Hang(random.choice(HUNG_REQUESTS), random.randrange(3), random.choice((2.0, 6.0, 15.0))) if random.random() < 0.25 else None,
     )
 
 
 def _drawn_damage(random: Random) -> tuple[Step, ...]:
-    if random.random() < 0.4:
+    if random.random() < 0.25:
         return tuple(_steps(random, DAMAGE, random.randrange(8, 50)))
     before = _steps(random, CALM, random.randrange(0, 12))
-    pattern = [_step(what, random, 0) for what in random.choice(PATTERNS)]
+    # In a pattern the controller mostly knows of one crash before the next one.
+    pattern = [
+        step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9)))
+        for step in (_step(what, random, 0) for what in random.choice(PATTERNS))
+    ]
     return (*before, *pattern, *_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
 
 
