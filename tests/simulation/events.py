@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.kraft import Key
-from simulation.script import Hang, Step
+from simulation.script import Step, Strike
 
 Numbers = tuple[int, ...]
 
@@ -143,20 +143,25 @@ class Events:
             self.slowed = True
             self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
 
-    def hang_at(self, hang: Hang) -> None:
-        """Let the broker hang that gets a certain request."""
-        left = hang.number
+    def strike_at(self, strike: Strike) -> None:
+        """Let the broker hang, or kill it, that gets a certain request."""
+        left = strike.number
 
         def look(name: str, node: int) -> None:
             nonlocal left
-            if name != hang.request or node not in self._cluster.brokers or self.calm:
+            if name != strike.request or node not in self._cluster.brokers or self.calm:
                 return
             left -= 1
             broker = self._cluster.brokers[node]
-            if left == -1 and broker.running and not broker.hangs:
+            if left != -1 or not broker.running or broker.hangs:
+                return
+            if strike.seconds:
                 self._count("broker hangs at a request")
                 self.slowed = True
-                self._cluster.hang(node, hang.seconds)
+                self._cluster.hang(node, strike.seconds)
+            else:
+                self._count("broker killed at a request")
+                self._cluster.crash(node)
 
         self._cluster.before_request = look
 

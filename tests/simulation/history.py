@@ -51,7 +51,7 @@ class _History:
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts)
-        self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive")
+        self._judges = Judges(self._cluster, workdir, self._events, script.strategy == "aggressive", script.controllers)
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
 
     def play(self) -> Outcome:
@@ -105,8 +105,8 @@ class _History:
     def _recover_under_faults(self) -> None:
         for step in self._script.faults:
             self._world.after(step.at, partial(self._events.happen, step))
-        if self._script.hang is not None:
-            self._events.hang_at(self._script.hang)
+        if self._script.strike is not None:
+            self._events.strike_at(self._script.strike)
         works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first", review=self._script.review)}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)

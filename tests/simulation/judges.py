@@ -33,9 +33,10 @@ class Election(NamedTuple):
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool) -> None:
-        """`gives_up`: the strategy is aggressive, which waits for nobody."""
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
+        """`gives_up`: the strategy is aggressive, which waits for nobody. `history`: control nodes read the history of ISRs, which may resolve forks."""
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
+        self._holds_forks = not gives_up and not history
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
@@ -82,6 +83,18 @@ class Judges:
             if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
         self.elections.append(Election(key, after.epoch, after.leader, logs))
+        # The log of a fenced broker may resolve a fork, too.
+        if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
+            self._look_for_forks(self.elections[-1])
+
+    def _look_for_forks(self, election: Election) -> None:
+        elected = election.logs.get(election.leader)
+        for broker, log in election.logs.items():
+            lacking = [batch for batch in log.batches if elected is not None and not elected.has(batch)]
+            if lacking:
+                self.found(
+                    f"broker {election.leader} is elected for {name(election.key)} and lacks {lacking[0].name}, which broker {broker} has"
+                )
 
     def judge_plan(self, plan: dict[str, Any]) -> None:
         """A plan holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
 
@@ -31,17 +31,17 @@ PATTERNS = (
     ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "lose_isr", "start_first"),
     ("alone", "write", "crash_leader", "cut_off", "start", "write"),
 )
-# A broker may hang when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
-HUNG_REQUESTS = (
+# A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
+STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
-    "DescribeTopicPartitionsRequest",
+    "ListOffsetsRequest", "DescribeTopicPartitionsRequest",
 )  # fmt: skip
 OF_PARTITIONS = {"write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over"}
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
 
-class Hang(NamedTuple):
-    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent."""
+class Strike(NamedTuple):
+    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed."""
 
     request: str
     number: int
@@ -66,7 +66,7 @@ class Script:
     second       seconds after which a second control node recovers the same cluster, None: there is none
     duration     seconds for evidence, and for elections (kafka_recovery_duration)
     review       seconds between the plan and its elections
-    hang         a broker that hangs at a request, None: there is none
+    strike       a broker that hangs or is killed at a request, None: there is none
     """
 
     seed: int
@@ -82,7 +82,7 @@ class Script:
     second: float | None = None
     duration: float = 12.0
     review: float = 0.0
-    hang: Hang | None = None
+    strike: Strike | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -94,8 +94,8 @@ class Script:
         fields: dict[str, Any] = json.loads(text)
         for name in ("damage", "faults"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
-        if fields.get("hang"):
-            fields["hang"] = Hang(*fields["hang"])
+        if fields.get("strike"):
+            fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
 
 
@@ -108,7 +108,7 @@ def drawn(seed: int) -> Script:
         replicas = min(brokers, random.choice((2, 3, 3, 4)))
         topics[topic] = [random.sample(range(1, brokers + 1), replicas) for _ in range(random.choice((1, 1, 2, 3)))]
         min_isr[topic] = random.choice((1, 2, 2))
-    return Script(
+    drawn_script = Script(
         seed,
         brokers,
         topics,
@@ -125,7 +125,16 @@ def drawn(seed: int) -> Script:
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
         duration=random.choice((3.0, 12.0, 12.0)),
         review=random.choice((0.0, 0.0, 0.0, 2.0, 10.0)),
-        hang=Hang(random.choice(HUNG_REQUESTS), random.randrange(3), random.choice((2.0, 6.0, 15.0))) if random.random() < 0.25 else None,
+        strike=Strike(random.choice(STRUCK_REQUESTS), random.randrange(3), random.choice((2.0, 6.0, 15.0, 0.0)))
+        if random.random() < 0.25
+        else None,
+    )
+
+    if not drawn_script.review or random.random() < 0.3:
+        return drawn_script
+    # While a plan is reviewed, somebody repairs a broker.
+    return replace(
+        drawn_script, faults=(*drawn_script.faults, _step("start", random, 0)._replace(at=random.uniform(0, drawn_script.review)))
     )
 
 

@@ -28,8 +28,8 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, second=None)
     if script.kill_at is not None:
         yield replace(script, kill_at=None)
-    if script.hang is not None:
-        yield replace(script, hang=None)
+    if script.strike is not None:
+        yield replace(script, strike=None)
     if script.review:
         yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2

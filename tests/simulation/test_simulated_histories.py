@@ -13,7 +13,6 @@ from dataclasses import replace
 import pytest
 
 from simulation.history import play
-from simulation.mutants import Mutant, is_found, mutants
 from simulation.script import Script, drawn
 from simulation.shorten import shortened
 
@@ -28,7 +27,10 @@ def run(*arguments: str) -> str:
 def test_histories_end_well() -> None:
     said = run("1", os.environ.get("SIMULATED_SEEDS", "400"))
     # What must have happened in so many: otherwise they show little.
-    for kind in ("control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker cut off"):
+    for kind in (
+        "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
+        "broker cut off", "disk full",
+    ):  # fmt: skip
         assert kind in said, said
 
 
@@ -56,9 +58,3 @@ def test_what_is_not_simulated_is_said() -> None:
     script = replace(drawn(1), topics={"orders": [[9, 1]]})
     with pytest.raises(KeyError):
         play(script)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: one.what)
-def test_a_mistake_is_found(mutant: Mutant) -> None:
-    assert is_found(mutant), mutant.what
