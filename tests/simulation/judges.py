@@ -18,7 +18,7 @@ from simulation.logs import Batch, Log
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
 # From the moment at which the controller fences a broker until every plan must know it.
-FENCED_SECONDS = 0.3
+FENCED_SECONDS = 0.2
 
 
 class Election(NamedTuple):
