@@ -1,7 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many branches of the product simulated histories alone reach, by part: `python -m simulation.branches 1 400`."""
+"""How many branches of the product simulated histories alone reach, by part: `python -m simulation.branches 1 400`.
+
+pyproject.toml has the options of coverage.py.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 FOLDER = Path(".cache/coverage")
-RUN = ["--branch", "--parallel-mode", "--concurrency=multiprocessing,thread", "--include=plugins/module_utils/*"]
 # Each part: patterns of its files, below module_utils. Files that no history imports are not counted.
 PARTS = {
     "collect": ("evidence/*",),
@@ -29,10 +31,10 @@ def main() -> int:
     """Play the seeds that the arguments name, and print the table. Return the exit code of the histories."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     # The order of sets is part of a history. Otherwise the simulation would start itself again, without coverage.
-    environment = {**os.environ, "COVERAGE_FILE": str(FOLDER / "data"), "PYTHONHASHSEED": "0"}
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
     coverage = [sys.executable, "-m", "coverage"]
     subprocess.run([*coverage, "erase"], env=environment, check=True)
-    played = subprocess.run([*coverage, "run", *RUN, "-m", "simulation", *sys.argv[1:]], env=environment, check=False)
+    played = subprocess.run([*coverage, "run", "-m", "simulation", *sys.argv[1:]], env=environment, check=False)
     subprocess.run([*coverage, "combine", "--quiet"], env=environment, check=True)
     report = FOLDER / "report.json"
     subprocess.run([*coverage, "json", "--quiet", "-o", str(report)], env=environment, check=True)
