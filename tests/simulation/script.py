@@ -29,7 +29,7 @@ PATTERNS = (
     ("write", "copy", "alone", "write", "lose_isr"),
     ("write", "copy", "crash_leader", "write", "crash_leader", "start_first", "catch_up", "alone", "lose_isr", "start_first"),
     ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "lose_isr", "start_first"),
-    ("alone", "write", "crash_leader", "cut_off", "start", "write"),
+    ("alone", "write", "crash_leader", "cut_off", "start", "wait", "wait"),
 )
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
