@@ -35,7 +35,7 @@ def test_histories_end_well() -> None:
 
 
 def test_a_seed_gives_the_same_history_each_time() -> None:
-    one, other = (run(seed, "--story", "--jobs", "1").rpartition("histories")[0] for seed in ("601", "601"))
+    one, other = (run(seed, "--story", "--jobs", "1").rpartition("histories")[0] for seed in ("602", "602"))
     assert one == other and "is killed" in one
 
 
