@@ -13,6 +13,8 @@
 # make changelog  takes the fragments of changelogs/fragments into the release that galaxy.yml names, and writes CHANGELOG.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make simulate  random histories in a simulated Kafka, thousands in minutes: SEEDS="1 2000"; docs/simulation.md
+# make mutants  mistakes that a tool makes of one file, and whether tests and simulation find them: FILE=decision/decide.py
+# make branches  how many branches of the product the histories SEEDS="1 400" reach
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make chaos-records  the same with lost disks returned: rescue, replay, and every record read again: SEED=1 RUNS=5; a seed that has passed is not run again
 # make bench   figures against the stock Kafka tool
@@ -58,7 +60,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -185,6 +187,12 @@ docs: setup
 
 simulate: setup
 	@$(BIN)/python -m simulation $(SEEDS)
+
+mutants: setup
+	@$(BIN)/python -m simulation.mechanical_mutants $(FILE)
+
+branches: setup
+	@$(BIN)/python -m simulation.branches $(SEEDS)
 
 chaos: setup
 	@$(BIN)/python -m chaos --seed $(SEED) --runs $(RUNS)

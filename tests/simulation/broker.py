@@ -70,6 +70,11 @@ class Broker:
     fetched_at: float = 0.0
     versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
 
+    @property
+    def answers_fenced(self) -> bool:
+        """Whether it answers although the controller may have fenced it: it is cut off."""
+        return self.running and self.cut_off and not self.hangs
+
     def answer(self, request: Any) -> Any:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""
         if request.name not in ANSWERS:

@@ -29,7 +29,8 @@ IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
 class SimulatedCluster:
     """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic.
 
-    `before_change`: is called with each request that is about to change the cluster: what it does, and the partition.
+    `before_change`: is called with each request that is about to change the cluster: what it does, and the partition. `before_request`: with the name
+    of each request that is sent to a broker, and the broker.
     """
 
     def __init__(
@@ -49,6 +50,8 @@ class SimulatedCluster:
         self.configs, self.quotas = DynamicConfigs(), Quotas()
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
+        self.before_request: Callable[[str, int], None] = lambda _name, _broker: None
+        self.disk_is_full = False  # of the control nodes
         for broker in self.brokers:
             self.controller.register(broker, clean=True)
             self.controller.unfence(broker)
@@ -275,6 +278,12 @@ class SimulatedCluster:
                 self._unfence(one, incarnation)
 
         self.world.after(seconds, end)
+
+    def fill_disk(self, seconds: float) -> None:
+        """Leave no room on the disk of the control nodes for some seconds."""
+        self.disk_is_full = True
+        self.world.tell(f"the disk of the control nodes is full for {seconds} s")
+        self.world.after(seconds, lambda: setattr(self, "disk_is_full", False))
 
     def lose_controller(self, seconds: float) -> None:
         """Let the active controller die. After some seconds another one takes over."""

@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from simulation.cluster import SimulatedCluster
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.script import Step
+from simulation.script import Step, Strike
 
 Numbers = tuple[int, ...]
 
 
 class Events:
-    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs.
+    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs. `slowed`: something was slow.
 
     record_bytes  size of records at least
     others        entries that others have added to lists of topics, and rates of brokers that they have set
@@ -33,6 +33,7 @@ class Events:
         self.keys: list[Key] = list(cluster.controller.partitions)
         self.calm = False
         self.harmed: set[int] = set()
+        self.slowed = False
         self._written = 0
 
     def happen(self, step: Step) -> None:
@@ -71,6 +72,23 @@ class Events:
         for follower in self._cluster.controller.partitions[key].isr:
             self._cluster.shrink(key, follower)
 
+    def copy(self, numbers: Numbers) -> None:
+        """One follower that is alive fetches all that it lacks."""
+        key = self._key(numbers[0])
+        followers = self._live_followers(key)
+        if followers:
+            self._cluster.replicate(key, followers[numbers[1] % len(followers)])
+
+    def catch_up(self, numbers: Numbers) -> None:
+        """All followers that are alive fetch all that they lack."""
+        key = self._key(numbers[0])
+        for follower in self._live_followers(key):
+            self._cluster.replicate(key, follower)
+
+    def _live_followers(self, key: Key) -> list[int]:
+        state = self._cluster.controller.partitions[key]
+        return [one for one in state.replicas if one != state.leader and self._cluster.brokers[one].running]
+
     def hand_over(self, numbers: Numbers) -> None:
         """The preferred leader takes over (KIP-460)."""
         self._cluster.controller.elect_preferred(self._key(numbers[0]))
@@ -93,6 +111,16 @@ class Events:
         if leader > 0:
             self._count("leader killed")
             self._cluster.crash(leader)
+
+    def lose_isr(self, numbers: Numbers) -> None:
+        """All eligible replicas of a partition are killed, one after the other: then it has no leader."""
+        key = self._key(numbers[0])
+        for _replica in self._cluster.controller.partitions[key].replicas:
+            leader = self._cluster.controller.partitions[key].leader
+            if leader > 0:
+                self._count("leader killed")
+                self._cluster.crash(leader)
+                self._cluster.world.wait(SESSION_SECONDS + 1)
 
     def shut_down(self, numbers: Numbers) -> None:
         """A broker is shut down."""
@@ -122,19 +150,49 @@ class Events:
         broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
         if broker.running and not broker.hangs:
             self._count("broker hangs")
+            self.slowed = True
             self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
+
+    def strike_at(self, strike: Strike) -> None:
+        """Let the broker hang, or kill it, that gets a certain request."""
+        left = strike.number
+
+        def look(name: str, node: int) -> None:
+            nonlocal left
+            if name != strike.request or node not in self._cluster.brokers or self.calm:
+                return
+            left -= 1
+            broker = self._cluster.brokers[node]
+            if left != -1 or not broker.running or broker.hangs:
+                return
+            if strike.seconds:
+                self._count("broker hangs at a request")
+                self.slowed = True
+                self._cluster.hang(node, strike.seconds)
+            else:
+                self._count("broker killed at a request")
+                self._cluster.crash(node)
+
+        self._cluster.before_request = look
 
     def cut_off(self, numbers: Numbers) -> None:
         """A broker does not reach the controllers for some seconds."""
         broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
         if broker.running and not broker.cut_off:
             self._count("broker cut off")
-            self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
+            self.slowed = True
+            self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5])
+
+    def fill_disk(self, numbers: Numbers) -> None:
+        """The disk of the control nodes is full for some seconds."""
+        self._count("disk full")
+        self._cluster.fill_disk((0.05, 0.5, 5.0)[numbers[0] % 3])
 
     def lose_controller(self, numbers: Numbers) -> None:
         """There is no active controller for some seconds."""
         if self._cluster.has_controller:
             self._count("active controller lost")
+            self.slowed = True
             self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
 
     # --- another tool ------------------------------------------------------------------------------------------------------

@@ -59,10 +59,10 @@ class History:
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._judges = self._made_judges()
-        self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers)
+        self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
 
     def _made_judges(self) -> Judges:
-        return Judges(self._cluster, self._workdir, self._events, self._script.strategy == "aggressive")
+        return Judges(self._cluster, self._workdir, self._events, self._script.strategy == "aggressive", self._script.controllers)
 
     def play(self) -> Outcome:
         """Play it."""
@@ -115,20 +115,22 @@ class History:
     def _recover_under_faults(self) -> None:
         for step in self._script.faults:
             self._world.after(step.at, partial(self._events.happen, step))
-        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
+        if self._script.strike is not None:
+            self._events.strike_at(self._script.strike)
+        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first", review=self._script.review)}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         for process in self._world.run(works, kill).values():
             self._counts["control nodes killed"] += process.killed
 
-    def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
-        """Recover. Return the result, None if the run fails."""
+    def _run(self, run_id: str, delay: float = 0.0, review: float = 0.0) -> dict[str, Any] | None:
+        """Recover, after `delay` seconds. `review`: seconds between the plan and its elections. Return the result, None if the run fails."""
         if delay:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
         try:
-            result = self._operator.recover(run_id)
+            result = self._operator.recover(run_id, None, review, self._judges.judge_plan)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1

@@ -17,10 +17,12 @@ from simulation.logs import Batch, Log
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
+# From the moment at which the controller fences a broker until every plan must know it.
+FENCED_SECONDS = 0.2
 
 
 class Election(NamedTuple):
-    """An unclean election by a control node: who answered then, and with which log. `leader`: who was elected."""
+    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected."""
 
     key: Key
     epoch: int
@@ -31,11 +33,13 @@ class Election(NamedTuple):
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool) -> None:
-        """`gives_up`: the strategy is aggressive, which waits for nobody."""
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
+        """`gives_up`: the strategy is aggressive, which waits for nobody. `history`: control nodes read the history of ISRs, which may resolve forks."""
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
+        self._holds_forks = not gives_up and not history
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         self._led_since: dict[Key, float] = {}
+        self._fenced_since: dict[int, float] = {}
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
@@ -44,7 +48,12 @@ class Judges:
         cluster.after_election = self._look_after
 
     def watch(self) -> None:
-        """Note which partitions have a leader now. Called again and again."""
+        """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
+        for broker in self._cluster.brokers:
+            if self._cluster.controller.alive(broker):
+                self._fenced_since.pop(broker, None)
+            else:
+                self._fenced_since.setdefault(broker, self._cluster.world.now)
         for key, state in self._cluster.controller.partitions.items():
             if state.leader == NO_LEADER:
                 self._led_since.pop(key, None)
@@ -71,9 +80,33 @@ class Judges:
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas
-            if self._cluster.controller.alive(one) and brokers[one].running and not brokers[one].hangs and key in brokers[one].logs
+            if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
         self.elections.append(Election(key, after.epoch, after.leader, logs))
+        # The log of a fenced broker may resolve a fork, too.
+        if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
+            self._look_for_forks(self.elections[-1])
+
+    def _look_for_forks(self, election: Election) -> None:
+        elected = election.logs.get(election.leader)
+        for broker, log in election.logs.items():
+            lacking = [batch for batch in log.batches if elected is not None and not elected.has(batch)]
+            if lacking:
+                self.found(
+                    f"broker {election.leader} is elected for {name(election.key)} and lacks {lacking[0].name}, which broker {broker} has"
+                )
+
+    def judge_plan(self, plan: dict[str, Any]) -> None:
+        """A plan holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""
+        if self._events.slowed:
+            return
+        unfenced = {row["broker_id"] for row in plan["brokers"] if row["broker_state"] == "unfenced"}
+        for row in plan["held"]:
+            key = row["topic"], row["partition"]
+            for broker in self._cluster.controller.partitions[key].replicas if row["reason_code"] == "incomplete" else ():
+                since = self._fenced_since.get(broker, self._cluster.world.now)
+                if broker in unfenced and not self._cluster.brokers[broker].running and self._cluster.world.now - since > FENCED_SECONDS:
+                    self.found(f"{name(key)} is held for broker {broker}, which was fenced {self._cluster.world.now - since:.1f} s before")
 
     def judge_end(self, result: dict[str, Any]) -> None:
         """Judge a run that has ended without an error. `result`: of its election."""

@@ -27,18 +27,25 @@ SEEDS = 1, 2000
 SECONDS = 1800
 
 
-class Mutant(NamedTuple):
-    """A mistake: in `file` (below module_utils) `old` is replaced by `new`."""
+class Edit(NamedTuple):
+    """In `file` (below module_utils) `old` is replaced by `new`."""
 
-    what: str
     file: str
     old: str
     new: str
 
 
+class Mutant(NamedTuple):
+    """A mistake. It has several edits if several checks stand one behind the other, each of which would prevent the harm alone."""
+
+    what: str
+    edits: tuple[Edit, ...]
+
+
 def mutants() -> list[Mutant]:
     """Return all of them."""
-    return [Mutant(**row) for row in tomllib.loads(MUTANTS.read_text())["mutant"]]
+    rows = tomllib.loads(MUTANTS.read_text())["mutant"]
+    return [Mutant(row.pop("what"), tuple(Edit(**edit) for edit in (*row.pop("also", ()), row))) for row in rows]
 
 
 def main() -> int:
@@ -52,13 +59,12 @@ def main() -> int:
 def is_found(mutant: Mutant) -> bool:
     """Return whether a seed in SEEDS ends badly with this mistake. Raises ValueError if the product does not have the text any more."""
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "ansible_collections/streamops/kafka_recovery")
-        shutil.copytree(ROOT / MODULE_UTILS, copy / MODULE_UTILS, ignore=shutil.ignore_patterns("__pycache__"))
-        file = copy / MODULE_UTILS / mutant.file
-        text = file.read_text()
-        if text.count(mutant.old) != 1:
-            raise ValueError(f"{mutant.what}: {mutant.file} has the text {text.count(mutant.old)} times")
-        file.write_text(text.replace(mutant.old, mutant.new))
+        copy = copy_product(Path(folder))
+        for edit in mutant.edits:
+            text = (copy / edit.file).read_text()
+            if text.count(edit.old) != 1:
+                raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
+            (copy / edit.file).write_text(text.replace(edit.old, edit.new))
         command = [sys.executable, "-m", "simulation", *map(str, SEEDS), "--first-bad"]
         environment = {**os.environ, "PYTHONPATH": folder}
         played = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -68,6 +74,13 @@ def is_found(mutant: Mutant) -> bool:
         flush=True,
     )
     return found is not None
+
+
+def copy_product(folder: Path) -> Path:
+    """Copy the product to where Python finds it if `folder` is in its path. Return the copy of module_utils."""
+    copy = folder / "ansible_collections/streamops/kafka_recovery" / MODULE_UTILS
+    shutil.copytree(ROOT / MODULE_UTILS, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
 
 
 if __name__ == "__main__":

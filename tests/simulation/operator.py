@@ -9,6 +9,8 @@ not run in the same order each time. Everything else is the product's, files inc
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -44,8 +46,8 @@ from simulation.transport import Connections, EventLoop
 from simulation.world import World
 
 NAME = "simulated"
-DURATION = 12.0
 REQUEST_SECONDS = 4
+GROWING = ("fsync", "pwrite")  # what fails on a full disk
 WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
 
 
@@ -100,7 +102,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         ):
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
-            stack.enter_context(patch.object(os, name, _counted(world, name)))
+            stack.enter_context(patch.object(os, name, _counted(cluster, name)))
         yield
 
 
@@ -115,15 +117,17 @@ def _wall_clock(world: World) -> type[datetime]:
     return Virtual
 
 
-def _counted(world: World, name: str) -> Callable[..., Any]:
+def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
     """Return a function of `os` that changes files, which a control node that is dead does not call. What is written is in memory: it need not be synced."""
     real = getattr(os, name)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        world.step(f"{name} {arguments[0]}")
+        cluster.world.step(f"{name} {arguments[0]}")
+        if cluster.disk_is_full and name in GROWING:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         done = None if name == "fsync" else real(*arguments, **keywords)
         if name == "replace":  # the time of a file is read, too
-            os.utime(arguments[1], (world.wall_clock(),) * 2)
+            os.utime(arguments[1], (cluster.world.wall_clock(),) * 2)
         return done
 
     return call
@@ -152,22 +156,35 @@ def defaults(spec: dict[str, Any]) -> dict[str, Any]:
 class Operator:
     """Recovers partitions of a cluster, with a workdir."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced", controllers: bool = False) -> None:
-        self._cluster, self.workdir, self._strategy = cluster, workdir, strategy
+    def __init__(
+        self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced", controllers: bool = False, duration: float = 12.0
+    ) -> None:
+        self._cluster, self.workdir, self._strategy, self._duration = cluster, workdir, strategy, duration
         servers = cluster.controller_servers if controllers else []
         self._connection = options(cluster.servers, request_timeout=REQUEST_SECONDS, controller_bootstrap_servers=servers)
 
-    def recover(self, run_id: str, keys: Iterable[Key] | None = None) -> dict[str, Any]:
-        """Collect, plan, elect. Return the result of `kafka_designated_election`. Raises the product's errors."""
+    def recover(
+        self,
+        run_id: str,
+        keys: Iterable[Key] | None = None,
+        review: float = 0.0,
+        judge_plan: Callable[[dict[str, Any]], None] = lambda _plan: None,
+    ) -> dict[str, Any]:
+        """Collect, plan, elect `review` seconds later. Return the result of `kafka_designated_election`. Raises the product's errors.
+
+        `judge_plan`: gets the plan as soon as it is made.
+        """
         self.collect(run_id, keys)
-        self.plan(run_id)
+        judge_plan(json.loads(Path(self.plan(run_id)["path"]).read_text()))
+        if review:
+            self._cluster.world.sleep(review)
         return self.elect(run_id)
 
     def collect(self, run_id: str, keys: Iterable[Key] | None = None) -> dict[str, Any]:
         """Write the landing file."""
         named = None if keys is None else [{"topic": topic, "partition": partition} for topic, partition in sorted(keys)]
         spec = {**EVIDENCE_ARGUMENTS, **backend_selection.BACKEND_ARGUMENTS}
-        task = self._task(run_id, spec, duration=DURATION, partitions=named, partitions_file=None)
+        task = self._task(run_id, spec, duration=self._duration, partitions=named, partitions_file=None)
         with NativeCluster(task.connection) as cluster:
             return collect_landing_file(task, cluster)
 
@@ -195,7 +212,7 @@ class Operator:
             **COMMAND_ARGUMENTS,
         }
         task = self._task(
-            run_id, spec, duration=DURATION, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
+            run_id, spec, duration=self._duration, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
             allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,
             max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
             max_offline_brokers=1000, remove_expired_throttle=False, election_attempts=3, preview=10_000, require_commit=False,

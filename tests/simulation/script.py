@@ -19,7 +19,7 @@ DAMAGE = {
 }  # fmt: skip
 CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
-    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1
+    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1, "fill_disk": 1
 }  # fmt: skip
 # In a history of moves: before them, and while they are under way, which takes some seconds.
 BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1}
@@ -30,16 +30,34 @@ FAULTS_OF_MOVES = {
 MOVES = 0.2  # of all histories
 MOST_STEPS_OF_MOVES = 160
 SECONDS_OF_MOVES = 8.0
-# Ways to damage that chance alone finds seldom: a fork, a tail that only an old leader has, survivors of different lengths.
+# Ways to damage that chance alone finds seldom: forks, a tail that only an old leader has, survivors of different lengths, a committed record in the log with
+# the older epoch (Raft's figure 8), a broker that is cut off for long. All but the last end without a leader.
 PATTERNS = (
-    ("write", "crash_leader", "write", "replicate", "alone", "write", "crash_leader", "start_first"),
-    ("write", "crash_leader", "write", "write", "alone", "crash_leader", "start_first", "start"),
-    ("write", "replicate", "shrink", "write", "replicate", "alone", "write", "crash_leader"),
-    ("alone", "write", "crash_leader", "write"),
-    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "crash_leader", "start_first"),
+    ("write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first"),
+    ("write", "crash_leader", "write", "write", "alone", "lose_isr", "start_first"),
+    ("write", "replicate", "shrink", "write", "replicate", "alone", "write", "lose_isr"),
+    ("write", "copy", "alone", "write", "lose_isr"),
+    ("write", "copy", "crash_leader", "write", "crash_leader", "start_first", "catch_up", "alone", "lose_isr", "start_first"),
+    ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "lose_isr", "start_first"),
+    ("alone", "write", "crash_leader", "cut_off", "start", "wait", "wait"),
 )
-OF_PARTITIONS = {"write", "replicate", "shrink", "alone", "crash_leader", "hand_over", "cancel_elsewhere", "throttle_elsewhere"}
+# A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
+STRUCK_REQUESTS = (
+    "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
+    "ListOffsetsRequest", "DescribeTopicPartitionsRequest",
+)  # fmt: skip
+OF_PARTITIONS = {
+    "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere"
+}  # fmt: skip
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
+
+
+class Strike(NamedTuple):
+    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed."""
+
+    request: str
+    number: int
+    seconds: float
 
 
 class Step(NamedTuple):
@@ -58,6 +76,9 @@ class Script:
     controllers  whether control nodes read the metadata log of the controllers, for the history of ISRs
     kill_at      the step at which the first control node dies, None: it lives
     second       seconds after which a second control node recovers the same cluster, None: there is none
+    duration     seconds for evidence, and for elections (kafka_recovery_duration)
+    review       seconds between the plan and its elections
+    strike       a broker that hangs or is killed at a request, None: there is none
     moves        what control nodes move; None: they only elect
     """
 
@@ -72,6 +93,9 @@ class Script:
     faults: tuple[Step, ...]
     kill_at: int | None = None
     second: float | None = None
+    duration: float = 12.0
+    review: float = 0.0
+    strike: Strike | None = None
     moves: MoveScript | None = None
 
     def to_json(self) -> str:
@@ -85,6 +109,8 @@ class Script:
         for name in ("damage", "faults"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
+        if fields.get("strike"):
+            fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
 
 
@@ -94,7 +120,7 @@ def drawn(seed: int) -> Script:
     brokers = random.choice((3, 3, 4, 5))
     topics, min_isr = {}, {}
     for topic in ("orders", "payments")[: random.choice((1, 1, 2))]:
-        replicas = random.randrange(2, min(brokers, 4) + 1)
+        replicas = min(brokers, random.choice((2, 3, 3, 4)))
         topics[topic] = [random.sample(range(1, brokers + 1), replicas) for _ in range(random.choice((1, 1, 2, 3)))]
         min_isr[topic] = random.choice((1, 2, 2))
     script = Script(
@@ -112,7 +138,16 @@ def drawn(seed: int) -> Script:
         ),
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.5 else None,
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
+        duration=random.choice((3.0, 12.0, 12.0)),
+        review=random.choice((0.0, 0.0, 0.0, 2.0, 10.0)),
+        strike=Strike(random.choice(STRUCK_REQUESTS), random.randrange(3), random.choice((2.0, 6.0, 15.0, 0.0)))
+        if random.random() < 0.25
+        else None,
     )
+    if script.review and random.random() >= 0.3:
+        # While a plan is reviewed, somebody repairs a broker.
+        repair = _step("start", random, 0)._replace(at=random.uniform(0, script.review))
+        script = replace(script, faults=(*script.faults, repair))
     # Histories of elections are the same as without moves.
     other = Random(f"moves of {seed}")
     return _with_moves(script, other) if other.random() < MOVES else script
@@ -129,15 +164,20 @@ def _with_moves(script: Script, random: Random) -> Script:
         ),
         kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.4 else None,
         second=random.uniform(0, SECONDS_OF_MOVES) if random.random() < 0.3 else None,
+        review=0.0,  # nobody reviews these
         moves=drawn_moves(random, script.brokers, script.topics),
     )
 
 
 def _drawn_damage(random: Random) -> tuple[Step, ...]:
-    if random.random() < 0.4:
+    if random.random() < 0.25:
         return tuple(_steps(random, DAMAGE, random.randrange(8, 50)))
     before = _steps(random, CALM, random.randrange(0, 12))
-    pattern = [_step(what, random, 0) for what in random.choice(PATTERNS)]
+    # In a pattern the controller mostly knows of one crash before the next one.
+    pattern = [
+        step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9)))
+        for step in (_step(what, random, 0) for what in random.choice(PATTERNS))
+    ]
     return (*before, *pattern, *_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
 
 

@@ -28,6 +28,10 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, second=None)
     if script.kill_at is not None:
         yield replace(script, kill_at=None)
+    if script.strike is not None:
+        yield replace(script, strike=None)
+    if script.review:
+        yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2
     while size:
         for at in range(0, len(script.faults), size):

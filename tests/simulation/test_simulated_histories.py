@@ -13,13 +13,12 @@ from dataclasses import replace
 import pytest
 
 from simulation.history import play
-from simulation.mutants import Mutant, is_found, mutants
 from simulation.script import Script, drawn
 from simulation.shorten import shortened
 
 KINDS = (
-    "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker cut off", "moves: reassigned",
-    "moves: held", "runs: leftovers", "throttle set by another tool",
+    "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
+    "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",
 )  # fmt: skip
 
 
@@ -38,7 +37,7 @@ def test_histories_end_well() -> None:
 
 
 def test_a_seed_gives_the_same_history_each_time() -> None:
-    one, other = (run(seed, "--story", "--jobs", "1").rpartition("histories")[0] for seed in ("601", "601"))
+    one, other = (run(seed, "--story", "--jobs", "1").rpartition("histories")[0] for seed in ("602", "602"))
     assert one == other and "is killed" in one
 
 
@@ -61,9 +60,3 @@ def test_what_is_not_simulated_is_said() -> None:
     script = replace(drawn(1), topics={"orders": [[9, 1]]})
     with pytest.raises(KeyError):
         play(script)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: one.what)
-def test_a_mistake_is_found(mutant: Mutant) -> None:
-    assert is_found(mutant), mutant.what

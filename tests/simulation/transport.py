@@ -42,6 +42,7 @@ class Nodes(Protocol):
     """The nodes of a cluster, by address."""
 
     def at(self, host: str, port: int) -> Node | None: ...
+    def before_request(self, name: str, broker: int, /) -> None: ...
 
 
 class _Selector:
@@ -132,6 +133,7 @@ class Connections:
         if connection is None or connection.closed:
             node = self._nodes.at(named.host, named.port)
             connection = self._connections[node_id] = _Connection(self._world, self._net, node)
+        self._nodes.before_request(request.name, node_id)
         return connection.send(request, request_timeout_ms / 1000)
 
     def close(self, node_id: Any = None) -> None:

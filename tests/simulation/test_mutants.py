@@ -1,0 +1,46 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mistakes fit the product as it is, and the table of branches adds up its files."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.branches import table
+from simulation.mechanical_mutants import TESTS
+from simulation.mutants import MODULE_UTILS, ROOT, Mutant, is_found, mutants
+
+
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: one.what)
+def test_the_product_has_the_text_that_a_mistake_replaces_once(mutant: Mutant) -> None:
+    for edit in mutant.edits:
+        assert (ROOT / MODULE_UTILS / edit.file).read_text().count(edit.old) == 1
+        assert edit.old != edit.new
+
+
+@pytest.mark.parametrize("file", TESTS)
+def test_files_with_mechanical_mistakes_and_their_tests_exist(file: str) -> None:
+    assert (ROOT / MODULE_UTILS / file).is_file()
+    assert all((ROOT / "tests/unit" / name).is_file() for name in TESTS[file])
+
+
+def test_branches_are_added_up_by_part() -> None:
+    def reached(branches: int, of: int) -> dict[str, dict[str, int]]:
+        return {"summary": {"covered_branches": branches, "num_branches": of}}
+
+    lines = table(
+        {
+            "plugins/module_utils/evidence/collect.py": reached(3, 4),
+            "plugins/module_utils/evidence/documents.py": reached(1, 6),
+            "plugins/module_utils/common/errors.py": reached(0, 2),
+        }
+    )
+    collect = next(line for line in lines if line.startswith("collect"))
+    assert collect.split()[1:] == ["4", "of", "10", "branches", "40", "%"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: one.what)
+def test_a_mistake_is_found(mutant: Mutant) -> None:
+    assert is_found(mutant), mutant.what
