@@ -17,10 +17,12 @@ NOBODY = 65534
 OTHER = NOBODY if os.geteuid() == 0 else os.geteuid()
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADERS, DATA = 1, 0
-# A gRPC client sends its first request once it has the SETTINGS of the server. The first line is the port, the rest is what was received.
+# A gRPC client sends its first request once it has the SETTINGS of the server.
+SETTINGS = bytes(3) + bytes([4]) + bytes(5)
+# The first line is the port, the rest is what was received.
 SCRIPT = """
 import os, socket, sys
-host, port, uid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+host, port, uid, greeting = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), bytes.fromhex(sys.argv[4])
 if uid != os.geteuid():
     os.setgroups([])
     os.setgid(uid)
@@ -30,7 +32,7 @@ print(server.getsockname()[1], flush=True)
 while True:
     client = server.accept()[0]
     try:
-        client.sendall(bytes(3) + bytes([4]) + bytes(5))
+        client.sendall(greeting)
         while data := client.recv(65536):
             sys.stdout.buffer.write(data)
             sys.stdout.flush()
@@ -39,9 +41,9 @@ while True:
 """
 
 
-def command(host: str, port: int, uid: int) -> list[str]:
-    """The command line of such a process. `port`: 0 is any free one."""
-    return [sys.executable, "-c", SCRIPT, host, str(port), str(uid)]
+def command(host: str, port: int, uid: int, greeting: bytes = SETTINGS) -> list[str]:
+    """The command line of such a process. `port`: 0 is any free one. `greeting`: what a client is sent at once."""
+    return [sys.executable, "-c", SCRIPT, host, str(port), str(uid), greeting.hex()]
 
 
 class Listener:
@@ -57,9 +59,9 @@ class Listener:
 
 
 @contextmanager
-def listener(host: str = "127.0.0.1", port: int = 0, uid: int = OTHER) -> Iterator[Listener]:
+def listener(host: str = "127.0.0.1", port: int = 0, uid: int = OTHER, greeting: bytes = SETTINGS) -> Iterator[Listener]:
     """Run one."""
-    with subprocess.Popen(command(host, port, uid), stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command(host, port, uid, greeting), stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             yield Listener(process, int(process.stdout.readline()))

@@ -44,8 +44,8 @@ class Taken(NamedTuple):
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
 def taken(request: pytest.FixtureRequest) -> Iterator[Taken]:
-    """Another user's process on a port of `host`. It keeps what it gets."""
-    with listener(request.param) as process:
+    """Another user's process on a port of `host`. It keeps what it gets, and sends nothing: an answer that a client does not expect ends the connection."""
+    with listener(request.param, greeting=b"") as process:
         yield Taken(process, request.param)
 
 
