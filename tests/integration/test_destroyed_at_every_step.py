@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,14 +84,19 @@ class Machines:
         }
 
     def nothing_is_open(self, workdir: str, where: Any) -> None:
-        """Fail unless every journal is closed and every lock was released."""
-        for key, content in self.contents(workdir).items():
-            if key.endswith(".lease"):
-                assert json.loads(content)["released"], (key, where)
-            elif key.startswith("throttles/") and key.endswith(".jsonl"):
-                assert len(content.splitlines()) == 1, (key, content, where)  # the line that names the writer
-            elif key.startswith("journal/"):
-                assert not open_lines(json.loads(line) for line in content.splitlines()[1:]), (key, where)
+        """See `nothing_is_open`."""
+        nothing_is_open(self.contents(workdir), where)
+
+
+def nothing_is_open(contents: Mapping[str, bytes], where: Any) -> None:
+    """Fail unless every journal among the objects of a workdir is closed and every lock was released."""
+    for key, content in contents.items():
+        if key.endswith(".lease"):
+            assert json.loads(content)["released"], (key, where)
+        elif key.startswith("throttles/") and key.endswith(".jsonl"):
+            assert len(content.splitlines()) == 1, (key, content, where)  # the line that names the writer
+        elif key.startswith("journal/"):
+            assert not open_lines(json.loads(line) for line in content.splitlines()[1:]), (key, where)
 
 
 @pytest.fixture

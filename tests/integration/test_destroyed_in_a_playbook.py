@@ -24,7 +24,7 @@ from integration.damaged import BY_PLAYBOOK
 from integration.requestlog import RequestLog
 from integration.store_clients import Bucket
 from integration.support import Operator, Played
-from integration.test_killed_at_every_step import open_lines
+from integration.test_destroyed_at_every_step import nothing_is_open
 from integration.throttle_leaks import clear, wait_for_throttles
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SETTING as LEASE_SECONDS
@@ -117,13 +117,7 @@ class Walk:
 
     def nothing_is_open(self, where: Any) -> None:
         """Fail unless every lock was released and every journal is closed."""
-        for key, content in self._bucket.contents().items():
-            if key.endswith(".lease"):
-                assert json.loads(content)["released"], (key, where)
-            elif key.startswith("journal/"):
-                assert not open_lines(json.loads(line) for line in content.splitlines()[1:]), (key, where)
-            elif key.startswith("throttles/") and key.endswith(".jsonl"):
-                assert len(content.splitlines()) == 1, (key, content, where)
+        nothing_is_open(self._bucket.contents(), where)
 
 
 @pytest.fixture
