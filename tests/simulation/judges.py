@@ -34,7 +34,7 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far."""
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
-        """`gives_up`: the strategy is aggressive, which waits for nobody. `history`: control nodes read the history of ISRs, which may resolve forks."""
+        """`gives_up`: the strategy is aggressive, which waits for no broker. `history`: control nodes read the history of ISRs, which may resolve forks."""
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
         self._holds_forks = not gives_up and not history
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
@@ -147,7 +147,7 @@ class Judges:
     def _could_lead(self, key: Key, state: Partition) -> int | None:
         """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""
         brokers = self._cluster.brokers
-        # The last known leader counts only where nobody else is eligible.
+        # The last known leader counts only where no other replica is eligible.
         waited = (*state.isr, *state.elr) or state.last_known
         if any(brokers[one].running for one in waited):
             return None

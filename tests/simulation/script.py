@@ -145,7 +145,7 @@ def drawn(seed: int) -> Script:
         else None,
     )
     if script.review and random.random() >= 0.3:
-        # While a plan is reviewed, somebody repairs a broker.
+        # While a plan is reviewed, a broker is repaired.
         repair = _step("start", random, 0)._replace(at=random.uniform(0, script.review))
         script = replace(script, faults=(*script.faults, repair))
     # Histories of elections are the same as without moves.
@@ -164,7 +164,7 @@ def _with_moves(script: Script, random: Random) -> Script:
         ),
         kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.4 else None,
         second=random.uniform(0, SECONDS_OF_MOVES) if random.random() < 0.3 else None,
-        review=0.0,  # nobody reviews these
+        review=0.0,  # these have no review
         moves=drawn_moves(random, script.brokers, script.topics),
     )
 
