@@ -37,4 +37,9 @@ options:
         M(streamops.kafka_recovery.kafka_redundancy_plan) write it.
       - Log directories in it must be C(any). Replicas are moved between brokers, not between the log directories of one broker.
     type: path
+  reassignment_file_sha256:
+    description:
+      - The sha256 that O(reassignment_file) must have, as C(sha256sum) prints it and M(streamops.kafka_recovery.kafka_redundancy_plan) returns it.
+      - The task fails before it changes anything if the file has another one, because it was replaced since it was made.
+    type: str
 """

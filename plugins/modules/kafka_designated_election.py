@@ -38,6 +38,11 @@ options:
         collected live before anything is elected.
       - Exactly one of O(plan) and O(partitions) is required.
     type: path
+  plan_sha256:
+    description:
+      - The sha256 that the file O(plan) must have, as C(sha256sum) prints it and M(streamops.kafka_recovery.kafka_recovery_plan) returns it. The task fails
+        before it elects if the file has another one, because it was replaced since it was made.
+    type: str
   partitions:
     description:
       - Partitions with the leader that each gets. Evidence is collected live before anything is elected, from the same sources as that of a plan.
@@ -386,6 +391,7 @@ def main() -> None:
         {
             **workdir_arguments(),
             "plan": {"type": "path"},
+            "plan_sha256": {"type": "str"},
             "partitions": {"type": "list", "elements": "dict", "options": designation},
             "allow_data_loss": {"type": "bool", "default": False},
             "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies},

@@ -238,7 +238,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 def partition_reassignment(module: KafkaModule, cluster: ReassignmentAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    work = ReassignmentTask(cluster, module.workdir, params, validate.wanted(params["partitions"], params["reassignment_file"]))
+    work = ReassignmentTask(cluster, module.workdir, params, validate.wanted_by(params))
     work.judge()
     if module.check_mode:
         work.predict()

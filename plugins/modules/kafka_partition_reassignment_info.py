@@ -166,7 +166,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 def partition_reassignment_info(module: KafkaModule, cluster: ReassignmentAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    wanted = validate.wanted(params["partitions"], params["reassignment_file"])
+    wanted = validate.wanted_by(params)
     found = status.read_status(cluster, wanted, params["window"])
     path = None
     if params["layout"]:
@@ -201,12 +201,7 @@ def main() -> None:
         required_if=[("layout", True, ("cluster", "run_id", "workdir"))],
     )
     # A file that cannot be used is refused before any broker is asked.
-    named = ("partitions", "reassignment_file")
-    module.run(
-        partition_reassignment_info,
-        opening=ReassignmentAdmin,
-        before=lambda kafka: validate.wanted(*(kafka.params[name] for name in named)),
-    )
+    module.run(partition_reassignment_info, opening=ReassignmentAdmin, before=lambda kafka: validate.wanted_by(kafka.params))
 
 
 if __name__ == "__main__":

@@ -204,6 +204,11 @@ proposal_path:
   returned: when partitions were checked
   type: str
   sample: null
+proposal_sha256:
+  description: The sha256 of that file, for O(streamops.kafka_recovery.kafka_recovery_commit#module:file_sha256). V(null) if there is no file.
+  returned: when partitions were checked
+  type: str
+  sample: null
 proposed:
   description: Number of partitions in RV(proposal_path).
   returned: when partitions were checked
@@ -228,7 +233,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.revival_cluster import RevivalCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import revivals_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import write_proposal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import no_proposal, write_proposal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, review_arguments, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
@@ -254,11 +259,9 @@ def partition_revival(module: KafkaModule, cluster: RevivalCluster) -> dict[str,
         revival.judge()
         if not check_mode:
             revival.revive()
-        result = {**revival.report(params["preview"], check_mode), "proposal_path": None, "proposed": 0}
+        result = {**revival.report(params["preview"], check_mode), **no_proposal()}
         if params["propose"] and not module.ansible.check_mode:
-            content = revival.proposal()
-            path = write_proposal(revivals_file.FORMAT, module.workdir, params, cluster.cluster_id, content)
-            result |= {"changed": True, "proposal_path": str(path), "proposed": len(content["partitions"])}
+            result |= write_proposal(revivals_file.FORMAT, module.workdir, params, cluster.cluster_id, revival.proposal())
     for warning in revival.warnings:
         module.ansible.warn(warning)
     return result

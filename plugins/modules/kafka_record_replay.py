@@ -240,6 +240,11 @@ proposal_path:
   returned: success
   type: str
   sample: null
+proposal_sha256:
+  description: The sha256 of that file, for O(streamops.kafka_recovery.kafka_recovery_commit#module:file_sha256). V(null) if there is no file.
+  returned: success
+  type: str
+  sample: null
 proposed:
   description: Number of partitions in RV(proposal_path).
   returned: success
@@ -265,7 +270,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import replays_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import write_proposal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import no_proposal, write_proposal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
@@ -293,11 +298,9 @@ def record_replay(module: KafkaModule, admin: GroupOffsetAdmin) -> dict[str, Any
             return approved.write(module.workdir, outcomes)
         if not params["propose"] or module.ansible.check_mode:
             return {}
-        content = proposal(module.params, outcomes)
-        path = write_proposal(replays_file.FORMAT, module.workdir, params, admin.cluster_id, content)
-        return {"changed": True, "proposal_path": str(path), "proposed": len(content["partitions"])}
+        return write_proposal(replays_file.FORMAT, module.workdir, params, admin.cluster_id, proposal(module.params, outcomes))
 
-    return {"results_path": None, "proposal_path": None, "proposed": 0, **replay(module, admin, approved, then)}
+    return {"results_path": None, **no_proposal(), **replay(module, admin, approved, then)}
 
 
 def main() -> None:

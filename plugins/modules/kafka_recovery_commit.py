@@ -58,6 +58,14 @@ options:
       - Default, and V(null), is no limit.
     type: dict
     default: {}
+  file_sha256:
+    description:
+      - The sha256 that each file must have, by kind and cluster, as C(sha256sum) prints it and the modules that make these files return it. The kinds are
+        V(plans), V(revivals), V(replays) and V(moves).
+      - The task fails before it signs or pushes anything if a file has another one, because it was replaced since it was made. It also fails if a file of a
+        kind that is named has no entry. Files of other kinds are not checked, nor are results.
+    type: dict
+    default: {}
   author_name:
     description: Author and committer. Default is git's C(user.name), then V(kafka_recovery).
     type: str
@@ -98,6 +106,9 @@ EXAMPLES = r"""
     plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
     moves_dir: "{{ kafka_recovery_workdir }}/reassignments/{{ kafka_recovery_run_id }}"
     throttles: {east: 20000000}
+    file_sha256:
+      plans: "{{ kafka_recovery_planned.plans | items2dict(key_name='cluster', value_name='file_sha256') }}"
+      moves: "{{ kafka_recovery_redundancy.plans | items2dict(key_name='cluster', value_name='file_sha256') }}"
     clusters: "{{ groups['kafka_clusters'] }}"
     plan_signing_key: /etc/kafka-recovery/signing_key
 
@@ -170,8 +181,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file, plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import (
     committed_results,
     module_options,
@@ -184,9 +196,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import rate_problem
 
-# Of files that their modules have sealed.
-SEALED = {"revivals_dir": REVIVALS, "replays_dir": REPLAYS}
-FOLDERS = ("plan_dir", *SEALED, "moves_dir")
+# Options with the folder of each kind.
+FOLDERS = {"plan_dir": PLANS, "revivals_dir": REVIVALS, "replays_dir": REPLAYS, "moves_dir": MOVES}
 WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 
 
@@ -225,28 +236,42 @@ def _results(params: Mapping[str, Any], repository: Repository, layout: Layout, 
 
 
 def _proposal(params: Mapping[str, Any], repository: Repository, layout: Layout, push: bool) -> Published:
-    found = {option: module_options.files(params[option], params["clusters"]) if params[option] else {} for option in FOLDERS}
-    others: dict[Kind, dict[str, bytes]] = {
-        **{kind: {cluster: content_of(path) for cluster, path in found[option].items()} for option, kind in SEALED.items()},
-        MOVES: {cluster: _moves(path, cluster, params["throttles"]) for cluster, path in found["moves_dir"].items()},
-    }
+    found = {kind: _contents(params, option, kind) for option, kind in FOLDERS.items()}
+    found[MOVES] = {cluster: _moves(content, cluster, params["throttles"]) for cluster, content in found[MOVES].items()}
     # What changes nothing needs no approval.
     others = {
         kind: {
             cluster: content for cluster, content in contents.items() if kind.parse(content, f"the {kind.noun} of {cluster}")["partitions"]
         }
-        for kind, contents in others.items()
+        for kind, contents in found.items()
+        if kind is not PLANS
     }
     concerned = {cluster for contents in others.values() for cluster in contents}
     plans = {
-        cluster: path
-        for cluster, path in found["plan_dir"].items()
-        if cluster not in concerned or _busy(path, others[REVIVALS].get(cluster))
+        cluster: content
+        for cluster, content in found[PLANS].items()
+        if cluster not in concerned or _busy(content, cluster, others[REVIVALS].get(cluster))
     }
     _require(params, plans or concerned)
     key = params["plan_signing_key"]
     sign = partial(signatures.sign, key=Path(key), seconds=params["timeout"]) if key else None
-    return proposals.propose(repository, layout, params["run_id"], plans, push, sign, others)
+    return proposals.propose(repository, layout, params["run_id"], {PLANS: plans, **others}, push, sign)
+
+
+def _contents(params: Mapping[str, Any], option: str, kind: Kind) -> dict[str, bytes]:
+    """Return the contents of the files of a kind, by cluster. Raises RecoveryError for a file that was replaced since it was made."""
+    paths = module_options.files(params[option], params["clusters"]) if params[option] else {}
+    contents = {cluster: content_of(path) for cluster, path in paths.items()}
+    expected = params["file_sha256"].get(kind.folder)
+    if expected is None:
+        return contents
+    for cluster, content in contents.items():
+        if cluster not in expected:
+            raise RecoveryError(
+                f"{paths[cluster]}: file_sha256 has no sha256 of the {kind.noun} of {cluster}, so this run has not made the file"
+            )
+        file_digest.check(content, str(expected[cluster]), paths[cluster], f"file_sha256 of the {kind.noun} of {cluster}")
+    return contents
 
 
 def _require(params: Mapping[str, Any], files: Collection[str]) -> None:
@@ -256,10 +281,10 @@ def _require(params: Mapping[str, Any], files: Collection[str]) -> None:
         raise GitError(f"{folders} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
 
 
-def _busy(path: Path, revivals: bytes | None) -> bool:
+def _busy(content: bytes, cluster: str, revivals: bytes | None) -> bool:
     """Return whether a plan elects partitions, or holds others than those that are to be revived."""
-    plan = plan_file.load(path)
-    revived = {_key(row) for row in REVIVALS.parse(revivals, path)["partitions"]} if revivals else set()
+    plan = PLANS.parse(content, f"the plan of {cluster}")
+    revived = {_key(row) for row in REVIVALS.parse(revivals, f"the revivals of {cluster}")["partitions"]} if revivals else set()
     return bool(plan["partitions"]) or any(_key(row) not in revived for row in plan.get("held", ()))
 
 
@@ -267,7 +292,7 @@ def _key(row: Mapping[str, Any]) -> tuple[str, int]:
     return row["topic"], row["partition"]
 
 
-def _moves(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes:
+def _moves(content: bytes, cluster: str, throttles: Mapping[str, Any]) -> bytes:
     """Return the moves of a cluster as they are proposed."""
     rate = throttles.get(cluster)
     if rate == "":  # the default of the role's variable
@@ -279,7 +304,7 @@ def _moves(path: Path, cluster: str, throttles: Mapping[str, Any]) -> bytes:
             raise RecoveryError(f"throttles: {rate!r:.40} of {cluster} is not a number of bytes per second") from error
         if problem := rate_problem(f"throttles of {cluster}", rate):
             raise RecoveryError(problem)
-    return moves_file.sealed(content_of(path), path, rate)
+    return moves_file.sealed(content, f"the moves of {cluster}", rate)
 
 
 def main() -> None:
@@ -296,12 +321,13 @@ def main() -> None:
             "replays_dir": {"type": "path"},
             "moves_dir": {"type": "path"},
             "throttles": {"type": "dict", "default": {}},
+            "file_sha256": {"type": "dict", "default": {}},
             "author_name": {"type": "str", "default": ""},
             "author_email": {"type": "str", "default": ""},
             "signing_key": {"type": "path", "no_log": False},
             "plan_signing_key": {"type": "path", "no_log": False},
         },
-        required_one_of=[FOLDERS],
+        required_one_of=[list(FOLDERS)],
         required_by={"results_dir": "plan_dir"},
         supports_check_mode=True,
     )

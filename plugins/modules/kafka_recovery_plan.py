@@ -173,6 +173,8 @@ plans:
     - The plan files, sorted by cluster, with the number of partitions to elect, held partitions, and partitions that are online already.
     - C(truncated_replicas) is the number of replicas that would lose records by the elections, and C(truncated_offsets) the number of offsets that they would
       lose at most. The elections save these records first (O(streamops.kafka_recovery.kafka_designated_election#module:save_records)).
+    - C(file_sha256) is the sha256 of the file, as C(sha256sum) prints it, for the option
+      O(streamops.kafka_recovery.kafka_designated_election#module:plan_sha256) of the task that uses it.
     - C(held_reasons) has the number of held partitions by reason code, and the first three of each.
   returned: success
   type: list
@@ -180,6 +182,7 @@ plans:
   sample:
     - cluster: east
       path: /var/lib/kafka-recovery/plans/2026-11-21/east.json
+      file_sha256: 7c1f9a0c1dfd5b5c6e0a6d2a5cfb0b2b9f5f0a8a3dd0c1cf6a9d5e3f2b1a4c7d
       elect: 118
       held: 2
       online: 0

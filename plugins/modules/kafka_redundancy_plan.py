@@ -124,6 +124,8 @@ plans:
     - The reassignment files, sorted by cluster, each with its totals.
     - C(plans[].bytes) is the number of bytes to copy. Each of the C(plans[].unknown_sizes) partitions whose size no broker reported counts as V(0).
     - C(plans[].rack_violations) are planned partitions with two replicas in one rack although another rack has none. Survivors are not moved for it.
+    - C(plans[].file_sha256) is the sha256 of the file, as C(sha256sum) prints it, for the option
+      O(streamops.kafka_recovery.kafka_partition_reassignment#module:reassignment_file_sha256) of the task that uses it.
     - The skews are how far the broker with the most is above the mean of the unfenced brokers afterwards, in percent, V(null) if the mean is zero.
   returned: success
   type: list
@@ -131,6 +133,7 @@ plans:
   sample:
     - cluster: east
       path: /var/lib/kafka-recovery/reassignments/2026-11-21/east.json
+      file_sha256: 7c1f9a0c1dfd5b5c6e0a6d2a5cfb0b2b9f5f0a8a3dd0c1cf6a9d5e3f2b1a4c7d
       planned: 620
       held: 2
       held_by_reason: {no_leader: 2}

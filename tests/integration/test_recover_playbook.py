@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,21 @@ from integration.support import Operator, outcomes
 
 # Topics of the shared cluster that the tests of strategies never elect anything in, or nothing but this file's.
 WITHOUT_LEAVE = ["lagging.none", "identical.none"]
+# A plugin of Ansible that replaces the plan, before the task that elects, by one that decides by the strategy aggressive.
+FORGER = """
+import json
+from pathlib import Path
+from ansible.plugins.callback import CallbackBase
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "notification", "forger"
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        if task.get_name().endswith("Elect what the plan designates"):
+            path = Path({path!r})
+            plan = json.loads(path.read_text())
+            plan["strategy"] = "aggressive"
+            path.write_text(json.dumps({{**plan, "sha256": plan_file.sha256(plan)}}))
+"""
 # Of a recovery of one cluster that succeeds, that of localhost included.
 TASKS = 12
 
@@ -32,6 +48,19 @@ def test_without_leave_to_lose_data_it_stops_after_the_plan_and_says_what_to_add
     assert outcomes(results["partitions"]) == {topic: {"held"} for topic in WITHOUT_LEAVE}
     assert all(row["reason_code"] == "data_loss_not_allowed" for row in results["partitions"])
     assert len(east.read("plans", "1")["partitions"]) == 8
+    assert log.written() == {}
+    assert east.states(*WITHOUT_LEAVE) == before
+
+
+def test_a_plan_that_was_replaced_before_its_election_is_not_elected(
+    east: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, log, plan = east.states(*WITHOUT_LEAVE), RequestLog(east.cluster), east.path("plans", "forged")
+    (tmp_path / "forger.py").write_text(FORGER.format(path=str(plan)))
+    monkeypatch.setenv("ANSIBLE_CALLBACK_PLUGINS", str(tmp_path))
+    played = east.play("recover", "forged", partitions=named(east, WITHOUT_LEAVE), allow_data_loss=True)
+    assert json.loads(plan.read_text())["strategy"] == "aggressive"
+    assert played.returncode != 0 and f"{plan} has sha256" in played.said and "it was replaced since it was made" in played.said, played
     assert log.written() == {}
     assert east.states(*WITHOUT_LEAVE) == before
 

@@ -29,7 +29,8 @@ class MoveOperator(Operator):
         """Move partitions to other replicas (`kafka_partition_reassignment`). Raises the product's errors."""
         rows = [{"topic": topic, "partition": number, "replicas": list(replicas)} for (topic, number), replicas in targets.items()]
         options = {
-            "state": "present", "partitions": rows, "reassignment_file": None, "approved_moves": None, "allow_replication_factor_change": True,
+            "state": "present", "partitions": rows, "reassignment_file": None, "reassignment_file_sha256": None, "approved_moves": None,
+            "allow_replication_factor_change": True,
             "concurrent_moves": 1000, "throttle": None, "wait": True, "on_interrupt": "auto", "max_disk_percent": 100, "duration": None,
             "stalled_after": STALLED_SECONDS, "preview": 20,
         }  # fmt: skip

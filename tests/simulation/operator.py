@@ -214,7 +214,7 @@ class Operator:
         task = self._task(
             run_id, spec, duration=self._duration, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
             allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,
-            max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
+            plan_sha256=None, max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
             max_offline_brokers=1000, remove_expired_throttle=False, election_attempts=3, preview=10_000, require_commit=False,
         )  # fmt: skip
         with NativeCluster(task.connection) as cluster:

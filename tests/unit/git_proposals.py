@@ -16,6 +16,7 @@ from plan_samples import content
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.committed_results import commit_results
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import propose
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Layout, Published
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
@@ -54,7 +55,7 @@ def results(folder: Path, cluster: str = "east", reason_code: str | None = None,
 
 def proposed(forge: Forge, *paths: Path, push: bool = True, run_id: str = "r1", sign: Callable[[bytes], bytes] | None = None) -> Published:
     with opened(forge) as repository:
-        return propose(repository, LAYOUT, run_id, {path.stem: path for path in paths}, push, sign)
+        return propose(repository, LAYOUT, run_id, {PLANS: {path.stem: path.read_bytes() for path in paths}}, push, sign)
 
 
 def committed(forge: Forge, plans: dict[str, Path], found: dict[str, Path], push: bool = True) -> Published:

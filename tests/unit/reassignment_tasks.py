@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "run_id": "1",
     "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}],
     "reassignment_file": None,
+    "reassignment_file_sha256": None,
     "approved_moves": None,
     "state": "present",
     "allow_replication_factor_change": True,

@@ -62,7 +62,7 @@ def _recovery(module: KafkaTask, cluster: NativeCluster) -> Recovery:
     params = module.params
     if params["plan"]:
         check_inside(module.workdir, Path(params["plan"]))
-    plan = plan_file.load(params["plan"]) if params["plan"] else {}
+    plan = plan_file.load(params["plan"], params["plan_sha256"]) if params["plan"] else {}
     if plan:
         check_origin(plan, Path(params["plan"]), module.workdir, params["allowed_strategies"], params["allowed_rankings"])
     _choose_backend(module, cluster, plan.get("backend"))

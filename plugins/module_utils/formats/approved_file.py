@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
@@ -68,13 +69,27 @@ def proposals_folder(reviewed: ReviewedFormat) -> str:
     return f"proposed_{reviewed.noun}"
 
 
-def write_proposal(reviewed: ReviewedFormat, workdir: Path, params: Mapping[str, Any], cluster_id: str, content: Mapping[str, Any]) -> Path:
-    """Write a file to `<workdir>/proposed_<noun>/<run_id>/<cluster>.json`, to be proposed by kafka_recovery_commit, and return its path.
+def write_proposal(
+    reviewed: ReviewedFormat, workdir: Path, params: Mapping[str, Any], cluster_id: str, content: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write a file to `<workdir>/proposed_<noun>/<run_id>/<cluster>.json`, to be proposed by kafka_recovery_commit, and return what modules return of it.
 
-    `params`: of a module, with `cluster` and `run_id`. Raises FileError, or ReviewedFileError if the content cannot be reviewed.
+    That is its `proposal_path`, `proposal_sha256`, the number of `proposed` partitions, and `changed`. `params`: of a module, with `cluster` and `run_id`.
+    Raises FileError, or ReviewedFileError if the content cannot be reviewed.
     """
     path = work_file(workdir, proposals_folder(reviewed), params["cluster"], params["run_id"])
     header = {name: params[name] for name in ("cluster", "run_id")}
     document = {**content, **header, "plan_id": str(uuid.uuid4()), "cluster_id": cluster_id, "created_at": utc_now()}
-    write_private(path, reviewed.sealed(document, path))
-    return path
+    sealed = reviewed.sealed(document, path)
+    write_private(path, sealed)
+    return {
+        "changed": True,
+        "proposal_path": str(path),
+        "proposal_sha256": file_digest.sha256(sealed),
+        "proposed": len(content["partitions"]),
+    }
+
+
+def no_proposal() -> dict[str, Any]:
+    """Return what modules return if they have written no proposal."""
+    return {"proposal_path": None, "proposal_sha256": None, "proposed": 0}

@@ -18,8 +18,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_digest import DigestStream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
@@ -57,13 +58,13 @@ class PlanWriter:
     """Writes a plan entry by entry. Sections must come in the order of SECTIONS; `add` raises ValueError otherwise."""
 
     def __init__(self, stream: IO[bytes], header: Mapping[str, Any], spools: Mapping[str, IO[bytes]]) -> None:
-        self._stream = stream
+        self._stream = DigestStream(stream)
         self._header = header
         self._spools = spools
         self._counts = dict.fromkeys(SECTIONS, 0)
         self._open = iter(SECTIONS)
         self._section = ""
-        stream.write(b"{\n" + b"".join(b"%s: %s,\n" % (canonical(key), canonical(value)) for key, value in header.items()))
+        self._stream.write(b"{\n" + b"".join(b"%s: %s,\n" % (canonical(key), canonical(value)) for key, value in header.items()))
 
     def add(self, section: str, entry: Mapping[str, Any]) -> None:
         """Write one entry to one of SECTIONS, each field on a line of its own. `entry`: the fields of FIELDS; others are left out.
@@ -78,6 +79,11 @@ class PlanWriter:
         Raises ValueError if a later section was begun.
         """
         self._put(section, fields.split("\n"))
+
+    @property
+    def file_sha256(self) -> str:
+        """Return the sha256 of the bytes that were written so far, as hex digits, as the command sha256sum prints it."""
+        return self._stream.sha256
 
     def _put(self, section: str, texts: Sequence[str]) -> None:
         self._advance(section)
@@ -217,16 +223,18 @@ def _form(names: Sequence[str]) -> tuple[str, str, Callable[[Sequence[str]], tup
 _FORMS = {section: _form(names) for section, names in FIELDS.items()}
 
 
-def load(path: str | Path) -> dict[str, Any]:
+def load(path: str | Path, file_sha256: str | None = None) -> dict[str, Any]:
     """Return the checked content of a plan file. A bare KIP-1275 file is returned with its `partitions` alone (no `plan_id`).
 
-    Raises PlanError if the file cannot be read, is not JSON (with line and column), has a value of a wrong type or out of range, is of another
-    version, does not match its sha256, names a partition twice, or designates a leader that is not a replica.
+    `file_sha256`: that the file must have; RecoveryError if it has another. Raises PlanError if the file cannot be read, is not JSON (with line and
+    column), has a value of a wrong type or out of range, is of another version, does not match its sha256, names a partition twice, or designates a leader
+    that is not a replica.
     """
     try:
         content = read_regular(Path(path))
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror}; correct its path or its permissions, or plan again") from error
+    file_digest.check(content, file_sha256, path, "plan_sha256")
     return parse(content, path)
 
 

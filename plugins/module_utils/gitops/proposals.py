@@ -9,7 +9,7 @@ Existing files are never overwritten: the same content is no change, other conte
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -19,7 +19,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
     Layout,
     Published,
     branch_of,
-    content_of,
     signatures_of,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, PushRejectedError, Repository
@@ -48,21 +47,19 @@ def propose(
     repository: Repository,
     layout: Layout,
     run_id: str,
-    plans: Mapping[str, Path],
+    proposed: Mapping[Kind, Mapping[str, bytes]],
     push: bool = True,
     sign: Callable[[bytes], bytes] | None = None,
-    others: Mapping[Kind, Mapping[str, bytes]] | None = None,
 ) -> Published:
-    """Push plans (files by cluster), `others`, their summary and their signatures to the branch of the recovery. Returns what was pushed.
+    """Push files with their summary and their signatures to the branch of the recovery. Returns what was pushed.
 
-    `push`: False to make the commit only (check mode). `sign`: returns the signature of a file's bytes, and raises its own errors; None for no
-    signatures. `others`: sealed files of other kinds, contents by cluster. Raises PlanError, ReviewedFileError or GitError if a file cannot be used or the
+    `proposed`: contents of files by kind and cluster. `push`: False to make the commit only (check mode). `sign`: returns the signature of a file's
+    bytes, and raises its own errors; None for no signatures. Raises PlanError, ReviewedFileError or GitError if a file cannot be used or the
     repository has other files, PushRejectedError if the remote rejects the branch.
     """
     branch, folder = branch_of(run_id), layout.folder(run_id)
     repository.check_branch(branch)
-    contents = {(PLANS, cluster): content_of(path) for cluster, path in sorted(plans.items())}
-    contents |= {(kind, cluster): content for kind, files in (others or {}).items() for cluster, content in sorted(files.items())}
+    contents = {(kind, cluster): content for kind in KINDS for cluster, content in sorted(proposed.get(kind, {}).items())}
     loaded = {(kind, cluster): _checked(kind, content, cluster, run_id) for (kind, cluster), content in contents.items()}
     files = {layout.summary(run_id): _page(loaded, run_id)}
     files |= {layout.plan(run_id, cluster, kind): content for (kind, cluster), content in contents.items()}

@@ -65,9 +65,9 @@ def check_options(params: Mapping[str, Any]) -> None:
             raise RecoveryError("approved_moves needs state present and wait: it moves what was approved, and writes the results")
         moves_file.FORMAT.load(params["approved_moves"])
     elif params["state"] == "present":
-        validate.with_replicas(validate.wanted(params["partitions"], params["reassignment_file"]))
+        validate.with_replicas(validate.wanted_by(params))
     else:
-        validate.wanted(params["partitions"], params["reassignment_file"])
+        validate.wanted_by(params)
     rate = params["throttle"]
     if rate is not None and (problem := model.rate_problem("throttle", rate)):
         raise RecoveryError(problem)

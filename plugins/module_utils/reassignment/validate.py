@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
@@ -101,22 +101,23 @@ def arguments() -> dict[str, Any]:
     return {
         "partitions": {"type": "list", "elements": "dict", "options": entry},
         "reassignment_file": {"type": "path"},
+        "reassignment_file_sha256": {"type": "str"},
     }
 
 
 Wanted: TypeAlias = "dict[TopicPartition, tuple[int, ...] | None]"
 
 
-def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: str | None) -> Wanted | None:
+def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: str | None, file_sha256: str | None = None) -> Wanted | None:
     """Return the requested replicas by partition in recovery order, from the option `partitions` or `reassignment_file`; None if neither is set.
 
     The file holds the JSON of kafka-reassign-partitions, `{"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}`;
-    other fields are ignored. Entries without replicas have None. Raises RecoveryError for a file that cannot be read, another
-    version, log directories other than "any", and a partition that is named twice (KIP-179: INVALID_REQUEST).
+    other fields are ignored. `file_sha256`: that the file must have. Entries without replicas have None. Raises RecoveryError for a file that cannot be
+    read, another sha256, another version, log directories other than "any", and a partition that is named twice (KIP-179: INVALID_REQUEST).
     """
     if reassignment_file is not None:
         source = f"reassignment_file {reassignment_file}"
-        rows = _rows_of(Path(reassignment_file).expanduser(), source)
+        rows = _rows_of(Path(reassignment_file).expanduser(), source, file_sha256)
     elif partitions is not None:
         source, rows = "option partitions", list(partitions)
     else:
@@ -133,6 +134,11 @@ def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: st
     return dict(sorted(found.items(), key=lambda item: in_recovery_order(item[0])))
 
 
+def wanted_by(params: Mapping[str, Any]) -> Wanted | None:
+    """Return what `wanted` returns for the options of `arguments`."""
+    return wanted(params["partitions"], params["reassignment_file"], params["reassignment_file_sha256"])
+
+
 def with_replicas(found: Wanted | None) -> dict[TopicPartition, tuple[int, ...]]:
     """Return what `wanted` returned if every partition has replicas. Raises RecoveryError if one has none, or if `found` is None."""
     if found is None:
@@ -143,9 +149,11 @@ def with_replicas(found: Wanted | None) -> dict[TopicPartition, tuple[int, ...]]
     return {key: replicas or () for key, replicas in found.items()}
 
 
-def _rows_of(path: Path, source: str) -> list[Any]:
+def _rows_of(path: Path, source: str, file_sha256: str | None) -> list[Any]:
     try:
-        document = strict_json.parse(read_regular(path))
+        content = read_regular(path)
+        file_digest.check(content, file_sha256, source, "reassignment_file_sha256")
+        document = strict_json.parse(content)
         strict_json.check(document, {"version": int, "partitions": [dict]})
     except OSError as error:
         raise RecoveryError(f"{source} cannot be read: {error.strerror}") from error

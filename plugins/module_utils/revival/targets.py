@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import Name
@@ -41,9 +41,9 @@ def chosen(params: Mapping[str, Any], begun: Mapping[TopicPartition, Begun]) -> 
     Raises RecoveryError for names and files that are not valid.
     """
     if params["only"] is None:
-        wanted = validate.with_replicas(validate.wanted(params["partitions"], params["reassignment_file"]))
+        wanted = validate.with_replicas(validate.wanted_by(params))
         return {key: Target(replicas) for key, replicas in wanted.items()}
-    planned, held = _planned(params["reassignment_file"])
+    planned, held = _planned(params["reassignment_file"], params["reassignment_file_sha256"])
     named = {(row["topic"], row["partition"]) for row in params["only"] if row.get("partition") is not None}
     topics = {row["topic"] for row in params["only"] if row.get("partition") is None}
     targets = {
@@ -55,15 +55,17 @@ def chosen(params: Mapping[str, Any], begun: Mapping[TopicPartition, Begun]) -> 
     return {key: targets[key] for key in sorted(targets, key=in_recovery_order) if key in named or key[0] in topics}
 
 
-def _planned(reassignment_file: str) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, str]]:
+def _planned(reassignment_file: str, file_sha256: str | None) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, str]]:
     """Return the new replicas by partition, and why others have none. A file may have no partition: then nothing was planned."""
     path = Path(reassignment_file).expanduser()
     try:
-        document = strict_json.parse(read_regular(path))
+        content = read_regular(path)
+        file_digest.check(content, file_sha256, f"reassignment_file {path}", "reassignment_file_sha256")
+        document = strict_json.parse(content)
         strict_json.check(document, {"partitions": [dict], "held": [{"topic": Name(), "partition": int, "explanation": str}]})
     except OSError as error:
         raise RecoveryError(f"reassignment_file {path} cannot be read: {error.strerror}") from error
     except strict_json.ContentError as error:
         raise RecoveryError(f"reassignment_file {path}: {error}; plan again with kafka_redundancy_plan") from error
-    planned = validate.with_replicas(validate.wanted(None, reassignment_file)) if document["partitions"] else {}
+    planned = validate.with_replicas(validate.wanted(None, reassignment_file, file_sha256)) if document["partitions"] else {}
     return planned, {(row["topic"], row["partition"]): row["explanation"] for row in document["held"]}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,9 +96,21 @@ def test_an_empty_list_allows_no_plan(tmp_path: Path) -> None:
 def test_the_module_refuses_such_a_plan_before_it_asks_the_cluster(tmp_path: Path) -> None:
     made(tmp_path, "aggressive")
     path = tmp_path / "plans" / RUN / "east.json"
-    module: Any = SimpleNamespace(params={"plan": str(path), "allowed_strategies": SAFE, "allowed_rankings": None}, workdir=tmp_path)
+    module: Any = SimpleNamespace(
+        params={"plan": str(path), "plan_sha256": None, "allowed_strategies": SAFE, "allowed_rankings": None}, workdir=tmp_path
+    )
     cluster: Any = object()  # has nothing that can be asked
     with pytest.raises(PlanError, match="aggressive"):
+        designated_election(module, cluster)
+
+
+@pytest.mark.parametrize(("given", "says"), [("0" * 64, f"not {'0' * 64} (plan_sha256)"), ("0", "is not a sha256 of 64 hex digits")])
+def test_the_module_refuses_a_plan_that_was_replaced_before_it_asks_the_cluster(tmp_path: Path, given: str, says: str) -> None:
+    made(tmp_path, "balanced")
+    path = tmp_path / "plans" / RUN / "east.json"
+    module: Any = SimpleNamespace(params={"plan": str(path), "plan_sha256": given}, workdir=tmp_path)
+    cluster: Any = object()  # has nothing that can be asked
+    with pytest.raises(RecoveryError, match=re.escape(says)):
         designated_election(module, cluster)
 
 

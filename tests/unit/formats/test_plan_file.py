@@ -38,7 +38,7 @@ def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
         writer.add("held", HELD)
         writer.add("online", ONLINE)
     plan = plan_file.load(path)
-    assert plan == {**content(), "sha256": plan_file.sha256(content())}
+    assert plan == {**content(), "sha256": plan_file.sha256(content())} == plan_file.load(path, writer.file_sha256)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
 

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import MOVES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import MOVES, PLANS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.recovery_folder import Published
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, AllowedSigners
@@ -60,7 +60,8 @@ def mallory(forge: Forge, keys: dict[str, Path]) -> Person:
 def proposed(forge: Forge, contents: Mapping[str, bytes], key: Path, *plans: Path, run_id: str = "r1") -> Published:
     with opened(forge) as one:
         sign = lambda content: signatures.sign(content, key, 60)  # noqa: E731
-        return proposals.propose(one, LAYOUT, run_id, {path.stem: path for path in plans}, sign=sign, others={MOVES: contents})
+        files = {PLANS: {path.stem: path.read_bytes() for path in plans}, MOVES: contents}
+        return proposals.propose(one, LAYOUT, run_id, files, sign=sign)
 
 
 def committed(forge: Forge, tmp_path: Path, found: Path) -> Published:

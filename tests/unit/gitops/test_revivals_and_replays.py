@@ -105,9 +105,7 @@ def test_it_is_proposed_merged_and_applied_once(kind: Kind, tmp_path: Path) -> N
 
     def propose(content: bytes) -> bool:
         with opened(forge) as one:
-            return proposals.propose(
-                one, LAYOUT, "r1", {}, sign=lambda text: signatures.sign(text, key, 60), others={kind: {"east": content}}
-            ).changed
+            return proposals.propose(one, LAYOUT, "r1", {kind: {"east": content}}, sign=lambda text: signatures.sign(text, key, 60)).changed
 
     def judged() -> list[dict[str, Any]]:
         with opened(forge) as one:

@@ -280,6 +280,10 @@ def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(clust
         ({"max_disk_percent": 101}, "max_disk_percent 101 is not between 1 and 100"),
         ({"partitions": [{"topic": "t", "partition": 0}]}, "no replicas are named for t-0"),
         ({"partitions": None, "reassignment_file": "/nowhere.json"}, "/nowhere.json cannot be read"),
+        (
+            {"partitions": None, "reassignment_file": __file__, "reassignment_file_sha256": "7"},
+            "reassignment_file_sha256 '7' is not a sha256 of 64 hex digits",
+        ),
     ],
 )
 def test_options_that_are_not_valid(params: dict[str, Any], says: str) -> None:

@@ -25,10 +25,17 @@ FILE = {
 BEGUN = {("t", 3): Begun("id", (1,), (4, 5)), ("t", 0): Begun("id", (1,), (4, 5)), ("u", 0): Begun("id", (1,), (4, 5))}
 
 
-def read(tmp_path: Path, only: list[dict[str, Any]] | None, content: Any = FILE, begun: Any = BEGUN) -> dict[Any, Target]:
+def read(
+    tmp_path: Path, only: list[dict[str, Any]] | None, content: Any = FILE, begun: Any = BEGUN, file_sha256: str | None = None
+) -> dict[Any, Target]:
     path = tmp_path / "east.json"
     path.write_text(json.dumps(content))
-    return chosen({"partitions": None, "reassignment_file": str(path), "only": only}, begun)
+    return chosen({"partitions": None, "reassignment_file": str(path), "reassignment_file_sha256": file_sha256, "only": only}, begun)
+
+
+def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecoveryError, match=r"east\.json has sha256 .*it was replaced since it was made"):
+        read(tmp_path, [{"topic": "t"}], file_sha256="0" * 64)
 
 
 def test_a_topic_is_revived_as_planned_and_as_begun(tmp_path: Path) -> None:

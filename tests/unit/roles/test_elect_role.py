@@ -17,7 +17,8 @@ ALL = [strategy.value for strategy in Strategy]
 NAMED = {"kafka_recovery_plan_dir": "/reviewed"}
 MERGED = {"kafka_recovery_approved_plan": "/w/merged/1/east.json"}
 PATHS = ("/w/plans/1/west.json", "/w/plans/1/{{ inventory_hostname }}.json")
-PLANNED = {"kafka_recovery_planned": {"plans": [{"cluster": "any", "path": path} for path in PATHS]}}
+DIGEST = "7c1f" * 16
+PLANNED = {"kafka_recovery_planned": {"plans": [{"cluster": "any", "path": path, "file_sha256": DIGEST} for path in PATHS]}}
 AGAIN = {"kafka_recovery_decide_again": True}
 # Variables, and the option of the module that they lead to. None: the module allows only the strategies that prove the leader.
 STRATEGIES: dict[str, tuple[dict[str, Any], list[str] | None]] = {
@@ -39,6 +40,11 @@ DECIDED_AGAIN: dict[str, tuple[dict[str, Any], bool]] = {
     "again_another_plan": ({**AGAIN, **NAMED, **PLANNED}, False),
     "again_merged": ({**AGAIN, "kafka_recovery_require_commit": True, **PLANNED}, False),
 }
+SAME_FILE: dict[str, tuple[dict[str, Any], Any]] = {
+    "digest_own": (PLANNED, DIGEST),
+    "digest_no_plan_of_this_run": ({}, None),
+    "digest_another_plan": ({**NAMED, **PLANNED}, None),
+}
 LIMITS = ("max_saved_bytes", "max_saved_partition_bytes", "max_saved_run_bytes", "saved_bytes_per_second")
 # The module refuses 0. Without the option it would save without a limit.
 SAVING: dict[str, tuple[str, dict[str, Any], Any]] = {
@@ -57,6 +63,7 @@ def elected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
         "allowed_strategies": STRATEGIES,
         "allowed_rankings": RANKINGS,
         "decide_again": DECIDED_AGAIN,
+        "plan_sha256": SAME_FILE,
     }
     expected = {name: (option, *case) for option, cases in options.items() for name, case in cases.items()}
     expected |= SAVING
@@ -80,6 +87,11 @@ def test_a_merged_plan_may_not_choose_the_ranking_kip1275(elected: dict[str, Pla
 
 @pytest.mark.parametrize("name", DECIDED_AGAIN)
 def test_only_a_plan_that_the_same_run_has_made_is_decided_again(elected: dict[str, Played], name: str) -> None:
+    assert not elected[name].failed, elected[name].text
+
+
+@pytest.mark.parametrize("name", SAME_FILE)
+def test_the_module_gets_the_digest_of_a_plan_that_the_same_run_has_made(elected: dict[str, Played], name: str) -> None:
     assert not elected[name].failed, elected[name].text
 
 

@@ -61,6 +61,7 @@ class Plan:
 
     seats      spread leaders over partitions with the same equally good replicas
     truncated  numbers of `replicas` that lose records by the elections, and of the `offsets` that they lose at most
+    file_sha256  of the file, once it is written
     """
 
     path: Path
@@ -70,6 +71,7 @@ class Plan:
     counts: Counts = field(default_factory=Counter)
     firsts: Firsts = field(default_factory=dict)
     truncated: Counter[str] = field(default_factory=Counter)
+    file_sha256: str = ""
 
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
@@ -216,6 +218,7 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
                 plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})
         if frame != worker.FRAME_LINES:
             raise BrokenFileError(worker.BROKEN_FRAME)
+    plan.file_sha256 = writer.file_sha256
 
 
 def _truncated(lines: str) -> dict[str, int]:
@@ -243,6 +246,7 @@ def _row(name: str, plan: Plan) -> dict[str, Any]:
     return {
         "cluster": name,
         "path": str(plan.path),
+        "file_sha256": plan.file_sha256,
         "elect": _total(plan.counts, PARTITIONS),
         "held": _total(plan.counts, HELD),
         "online": _total(plan.counts, ONLINE),

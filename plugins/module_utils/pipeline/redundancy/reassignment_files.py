@@ -19,12 +19,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.file_digest import DigestStream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import replacing, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import COMING_BACK
@@ -88,7 +89,10 @@ class Options:
 
 @dataclass
 class Totals:
-    """Totals of a reassignment file. `bytes`: to copy, without the `unknown_sizes` partitions; `held`: partitions by reason; `brokers`: entries."""
+    """Totals of a reassignment file. `bytes`: to copy, without the `unknown_sizes` partitions; `held`: partitions by reason; `brokers`: entries.
+
+    `file_sha256`: of the file, once it is written.
+    """
 
     planned: int = 0
     held: Counter[str] = field(default_factory=Counter)
@@ -97,6 +101,7 @@ class Totals:
     unknown_sizes: int = 0
     rack_violations: int = 0
     brokers: list[dict[str, Any]] = field(default_factory=list)
+    file_sha256: str = ""
 
     def count(self, section: str, word: str | None, entry: dict[str, Any]) -> None:
         """Count one entry of a `section` of the file. `word`: the reason of a held partition, RACK_VIOLATION, or None."""
@@ -182,7 +187,10 @@ def write(spark: SparkSession, run_files: RunFiles, workdir: Path, options: Opti
         lambda files, keep: entries(spark, files, options, keep),
         lambda name, rows: _write(paths[name], run_files.headers[name], options, rows),
     )
-    plans = [{"cluster": name, "path": str(paths[name]), **counted[name].summary()} for name in sorted(counted)]
+    plans = [
+        {"cluster": name, "path": str(paths[name]), "file_sha256": counted[name].file_sha256, **counted[name].summary()}
+        for name in sorted(counted)
+    ]
     unknown = _unknown_topics(spark, [str(run_files.files[name]) for name in counted], options.topics or ())
     return {
         "plans": plans,
@@ -204,16 +212,18 @@ def _write(path: Path, header: Mapping[str, Any], options: Options, rows: Iterab
         "options": options.for_cluster(header["cluster"]),
     }
     totals, rest = Totals(), iter(rows)
-    with replacing(path) as stream:
+    with replacing(path) as file:
+        stream = DigestStream(file)
         stream.write(b"{\n" + b"".join(f"{json.dumps(key)}: {json.dumps(value)},\n".encode() for key, value in head.items()))
         row = next(rest, None)
         for section in _SECTIONS:
             row = _write_section(stream, section, row, rest, totals)
         stream.write(f'"summary": {json.dumps(totals.summary())}\n}}\n'.encode())
+    totals.file_sha256 = stream.sha256
     return totals
 
 
-def _write_section(stream: IO[bytes], section: str, row: Row | None, rest: Iterator[Row], totals: Totals) -> Row | None:
+def _write_section(stream: DigestStream, section: str, row: Row | None, rest: Iterator[Row], totals: Totals) -> Row | None:
     """Write the rows of one section, starting with `row` if it belongs to the section. Return the first row after the section."""
     stream.write(f"{json.dumps(section)}: [".encode())
     comma = b""

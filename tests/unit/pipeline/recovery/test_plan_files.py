@@ -45,7 +45,7 @@ def test_a_plan_has_and_counts_what_survivors_and_fenced_brokers_that_answer_wou
     land(tmp_path, "east", [*broker_rows(3), *Situation("orders", {1: cut_off, 2: LONG, 3: shorter}).rows()])
     files = plan_files.find_landing_files(tmp_path, RUN, ["east"])
     (row,) = plan_files.write_plans(spark, files, tmp_path, "aggressive", "kip1275")["plans"]
-    (entry,) = plan_file.load(row["path"])["partitions"]
+    (entry,) = plan_file.load(row["path"], row["file_sha256"])["partitions"]
     assert [lost["broker_id"] for lost in entry["fenced_truncated"]] == [1]
     tails = list(tails_of_plan({"plan_id": "", "partitions": [entry]}))
     assert {tail.broker_id: tail.end for tail in tails}.items() >= {1: 117}.items()
@@ -135,7 +135,8 @@ def test_a_cluster_that_is_split_over_tasks_has_the_same_plan(spark: SparkSessio
         own.conf.set(f"spark.sql.files.{name}", "500")
     assert landing_lines.lines_by_cluster(own, [str(file)]).rdd.getNumPartitions() > 3
     (split,) = written(own, tmp_path)["plans"]
-    assert (split, volatile.sub(b"", Path(split["path"]).read_bytes())) == (whole, before)
+    assert volatile.sub(b"", Path(split["path"]).read_bytes()) == before
+    assert {**split, "file_sha256": ""} == {**whole, "file_sha256": ""}
 
 
 TOPICS = [

@@ -217,8 +217,8 @@ def test_the_file_is_one_of_kafka_reassign_partitions(of_all: dict[str, Any]) ->
     ]
     assert all("log_dirs" not in row for row in plan["partitions"])
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"]) == ("east", "id-of-east", RUN)
-    (path,) = [entry["path"] for entry in of_all["plans"] if entry["cluster"] == "east"]
-    read = validate.wanted(None, path)
+    ((path, digest),) = [(entry["path"], entry["file_sha256"]) for entry in of_all["plans"] if entry["cluster"] == "east"]
+    read = validate.wanted(None, path, digest)
     assert read == {("orders", 0): (2, 3), ("orders", 1): (3, 2)}, "and kafka_partition_reassignment takes it"
 
 
