@@ -82,8 +82,8 @@ def move_messages(
     with local_workdir(present.workdir) as workdir:
         earlier = interrupted_run(workdir, present.cluster, present.run_id)
     return {
-        "planned": replica_moves.planned_lines(moves, present, earlier) if "bytes" in moves else [],
-        "held": replica_moves.held_lines(moves, present, earlier),
+        "planned": replica_moves.planned_lines(moves, present, earlier, require_commit) if "bytes" in moves else [],
+        "held": replica_moves.held_lines(moves, present, earlier, require_commit),
         "moved": replica_moves.moved_lines(reassigned, moves["path"], present, allowed, merged, require_commit) if reassigned else [],
         "incomplete": replica_moves.incomplete_lines(moves["planned"], restored or {})
         + (replica_moves.unmade_lines(reassigned or {}) if merged else []),

@@ -26,11 +26,12 @@ _STEPS = {
 }
 
 
-def planned_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: str) -> list[str]:
+def planned_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: str, require_commit: bool = False) -> list[str]:
     """Return what is planned for a cluster, and which partitions are held.
 
     moves            its row of `kafka_redundancy_plan`
     interrupted_run  id of an earlier run whose moves did not end, empty if there is none
+    require_commit   whether only merged moves may be made
     """
     planned, violations = moves["planned"], moves["rack_violations"]
     lines = [
@@ -40,7 +41,7 @@ def planned_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: st
             f"held: {count(held, 'partition')}, {reason}: {_step(reason, interrupted_run)}"
             for reason, held in moves["held_by_reason"].items()
         ),
-        *_continue_lines(moves, run, interrupted_run),
+        *_continue_lines(moves, run, interrupted_run, require_commit),
     ]
     if violations:
         lines.append(
@@ -50,14 +51,14 @@ def planned_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: st
     return [*lines, f"Plan: {moves['path']}"]
 
 
-def held_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: str) -> list[str]:
+def held_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: str, require_commit: bool = False) -> list[str]:
     """Return which partitions were held, and the next step for each reason. Parameters: those of `planned_lines`."""
     return [
         *(
             f"{count(held, 'partition')} {verb(held, 'was', 'were')} held, {reason}. Next: {_step(reason, interrupted_run)}"
             for reason, held in moves["held_by_reason"].items()
         ),
-        *_continue_lines(moves, run, interrupted_run),
+        *_continue_lines(moves, run, interrupted_run, require_commit),
     ]
 
 
@@ -66,10 +67,12 @@ def _step(reason: str, interrupted_run: str) -> str:
     return _STEPS.get(reason, "run again") + alternative
 
 
-def _continue_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: str) -> list[str]:
+def _continue_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: str, require_commit: bool) -> list[str]:
     """Return the command that continues the moves of the interrupted run, in a list; empty if there are none."""
     if _IN_PROGRESS not in moves["held_by_reason"] or not interrupted_run:
         return []
+    if require_commit:
+        return [run.commands.line("apply_merged", run.cluster, {"kafka_recovery_allow_data_loss": "true"})]
     return [_command(run, f"{run.workdir}/reassignments/{interrupted_run}")]
 
 

@@ -60,6 +60,8 @@ def test_the_moves_of_an_interrupted_run_are_continued_by_its_id(lines: Any) -> 
     (command,) = [line for line in shown if "ansible-playbook" in line]
     assert "-e kafka_recovery_reassignment_dir=/w/reassignments/interrupted " in command
     assert not any("ansible-playbook" in line for line in [*lines(moves, RUN, ""), *lines(MOVES, RUN, "interrupted")])
+    (command,) = [line for line in lines(moves, RUN, "interrupted", require_commit=True) if "ansible-playbook" in line]
+    assert command.endswith("streamops.kafka_recovery.apply_merged"), "reassign would be refused"
 
 
 @pytest.mark.parametrize("ended", [False, True, None])
