@@ -177,7 +177,8 @@ class StoreMount:
 
     def _note(self, key: str, stored: Stored) -> None:
         names = key.split("/")
-        if key.endswith(SUFFIX) or not _is_own(names):
+        # This collection writes nothing empty: consoles of stores do, for a folder that was created in them.
+        if key.endswith(SUFFIX) or not _is_own(names) or not stored.size:
             return
         path = self.root.joinpath(*names)
         if key in self._present and self._present[key] == stored.etag and path.exists():
