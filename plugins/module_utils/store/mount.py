@@ -238,7 +238,11 @@ def _place() -> Path:
 
 
 def _base() -> Path:
-    return private_directory(_place())
+    """Return the folder of this user, which must be private. Any user may have created one with its name."""
+    try:
+        return private_directory(_place())
+    except FileError as error:
+        raise FileError(f"{error}. Or let TMPDIR name a folder of your own") from error
 
 
 def _new_view(views: Path) -> tuple[Path, int]:
