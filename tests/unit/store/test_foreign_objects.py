@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,14 @@ pytest.importorskip("obstore")
 
 from google_storage import BUCKET, GoogleStorage, google_storage
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, read_regular, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.module_options import files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.local_machine import plan_dir_problems
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import lease as store_lease
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import local_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.fenced_journal import FencedJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import StoreLease
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.mount import mounted
@@ -108,3 +113,23 @@ def test_a_lease_that_others_write_all_the_time_is_not_waited_for_without_end(
 
     monkeypatch.setattr(Client, "replace", overtaken)
     assert not lease.acquire(0.0)
+
+
+def test_a_file_outside_of_the_workdir_is_found_without_a_list_of_all_that_is_beside_it(
+    storage: GoogleStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bucket may be one of another team, with many millions of objects."""
+    put(storage, **{"partitions.json": b"[]", "plans/run/east.json": b"{}", "archive/x": b"x", "plans/archive/x": b"x"})
+    monkeypatch.setattr(store_client, "MOST_OBJECTS", 0)
+    for option, name in {"partitions_file": "partitions.json", "plan": "plans/run/east.json"}.items():
+        path = Path(local_options({option: f"{URL}/{name}"})[option])
+        assert read_regular(path) == storage.objects[f"fleet/{name}"][1]
+    mounts.clear()
+
+
+def test_a_folder_outside_of_the_workdir_is_listed_by_its_reader(storage: GoogleStorage) -> None:
+    put(storage, **{"elsewhere/run/east.json": b"{}", "other/x": b"x"})
+    folder = local_options({"plan_dir": f"{URL}/elsewhere/run"})["plan_dir"]
+    assert list(plan_dir_problems(folder, Path(folder), ["east"])) == []
+    assert files(folder, ["east", "west"]) == {"east": Path(folder) / "east.json"}
+    mounts.clear()
