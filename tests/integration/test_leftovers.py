@@ -124,6 +124,22 @@ def test_nothing_is_left_on_a_cluster_where_nothing_was_killed(operator: Operato
     assert "no journal of replica orders" in str(done["unknown"])
 
 
+def test_a_forged_journal_changes_no_replicas(operator: Operator) -> None:
+    """Who may write to the store of a workdir can write it: two entries of one partition, each with the same replicas before and after."""
+    operator.cluster.create_topics([NewTopic(MOVED, [[1, 2]])])
+    (row,) = [row for row in operator.ask("kafka_partition_info", state="all")["partitions"] if row["topic"] == MOVED]
+    intents = [
+        {"kind": "intent", "id": str(number), "cluster_id": operator.cluster.cluster_id, "orders": [
+            {"topic": MOVED, "partition": 0, "topic_id": row["topic_id"], "original": original, "changed": changed}
+        ]} for number, (original, changed) in enumerate([([3, 2], [2, 3]), ([2, 1], [1, 2])])
+    ]  # fmt: skip
+    operator.journal.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+    operator.journal.write_text("".join(f"{json.dumps(intent)}\n" for intent in intents))
+    clean(operator)
+    assert {*operator.orders(MOVED)[MOVED, 0]} == {1, 2}
+    assert moves_by_kafkas_tool(operator.cluster).startswith("No partition reassignments found")
+
+
 def test_a_killed_move_and_its_throttle_are_removed_once_the_operator_cancels_the_move(operator: Operator) -> None:
     cluster = operator.cluster
     kill_a_move(operator)

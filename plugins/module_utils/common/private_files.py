@@ -23,6 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.si
 
 # Errors of a write to a file that could be opened.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+# More than twice a plan of 3,000,000 partitions. Whoever may write a file must not decide how much memory its reader takes.
+MOST_BYTES = 4 << 30
 BUFFER_BYTES = 1 << 18  # of a file that is written: landing files and journals have thousands of lines
 # Spark does not read files whose names begin with a dot or an underscore.
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
@@ -203,9 +205,11 @@ def refuse_link(path: Path) -> None:
 def read_regular(path: Path, follow: bool = True) -> bytes:
     """Return the content of a regular file. `follow`: whether `path` may be a symbolic link.
 
-    Raises OSError if it cannot be read or is not regular: a pipe or device could block the reader for ever.
+    Raises OSError if it cannot be read, has more than MOST_BYTES, or is not regular: a pipe or device could block the reader for ever.
     """
     with opened_regular(path, follow) as stream:
+        if os.fstat(stream.fileno()).st_size > MOST_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         return stream.read()
 
 

@@ -245,15 +245,15 @@ def _by_partition(orders: Iterable[ChangedOrder]) -> Left:
 def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the orders to restore, by partition: only if the present order is one that a run of this workdir set, on the same topic.
 
-    `states`: present states. An order that another tool has set since is not touched.
+    `states`: present states. An order that another tool has set since is not touched. Whatever the journal has, only the order changes, not the replicas.
     """
     orders = {}
     for key, changes in left.items():
-        state = states.get(key)
-        original = changes[0].original
-        ours = {change.changed for change in changes if state is not None and change.topic_id == state.topic_id}
-        if state is not None and state.replicas in ours and state.replicas != original:
-            orders[key] = original
+        if (state := states.get(key)) is None:
+            continue
+        ours = [change for change in changes if change.topic_id == state.topic_id and sorted(change.original) == sorted(state.replicas)]
+        if any(change.changed == state.replicas for change in ours) and ours[0].original != state.replicas:
+            orders[key] = ours[0].original
     return orders
 
 

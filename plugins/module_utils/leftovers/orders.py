@@ -51,7 +51,7 @@ def _row(
         reason,
         *key,
         present=replicas_text(what.states[key].replicas),
-        original=replicas_text(what.left[key][0].original),
+        original=replicas_text(what.orders.get(key, what.left[key][0].original)),
         run_id=origin.run_id if origin else None,
         since=origin.begun if origin else None,
     )

@@ -47,8 +47,9 @@ class ApprovedRevivals(ApprovedFile):
         row, state, original = self.rows[key], progress.states[key], progress.verdicts[key].original
         if state.topic_id != row["topic_id"]:
             return Reason(ReasonCode.TOPIC_RECREATED, f"its topic was created again since its revival was planned; {self.again}")
-        if begun is not None and (begun.topic_id, begun.target) == (row["topic_id"], tuple(row["replicas"])):
-            return None  # the same revival, which has changed the partition itself
+        same = begun is not None and (begun.topic_id, begun.target) == (row["topic_id"], tuple(row["replicas"]))
+        if same and {*row["replicas"]} <= {*state.replicas}:
+            return None  # the same revival, which has changed the partition itself: not the journal alone says so
         if state.leader_epoch != row["leader_epoch"]:
             return Reason(
                 ReasonCode.LEADER_EPOCH_CHANGED,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +30,8 @@ PATIENCE = 90.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 CONNECT_SECONDS, SMALL_SECONDS, BULK_SECONDS = 5, 20, 900
 SMALL_BYTES = 1 << 20  # more takes the time of a slow line
+# Far more than any journal, and any folder of a workdir has: who may write to the store must not decide how much memory and time a task takes.
+MOST_BYTES, MOST_OBJECTS = 1 << 30, 1_000_000
 STATUS, CODE = re.compile(r"status code: (\d{3})"), re.compile(r"<Code>(\w{1,60})</Code>")
 NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")  # the second one is Azure's
 EXPIRED = re.compile("ExpiredToken|InvalidToken")  # S3 answers these with status 400
@@ -42,7 +45,7 @@ ADDRESS = {
 TRANSIENT = {408, 409, 429}
 NOT_IMPLEMENTED = 501
 # What obstore says of an answer without a status of its own.
-OTHER_REGION, NO_ETAG = "redirect without LOCATION", "ETag Header missing"
+OTHER_REGION, NO_ETAG, NO_PATH = "redirect without LOCATION", "ETag Header missing", "object with invalid path"
 
 
 class Stored(NamedTuple):
@@ -96,16 +99,23 @@ class Client:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def get(self, key: str, known: str | None = None, patience: float | None = None) -> tuple[bytes, str] | None:
-        """Return content and ETag of a small object, None if it has the ETag `known`. Raises FileNotFoundError if it does not exist."""
+    def get(self, key: str, known: str | None = None, patience: float | None = None, most: int | None = None) -> tuple[bytes, str] | None:
+        """Return content and ETag of a small object, None if it has the ETag `known`. Raises FileNotFoundError if it does not exist.
+
+        Raises FileError without reading it if it has more than `most` bytes, by default MOST_BYTES.
+        """
         try:
-            found = self._ask(key, lambda: self._read(key, known), patience)
+            found = self._ask(key, lambda: self._read(key, known, MOST_BYTES if most is None else most), patience)
         except exceptions.NotModifiedError:
             return None
         return found
 
-    def _read(self, key: str, known: str | None) -> tuple[bytes, str]:
+    def _read(self, key: str, known: str | None, most: int) -> tuple[bytes, str]:
         found = obstore.get(self._small, key, options=_unless(known))
+        if (size := found.meta["size"]) > most:
+            raise FileError(
+                f"{self.url}/{key} has {size} bytes: this collection has not written it; make sure that no run works there, then remove it"
+            )
         return bytes(found.bytes()), self._etag(found.meta)
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
@@ -115,11 +125,16 @@ class Client:
     def download(self, key: str, target: Path, known: str | None = None) -> str | None:
         """Write the content of an object to a file, and return its ETag, None if that is `known`. The file gets the time of the object.
 
-        Raises FileNotFoundError as `get`.
+        Raises FileNotFoundError as `get`, FileError without reading it if the disk has no room for it.
         """
 
         def write() -> str:
             found = obstore.get(self._bulk, key, options=_unless(known))
+            if (size := found.meta["size"]) > (free := free_bytes(target.parent)):
+                raise FileError(
+                    f"{self.url}/{key} has {size} bytes, and {target.parent} has room for {free}: make room there (TMPDIR names another place), or remove "
+                    "the object if this collection has not written it"
+                )
             with target.open("wb") as stream:
                 for chunk in found.stream():
                     stream.write(chunk)
@@ -135,12 +150,18 @@ class Client:
     def list(self, prefix: str) -> dict[str, Stored]:
         """Return the objects below a folder, by key. `prefix`: the folder, empty for all."""
 
-        def found() -> Iterator[tuple[str, Stored]]:
+        def listed() -> dict[str, Stored]:
+            found: dict[str, Stored] = {}
             for rows in obstore.list(self._small, prefix or None):
-                for row in rows:
-                    yield row["path"], _stored(row)
+                found |= {row["path"]: _stored(row) for row in rows}
+                if len(found) > MOST_OBJECTS:
+                    raise FileError(
+                        f"{self.url}/{prefix} has more than {MOST_OBJECTS} objects: remove the folders of old runs (docs/stores.md), and what this collection "
+                        "has not written"
+                    )
+            return found
 
-        return self._ask(prefix, lambda: dict(found()))
+        return self._ask(prefix, listed)
 
     def list_top(self) -> tuple[dict[str, Stored], tuple[str, ...]]:
         """Return the objects of the folder itself, by key, and the names of the folders in it."""
@@ -242,6 +263,11 @@ class Client:
             return FileError(f"{self.url} cannot be used: its bucket is in another region; name that in AWS_REGION")
         if NO_ETAG in text:
             return self._without_etag()
+        if NO_PATH in text:
+            return FileError(
+                f"{self.url}/{key} cannot be listed: an object in it has a name that no path has ({_text(error)}), which this collection has not written; "
+                "remove that object"
+            )
         found = STATUS.search(text)
         status = int(found[1]) if found else 500
         denied = (
@@ -280,6 +306,11 @@ class Client:
 
     def _no_bucket(self) -> FileError:
         return FileError(f"{self.url} cannot be used: its bucket or container does not exist; create it, or correct kafka_recovery_workdir")
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how many bytes can be written to a folder."""
+    return shutil.disk_usage(folder).free
 
 
 def _stored(row: Any) -> Stored:

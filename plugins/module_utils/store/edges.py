@@ -46,7 +46,7 @@ def _path(option: str, value: str, found: dict[str, StoreMount]) -> str:
     mount = next((mount for mount in found.values() if urls.is_below(mount.url, url)), None)
     if mount is None:
         folder = urls.checked(option, url).rpartition("/")[0]
-        mount = found[folder] = mounted(urls.checked(option, folder))
+        mount = found[folder] = mounted(urls.checked(option, folder), lists=False)  # what reads a folder lists it
     names = url.removeprefix(mount.url).strip("/").split("/")
     if not {".", ".."}.isdisjoint(names):
         urls.checked(option, url)

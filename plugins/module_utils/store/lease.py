@@ -32,6 +32,7 @@ SETTING = "KAFKA_RECOVERY_LEASE_SECONDS"
 SHORTEST, LONGEST = 1.0, 600.0
 LOOKS, RENEWALS = 20, 3  # of a lease, in one time to live
 LEAST_REQUEST_SECONDS = 1.0
+MOST_BYTES = 1 << 16
 State: TypeAlias = "tuple[str, int]"  # of a lease: its writer, and how often that has written
 _SHAPE = {
     "writer": strict_json.Name(), "count": int, "seconds": float, "released": bool, "doubt": float,
@@ -94,6 +95,8 @@ class StoreLease:
             if body is None or body["released"]:
                 if self._take():
                     return self._hold(0.0 if body is None else min(float(body["doubt"]), LONGEST))
+                if now - begun >= max(seconds, self._seconds):
+                    return False  # others take it all the time
                 continue
             if state == self._silent.get(self._key):
                 seen, changed_at = state, -math.inf  # this process has watched it for long enough
@@ -154,7 +157,7 @@ class StoreLease:
 
     def _look(self, client: Client | None = None, patience: float | None = None) -> dict[str, Any] | None:
         try:
-            found = (client or self._client).get(self._key, patience=patience)
+            found = (client or self._client).get(self._key, patience=patience, most=MOST_BYTES)
         except FileNotFoundError:
             self._etag = ""
             return None

@@ -177,7 +177,8 @@ class StoreMount:
 
     def _note(self, key: str, stored: Stored) -> None:
         names = key.split("/")
-        if key.endswith(SUFFIX) or not _is_own(names):
+        # This collection writes nothing empty: consoles of stores do, for a folder that was created in them.
+        if key.endswith(SUFFIX) or not _is_own(names) or not stored.size:
             return
         path = self.root.joinpath(*names)
         if key in self._present and self._present[key] == stored.etag and path.exists():
@@ -237,7 +238,11 @@ def _place() -> Path:
 
 
 def _base() -> Path:
-    return private_directory(_place())
+    """Return the folder of this user, which must be private. Any user may have created one with its name."""
+    try:
+        return private_directory(_place())
+    except FileError as error:
+        raise FileError(f"{error}. Or let TMPDIR name a folder of your own") from error
 
 
 def _new_view(views: Path) -> tuple[Path, int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import private_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     check_inside,
@@ -239,3 +240,12 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     with pytest.raises(FileError, match="another user"):
         check_writers(file)
+
+
+def test_a_file_that_is_larger_than_any_that_is_read_whole_is_refused(tmp_path: Path) -> None:
+    """Who may write to the store of a workdir must not decide how much memory a task takes."""
+    path = tmp_path / "plan.json"
+    with path.open("wb") as stream:
+        stream.truncate(private_files.MOST_BYTES + 1)
+    with pytest.raises(OSError, match="File too large"):
+        private_files.read_regular(path)

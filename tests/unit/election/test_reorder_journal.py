@@ -236,3 +236,11 @@ def test_a_journal_that_is_only_read_is_left_as_it_is(path: Path) -> None:
     with Journal(path, "abc", read_only=True) as journal:
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
     assert path.read_bytes() == torn
+
+
+def test_only_an_order_of_the_present_replicas_is_restored() -> None:
+    """Each entry names the same replicas twice, but two entries of a partition need not name those of each other: a file that others may write to."""
+    elsewhere = ChangedOrder("orders", 0, "id", (4, 5, 6), (5, 4, 6))
+    left = {("orders", 0): (elsewhere, ORDER)}
+    assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
+    assert to_restore({("orders", 0): (elsewhere,)}, {("orders", 0): state((3, 1, 2))}) == {}

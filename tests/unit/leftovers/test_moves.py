@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,15 @@ def test_two_measurements_show_whether_it_copies(
 def test_a_move_that_has_ended_meanwhile_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster: Any = Cluster(monkeypatch, None, sizes(100), Measurements())
     assert moves.watch(cluster, {KEY: MOVE}, {KEY: STATE}, 0.0) == {}
+
+
+def test_the_time_for_moves_grows_with_their_number_and_not_with_its_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [("t", number) for number in range(6000)]
+    states = {key: replace(STATE, partition=key[1]) for key in keys}
+    cluster: Any = Cluster(monkeypatch, STATE, Measurements(), Measurements({1: dict.fromkeys(keys, 900), 3: dict.fromkeys(keys, 400)}, {}))
+    monkeypatch.setattr(cluster, "reassignments", lambda: dict.fromkeys(keys, MOVE))
+    monkeypatch.setattr(cluster, "partitions", lambda _keys=None: states)
+    begun = time.process_time()
+    found = moves.watch(cluster, dict.fromkeys(keys, MOVE), states, 0.0)
+    assert {one.bytes_behind for one in found.values()} == {500} and len(found) == len(keys)
+    assert time.process_time() - begun < 3

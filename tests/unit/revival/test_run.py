@@ -536,9 +536,10 @@ def test_a_partition_that_has_changed_since_the_review_is_held(cluster: Lost, tm
         (Begun("another", (LOST,), LIVE), {"leader_epoch": 0}, "leader_epoch_changed"),
         (Begun("id", (LOST,), (4, 5)), {"leader_epoch": 0}, "leader_epoch_changed"),
         (Begun("id", (LOST,), (4, 5)), {"replicas_before": [1, 4]}, "replicas_changed"),
+        (Begun("id", (LOST,), LIVE), {"leader_epoch": 0}, "leader_epoch_changed"),  # the cluster does not show its replicas
     ],
 )
-def test_a_revival_that_a_killed_run_has_begun_of_another_topic_or_elsewhere_excuses_no_change(
+def test_a_revival_that_a_killed_run_has_begun_of_another_topic_or_elsewhere_or_in_the_journal_alone_excuses_no_change(
     cluster: Lost, tmp_path: Path, entry: Begun, values: dict[str, Any], code: str
 ) -> None:
     with RevivalJournal(tmp_path / "journal.jsonl", "cluster") as journal:

@@ -112,14 +112,20 @@ def test_a_server_without_etags_is_named_at_once(monkeypatch: pytest.MonkeyPatch
         ("AWS_ENDPOINT_URL", "store.example.com:9000"),
         ("AWS_ENDPOINT_URL", " https://store.example.com"),
         ("AWS_ENDPOINT_URL_S3", "store.example.com"),
+        ("AWS_ENDPOINT_URL", "https://store example.com"),
+        ("AWS_ENDPOINT_URL", "https://[::1"),
         ("AWS_ACCESS_KEY_ID", "AKIA-hidden\n"),
         ("AWS_SECRET_ACCESS_KEY", "hidden\n"),
         ("AWS_SESSION_TOKEN", "hidden\r"),
+        ("AZURE_STORAGE_TOKEN", "hidden\n"),
+        ("AZURE_STORAGE_ENDPOINT", "store.example.com"),
     ],
 )
 def test_a_variable_that_cannot_be_sent_is_named_without_its_value(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """obstore panics on some of these."""
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "ops")
     monkeypatch.setenv(variable, value)
-    with pytest.raises(FileError, match=f"s3://box/fleet cannot be used: {variable} ") as caught:
-        Client("s3://box/fleet").list_top()
+    url = f"{'az' if variable.startswith('AZURE') else 's3'}://box/fleet"
+    with pytest.raises(FileError, match=f"{url} cannot be used: {variable} ") as caught:
+        Client(url).list_top()
     assert "hidden" not in str(caught.value)

@@ -12,7 +12,11 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import topic_id
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import IDS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    can_be_partition,
+)
 
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeTopicPartitionsRequest
@@ -58,8 +62,12 @@ def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
 
 
 def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_elr: Collection[int], node: int | None) -> PartitionState:
-    is_named = TOPIC_NAME.fullmatch(topic.name or "") and row.partition_index >= 0
-    if not is_named or not row.replica_nodes or min(row.replica_nodes) < 0 or row.leader_epoch < -1:
+    if (
+        not can_be_partition(topic.name or "", row.partition_index)
+        or not row.replica_nodes
+        or min(row.replica_nodes) < 0
+        or row.leader_epoch < -1
+    ):
         raise AnswerError(
             f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with leader epoch {row.leader_epoch} and replicas "
             f"{row.replica_nodes!s:.300}"

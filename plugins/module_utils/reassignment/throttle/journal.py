@@ -12,6 +12,7 @@ The file is locked only while configs are changed, so that a rate can be changed
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -198,19 +199,24 @@ class ThrottleJournal(JournalFile):
     def record_intent(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
         """Record the throttles of `owner` that are to be set; they are on disk when this returns. The last of a rate's `values` is the one to set.
 
-        Raises FileError if the journal cannot be written: then nothing may be set.
+        Raises FileError if the journal cannot be written, RecoveryError if it could not be read again: then nothing may be set.
         """
         if not rates and not added:
             return
-        self._append(
-            {
-                "kind": "set",
-                "owner": owner,
-                "cluster_id": self._cluster_id,
-                "rates": [{**_key(rate), "before": rate.before, "value": rate.values[-1]} for rate in rates],
-                "replicas": [asdict(row) for row in added],
-            }
-        )
+        entry = {
+            "kind": "set",
+            "owner": owner,
+            "cluster_id": self._cluster_id,
+            "rates": [{**_key(rate), "before": rate.before, "value": rate.values[-1]} for rate in rates],
+            "replicas": [asdict(row) for row in added],
+        }
+        try:
+            read_entry(json.dumps(entry).encode())
+        except ValueError as error:  # brokers may state anything as their rate
+            raise RecoveryError(
+                f"a throttle cannot be recorded ({error}), so nothing of it is set: correct what that broker or topic has (kafka-configs.sh --describe)"
+            ) from error
+        self._append(entry)
         self._clusters[owner] = self._cluster_id
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
 

@@ -31,7 +31,7 @@ def test_a_topic_id_of_zeros_is_an_id() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"name": None}, {"name": "a\x1b[2J"}, {"name": "x" * 250}, {"partition_index": -1}, {"leader_epoch": -2}]
+    [{"name": None}, {"name": "a\x1b[2J"}, {"name": "x" * 250}, {"name": ".."}, {"partition_index": -1}, {"leader_epoch": -2}]
     + [{"replica_nodes": []}, {"replica_nodes": [1, -1]}]
     + [{name: ids} for name in ("replica_nodes", "isr_nodes", "offline_replicas", "last_known_elr") for ids in ([1, 1], list(range(33)))],
 )

@@ -58,6 +58,18 @@ def test_what_was_set_is_found_by_the_next_run_and_what_is_gone_is_not(workdir: 
         assert journal.rates() == {} and journal.replicas() == {RUN: [], STANDING: []}
 
 
+@pytest.mark.parametrize("before", ["lots", "", "1" * 30, "\x1b[2J"])
+def test_what_the_next_run_could_not_read_is_not_recorded(before: str, workdir: Path) -> None:
+    """A broker may state anything as its rate. What others have set must still be found."""
+    with opened(workdir) as journal:
+        journal.record_intent(RUN, [RATE], [LIST])
+        with pytest.raises(RecoveryError, match=r"nothing of it is set.*kafka-configs.sh --describe"):
+            journal.record_intent(RUN, [SetRate(2, LEADER_RATE, before, ("100",))], [])
+        assert journal.rates() == {KEY: [RATE]}
+    with opened(workdir) as journal:
+        assert journal.rates() == {KEY: [RATE]}
+
+
 def test_a_journal_is_read_again_each_time_that_it_is_opened(workdir: Path) -> None:
     one, other = opened(workdir), opened(workdir)
     with one as journal:
