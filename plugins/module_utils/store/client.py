@@ -96,17 +96,14 @@ class Client:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def get(self, key: str, known: str | None = None, patience: float | None = None) -> tuple[bytes, str] | None:
-        """Return content and ETag of a small object, None if it has the ETag `known`. Raises FileNotFoundError if it does not exist."""
-        try:
-            found = self._ask(key, lambda: self._read(key, known), patience)
-        except exceptions.NotModifiedError:
-            return None
-        return found
+    def get(self, key: str, patience: float | None = None) -> tuple[bytes, str]:
+        """Return content and ETag of a small object. Raises FileNotFoundError if it does not exist."""
 
-    def _read(self, key: str, known: str | None) -> tuple[bytes, str]:
-        found = obstore.get(self._small, key, options=_unless(known))
-        return bytes(found.bytes()), self._etag(found.meta)
+        def read() -> tuple[bytes, str]:
+            answer = obstore.get(self._small, key)
+            return bytes(answer.bytes()), self._etag(answer.meta)
+
+        return self._ask(key, read, patience)
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return the bytes of an object from `start` to `end`. Raises FileNotFoundError if it does not exist."""
@@ -119,7 +116,7 @@ class Client:
         """
 
         def write() -> str:
-            found = obstore.get(self._bulk, key, options=_unless(known))
+            found = obstore.get(self._bulk, key, options={} if known is None else {"if_none_match": known})
             with target.open("wb") as stream:
                 for chunk in found.stream():
                     stream.write(chunk)
@@ -284,10 +281,6 @@ class Client:
 
 def _stored(row: Any) -> Stored:
     return Stored(row["e_tag"], row["size"], row["last_modified"].timestamp())
-
-
-def _unless(etag: str | None) -> Any:
-    return {} if etag is None else {"if_none_match": etag}
 
 
 def _text(error: Exception) -> str:
