@@ -50,7 +50,8 @@ def file_text(path: str) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError, RecoveryError) as error:
-        raise AnsibleFilterError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        # Ansible appends the messages of causes, which for a store are long and say the same again.
+        raise AnsibleFilterError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _content(path: str) -> bytes:

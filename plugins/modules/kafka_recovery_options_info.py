@@ -16,6 +16,7 @@ description:
   - A variable whose name begins with C(kafka_recovery_) and that this collection does not have is a problem, and so is a near miss of a connection variable
     such as C(kafka_bootstrap_server). Other variables that begin with C(kafka_) are ignored.
   - Values are checked against the documentation of the roles. A value that cannot be read yet, because its template needs another variable, is not checked.
+  - If the workdir is in an object store, an object of it is read there, which shows that the store answers and accepts the credentials.
   - Contacts no broker, and changes nothing. The role P(streamops.kafka_recovery.preflight#role) uses it first.
   - The task fails if something is wrong for every cluster, with all problems in one message. Problems of some clusters only are returned. Those of clusters
     that are not of this batch are shown as warnings, too.

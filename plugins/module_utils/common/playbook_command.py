@@ -47,6 +47,8 @@ STRATEGY, LOST_BROKERS = "kafka_recovery_strategy", "kafka_recovery_lost_brokers
 TOPIC_STRATEGIES = "kafka_recovery_topic_strategies"
 # Only these playbooks choose leaders by a strategy. The others use a plan unchanged, or elect nothing.
 PLANNING = ("plan", "propose", "recover", "respond")
+# Only the playbook propose signs plans. The key does not belong on the machine that applies them.
+SIGNING_KEY, SIGNING = "kafka_recovery_plan_signing_key", "propose"
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Playbooks:
         `dry_run`: with --check --diff.
         """
         left_out = {*without, *(variables or {}), *(() if playbook in PLANNING else (STRATEGY, TOPIC_STRATEGIES))}
+        left_out |= set() if playbook == SIGNING else {SIGNING_KEY}
         arguments = [(self.program, "ansible-playbook")]  # each with its placeholder
         for source in self.inventory or ["INVENTORY"]:
             arguments += [("-i", "-i"), (source, "INVENTORY")]

@@ -87,16 +87,16 @@ def watch(
     replicas = {key: one for key, one in replicas.items() if key in remaining and remaining[key].target == one}
     now = cluster.partitions(set(replicas)) if replicas else {}
     after = measure(cluster, replicas, now, cluster.unfenced())
-    left: dict[TopicPartition, list[int | None]] = {key: [] for key in replicas}
-    for one in progress.statuses(replicas, now, set(), after):
-        if one.status == progress.BEHIND:
-            left[one.topic, one.partition].append(one.bytes_behind)
+    behind: dict[TopicPartition, list[int | None]] = {key: [] for key in replicas}
+    for row in progress.statuses(replicas, now, set(), after):
+        if row.status == progress.BEHIND:
+            behind[row.topic, row.partition].append(row.bytes_behind)
     found = {}
     for key, brokers in replicas.items():
         joined = key in now and {*states[key].isr} & {*brokers} < {*now[key].isr} & {*brokers}
         grown = [_grown(before, after, broker, key) for broker in brokers if key in now and broker not in now[key].isr]
         known = [one for one in grown if one is not None]
-        found[key] = Motion(True if joined or any(known) else False if known or not grown else None, progress.known_sum(left[key]))
+        found[key] = Motion(True if joined or any(known) else False if known or not grown else None, progress.known_sum(behind[key]))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -106,15 +107,23 @@ def home_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, A
 
 
 def store_problems(workdir: str) -> Iterator[str]:
-    """Yield a sentence if a workdir is a URL that is not valid or cannot be used here. The modules contact the store itself."""
+    """Yield a sentence if a workdir is a URL that is not valid, or if its store cannot be read from here. Writes nothing."""
     if "://" not in workdir and not mounts.begins_as_url(workdir):
         return
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import mount, urls
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
 
     try:
-        mount.check_library(urls.checked("kafka_recovery_workdir", workdir))
+        url = urls.checked("kafka_recovery_workdir", workdir)
     except RecoveryError as error:
         yield str(error)
+        return
+    try:
+        mount.check_library(url)
+        with suppress(FileNotFoundError):  # no run has written to the folder yet
+            Client(url).get(mount.PROBE)
+    except RecoveryError as error:
+        yield f"kafka_recovery_workdir: {error}"
 
 
 def workdir_problems(workdir: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -159,7 +159,7 @@ class Revival:
     def _shows_target(self, key: TopicPartition, state: PartitionState) -> bool:
         return {*self._targets[key].replicas} <= {*state.replicas}
 
-    def _wait(self, keys: Collection[TopicPartition], good: Any) -> set[TopicPartition]:
+    def _wait(self, keys: Collection[TopicPartition], good: Callable[[TopicPartition, PartitionState], bool]) -> set[TopicPartition]:
         return self._progress.wait(self._cluster, keys, good, self._params["duration"])
 
     def _look_again(self, keys: Sequence[TopicPartition]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import (
+    dry_run,
     group,
     names,
     step_lines,
@@ -39,11 +40,11 @@ def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: 
 
 
 def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> str:
-    prefix = (
-        "Dry run, nothing was elected. It would be: " if run.check_mode else "" if allow_data_loss else "Plan only, nothing was elected: "
-    )
+    counts, nothing = election["summary"], "no partition was without a leader"
+    prefix = "" if allow_data_loss else "Plan only, nothing was elected: "
+    outcomes = dry_run("elected", counts, nothing) if run.check_mode else prefix + (summary(counts) or nothing)
     path = f". All results: {election['results_path']}" if election["results_path"] else ""
-    return f"{prefix}{summary(election['summary']) or 'no partition was without a leader'}{path}"
+    return outcomes + path
 
 
 def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:

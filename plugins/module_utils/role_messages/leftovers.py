@@ -12,12 +12,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import (
     FAILED,
     KEPT,
+    KILLED_RUN,
+    MOVE,
+    ORDER,
     REMOVABLE,
     REMOVED,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 OUTCOMES = {FAILED: "not removed", REMOVABLE: "to be removed", KEPT: "kept", REMOVED: "removed"}
+VERBS = {ORDER: "restored", MOVE: "cancelled"}  # what removing means for these kinds
 
 
 def leftover_lines(found: Mapping[str, Any], run: PresentRun, allowed: bool) -> list[str]:
@@ -48,9 +52,10 @@ def leftover_lines(found: Mapping[str, Any], run: PresentRun, allowed: bool) -> 
 
 def _row(row: Mapping[str, Any]) -> str:
     place = row["resource"] if row["partition"] is None else f"{row['topic']}-{row['partition']}"
-    what = f" {row['config']}={row['present']}" if row["config"] else f", {row['present']}"
-    back = "" if row["original"] is None else f", before: {row['original']}"
-    begun = "" if row["since"] is None else f" since {row['since']}"
-    run = f", of run {row['run_id']}{begun}" if row["run_id"] else f",{begun}" if begun else ""
+    present = f" {row['config']}={row['present']}" if row["config"] else f": {row['present']}"
+    before = "" if row["original"] is None else f", before {row['original']}"
+    run = f"{'' if row['owner'] == KILLED_RUN else ', run'} {row['run_id']}" if row["run_id"] else ""
+    begun = "" if row["since"] is None else f", begun {row['since']}"
+    outcome = OUTCOMES[row["outcome"]].replace("removed", VERBS.get(row["kind"], "removed"))
     why = f": {row['reason']}" if row["reason"] else ""
-    return f"{spaced(row['kind'])} of {place}{what}{back} ({spaced(row['owner'])}{run}): {OUTCOMES[row['outcome']]}{why}"
+    return f"{spaced(row['kind'])} of {place}{present}{before} ({spaced(row['owner'])}{run}{begun}): {outcome}{why}"

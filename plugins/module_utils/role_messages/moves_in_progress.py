@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, in_bytes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 BROKERS_SHOWN = 20
@@ -66,8 +66,8 @@ def fleet_lines(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def cancellation_lines(ended: Mapping[str, Any], run: PresentRun, allowed: bool) -> list[str]:
     """Return what became of the moves, or would become. `ended`: of `kafka_partition_reassignment`; `allowed`: whether moves were cancelled."""
-    prefix = "" if allowed else "Dry run, nothing was cancelled. It would be: "
-    lines = [prefix + (summary(ended["summary"]) or "no partition is moving")]
+    counts, nothing = ended["summary"], "no partition is moving"
+    lines = [(summary(counts) or nothing) if allowed else dry_run("cancelled", counts, nothing)]
     removed = ended["left_over_throttle"]
     if any(removed.values()):
         lines.append(

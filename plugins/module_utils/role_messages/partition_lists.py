@@ -22,6 +22,11 @@ def summary(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
 
 
+def dry_run(done: str, counts: Mapping[str, int], otherwise: str) -> str:
+    """Return "Dry run, nothing was moved. It would be: 2 moved". `done`: such as "moved"; `otherwise`: why nothing would be done, if nothing would."""
+    return f"Dry run, nothing was {done}" + (f". It would be: {would}" if (would := summary(counts)) else f": {otherwise}")
+
+
 def group(kind: str, row: Mapping[str, Any]) -> str:
     """Return the line of a group of partitions: "held (forked), 4 partitions: orders-0, orders-1 and 2 more".
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, summary
 
 
 def preferred_lines(elected: Mapping[str, Any], check_mode: bool) -> list[str]:
     """Return the outcomes, and the leader of each partition that the module returned. `elected`: the result of `kafka_leader_election`."""
-    prefix = "Dry run, nothing was written. It would be: " if check_mode else ""
-    counts, results = elected["summary"], elected["results"]
+    counts, results, nothing = elected["summary"], elected["results"], "every partition is led by its preferred leader"
     return [
-        prefix + (summary(counts) or "every partition is led by its preferred leader"),
+        dry_run("written", counts, nothing) if check_mode else summary(counts) or nothing,
         *map(_result, results),
         *(["and more"] if sum(counts.values()) > len(results) else []),
     ]

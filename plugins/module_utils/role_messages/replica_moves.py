@@ -12,7 +12,7 @@ from typing import Any
 from ansible.module_utils.common.text.formatters import bytes_to_human
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 _IN_PROGRESS = "reassignment_in_progress"
@@ -92,8 +92,8 @@ def moved_lines(
     merged          whether the moves are merged ones
     require_commit  whether only merged moves may be made
     """
-    prefix = "" if allowed else "Dry run, nothing was moved. It would be: "
-    lines = [prefix + summary(reassigned["summary"])]
+    counts = reassigned["summary"]
+    lines = [summary(counts) if allowed else dry_run("moved", counts, "no partition has other replicas to get")]
     lines += unmade_lines(reassigned) if merged else []
     if reassigned["previous_assignment"]:
         lines.append(

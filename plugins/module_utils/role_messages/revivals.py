@@ -29,7 +29,7 @@ def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool, re
     disks = disk_lines(revived["save_disks_of"], run)
     lines = [
         prefix + (summary(counts) or "no partition without a survivor"),
-        *(_partition(row) for row in revived["results"]),
+        *(_partition(row, bool(revived.get("proposal_path"))) for row in revived["results"]),
         *(["and more"] if sum(counts.values()) > len(revived["results"]) else []),
         *(_group(row) for row in revived["groups"]),
         *(_transaction(row) for row in revived["hanging_transactions"]),
@@ -52,10 +52,12 @@ def revival_lines(revived: Mapping[str, Any], run: PresentRun, allowed: bool, re
     return lines
 
 
-def _partition(row: Mapping[str, Any]) -> str:
+def _partition(row: Mapping[str, Any], is_proposed: bool) -> str:
+    new = ", ".join(map(str, row["target_replicas"])) or "none"
+    if is_proposed and row["reason_code"] == ReasonCode.DATA_LOSS_NOT_ALLOWED:
+        return f"{row['topic']}-{row['partition']}: held until its revival is merged, new replicas {new}"
     leader = "no leader" if row["leader"] is None else f"leader {row['leader']}"
     why = f" ({row['reason_code']}): {row['message']}" if row["reason_code"] else ""
-    new = ", ".join(map(str, row["target_replicas"])) or "none"
     return f"{row['topic']}-{row['partition']}: {row['outcome']}, {leader}, new replicas {new}{why}"
 
 

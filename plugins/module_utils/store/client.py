@@ -99,19 +99,15 @@ class Client:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def get(self, key: str, known: str | None = None, patience: float | None = None, most: int | None = None) -> tuple[bytes, str] | None:
-        """Return content and ETag of a small object, None if it has the ETag `known`. Raises FileNotFoundError if it does not exist.
+    def get(self, key: str, patience: float | None = None, most: int | None = None) -> tuple[bytes, str]:
+        """Return content and ETag of a small object. Raises FileNotFoundError if it does not exist.
 
         Raises FileError without reading it if it has more than `most` bytes, by default MOST_BYTES.
         """
-        try:
-            found = self._ask(key, lambda: self._read(key, known, MOST_BYTES if most is None else most), patience)
-        except exceptions.NotModifiedError:
-            return None
-        return found
+        return self._ask(key, lambda: self._read(key, MOST_BYTES if most is None else most), patience)
 
-    def _read(self, key: str, known: str | None, most: int) -> tuple[bytes, str]:
-        found = obstore.get(self._small, key, options=_unless(known))
+    def _read(self, key: str, most: int) -> tuple[bytes, str]:
+        found = obstore.get(self._small, key)
         if (size := found.meta["size"]) > most:
             raise FileError(
                 f"{self.url}/{key} has {size} bytes: this collection has not written it; make sure that no run works there, then remove it"
@@ -129,7 +125,7 @@ class Client:
         """
 
         def write() -> str:
-            found = obstore.get(self._bulk, key, options=_unless(known))
+            found = obstore.get(self._bulk, key, options={} if known is None else {"if_none_match": known})
             if (size := found.meta["size"]) > (free := free_bytes(target.parent)):
                 raise FileError(
                     f"{self.url}/{key} has {size} bytes, and {target.parent} has room for {free}: make room there (TMPDIR names another place), or remove "
@@ -315,10 +311,6 @@ def free_bytes(folder: Path) -> int:
 
 def _stored(row: Any) -> Stored:
     return Stored(row["e_tag"], row["size"], row["last_modified"].timestamp())
-
-
-def _unless(etag: str | None) -> Any:
-    return {} if etag is None else {"if_none_match": etag}
 
 
 def _text(error: Exception) -> str:

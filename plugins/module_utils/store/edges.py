@@ -72,9 +72,8 @@ def read_url(url: str) -> bytes:
     """Return the content of a file in a store. Raises RecoveryError if the URL is not valid, OSError or FileError if the file cannot be read."""
     check_library(url)
     folder, _, name = urls.checked("the URL", url).rpartition("/")
-    found = Client(folder).get(name)
-    assert found is not None  # no ETag was given
-    return found[0]
+    content, _etag = Client(folder).get(name)
+    return content
 
 
 @contextmanager

@@ -33,12 +33,10 @@ class FencedJournal:
     def read(self) -> bytes:
         """Return the content, empty if there is no journal."""
         try:
-            found = self._client.get(self._key)
+            body, self._etag = self._client.get(self._key)
         except FileNotFoundError:
             self._etag = None
             return b""
-        assert found is not None  # no ETag was given
-        body, self._etag = found
         head, _, content = body.partition(b"\n")
         if not head.startswith(b'{"writer":'):
             raise FileError(f"{self._url} is not a journal of this collection: compare the cluster by hand, then remove it")

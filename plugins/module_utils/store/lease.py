@@ -157,12 +157,10 @@ class StoreLease:
 
     def _look(self, client: Client | None = None, patience: float | None = None) -> dict[str, Any] | None:
         try:
-            found = (client or self._client).get(self._key, patience=patience, most=MOST_BYTES)
+            content, self._etag = (client or self._client).get(self._key, patience=patience, most=MOST_BYTES)
         except FileNotFoundError:
             self._etag = ""
             return None
-        assert found is not None  # no ETag was given
-        content, self._etag = found
         try:
             body = strict_json.parse(content)
             strict_json.check(body, _SHAPE)

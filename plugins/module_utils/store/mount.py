@@ -208,11 +208,6 @@ class StoreMount:
         shutil.rmtree(self.root, ignore_errors=True)
         os.close(self._lock)
 
-    @property
-    def lease_seconds(self) -> float:
-        """The time to live of leases."""
-        return self._seconds
-
 
 def mounted(url: str, lists: bool = True) -> StoreMount:
     """Mount the folder at a URL (as `urls.checked` returned it) for the rest of this process. Raises RecoveryError as `check_library`."""

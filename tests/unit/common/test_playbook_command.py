@@ -140,6 +140,14 @@ def test_without_a_machine_a_file_of_variables_is_left_to_fill_in() -> None:
     assert playbooks.line("plan", None, {}, FEW).endswith(" -e kafka_recovery_partitions_file=FILE streamops.kafka_recovery.plan")
 
 
+def test_only_the_command_that_proposes_has_the_key_that_signs_plans() -> None:
+    playbooks = Playbooks(["hosts.yml"], run_options=["-e", "kafka_recovery_plan_signing_key=/k", "-e", "kafka_recovery_throttle=2000"])
+    assert "signing_key=/k" in playbooks.line("propose")
+    assert playbooks.line("apply_merged") == (
+        "ansible-playbook -i hosts.yml -e kafka_recovery_throttle=2000 streamops.kafka_recovery.apply_merged"
+    )
+
+
 def test_the_default_workdir_goes_without_saying() -> None:
     assert "workdir" not in Playbooks(workdir=Path("~/kafka-recovery").expanduser()).line("plan")
 

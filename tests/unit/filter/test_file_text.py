@@ -21,8 +21,9 @@ def test_a_file_that_is_missing_has_no_text_and_one_that_cannot_be_read_is_named
     assert file_text(str(tmp_path / "east.json")) == '{"é": 1}'
     assert file_text(str(tmp_path / "west.json")) == ""
     for name in ("pipe", "."):
-        with pytest.raises(AnsibleFilterError, match=re.escape(str(tmp_path / name))):
+        with pytest.raises(AnsibleFilterError, match=re.escape(str(tmp_path / name))) as caught:
             file_text(str(tmp_path / name))
+        assert caught.value.__suppress_context__ and caught.value.__cause__ is None, "Ansible appends the messages of causes"
     with pytest.raises(AnsibleFilterError, match="credentials belong into the environment"):
         file_text("s3://bucket/../east.json")
 

@@ -69,6 +69,8 @@ def test_the_headline_says_whether_the_outcomes_are_real(run: PresentRun, allowe
 def test_without_partitions_the_headline_says_so() -> None:
     election = {**ELECTION, "summary": {"elected": 0}, "given_up": {"text": []}, "results_path": ""}
     assert election_results.result_lines(election, RUN, True) == ["no partition was without a leader"]
+    assert election_results.result_lines(election, RUN, False) == ["Plan only, nothing was elected: no partition was without a leader"]
+    assert election_results.result_lines(election, DRY_RUN, True) == ["Dry run, nothing was elected: no partition was without a leader"]
 
 
 @pytest.mark.parametrize(

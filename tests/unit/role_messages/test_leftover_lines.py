@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import model
@@ -39,7 +42,7 @@ def result(*rows: Leftover, **others: Any) -> dict[str, Any]:
 def test_a_dry_run_shows_each_row_and_the_next_command() -> None:
     assert leftover_lines(result(ORDER, RATE), RUN, allowed=False) == [
         "Dry run, nothing was removed. 2 leftovers: 1 to be removed, 1 kept",
-        "replica order of orders-3, 2,1, before: 1,2 (killed run, of run 1 since 2026-11-21T02:45:00Z): to be removed",
+        "replica order of orders-3: 2,1, before 1,2 (killed run 1, begun 2026-11-21T02:45:00Z): to be restored",
         "throttle of broker 1 leader.replication.throttled.rate=7000 (unknown): kept: no run has set it",
         "Next, to remove what is ours:",
         "ansible-playbook -i hosts.yml --limit east -e kafka_recovery_remove_leftovers=true streamops.kafka_recovery.cleanup",
@@ -49,6 +52,22 @@ def test_a_dry_run_shows_each_row_and_the_next_command() -> None:
 def test_what_is_removed_has_no_next_command() -> None:
     lines = leftover_lines(result(ORDER.became(model.REMOVED)), RUN, allowed=True)
     assert lines[0] == "1 leftover: 1 removed" and len(lines) == 2
+    assert lines[1].endswith(": restored")
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "words"),
+    [
+        (model.ORDER, model.FAILED, "not restored"),
+        (model.MOVE, model.REMOVABLE, "to be cancelled"),
+        (model.MOVE, model.REMOVED, "cancelled"),
+        (model.THROTTLE, model.REMOVED, "removed"),
+        (model.REVIVAL, model.KEPT, "kept"),
+    ],
+)
+def test_each_line_says_what_becomes_of_a_thing_of_its_kind(kind: str, outcome: str, words: str) -> None:
+    lines = leftover_lines(result(replace(ORDER, kind=kind, outcome=outcome)), RUN, allowed=True)
+    assert lines[1].endswith(f"): {words}")
 
 
 def test_where_nothing_is_left_it_says_so() -> None:

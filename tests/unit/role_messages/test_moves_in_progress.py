@@ -52,3 +52,10 @@ def test_a_dry_run_names_the_command_that_cancels() -> None:
     assert dry[-1].endswith("--limit east -e kafka_recovery_allow_cancellation=true streamops.kafka_recovery.cancel_moves")
     done = moves_in_progress.cancellation_lines(ended, PresentRun("east"), allowed=True)
     assert done == ["2 cancelled", "Removed of the throttle of an earlier run: 3 rates of brokers, 1 entry in lists of topics"]
+
+
+def test_a_dry_run_without_moves_says_that_there_are_none() -> None:
+    ended = {"summary": {"cancelled": 0}, "left_over_throttle": {"brokers": 0, "topics": 0, "replicas": 0}}
+    assert moves_in_progress.cancellation_lines(ended, PresentRun("east"), allowed=False) == [
+        "Dry run, nothing was cancelled: no partition is moving"
+    ]

@@ -140,6 +140,7 @@ PREFERRED = {"topic": "orders", "partition": 3, "outcome": "failed", "leader": N
     ("summary", "rows", "check_mode", "lines"),
     [
         ({"failed": 0}, [], False, ["every partition is led by its preferred leader"]),
+        ({"failed": 0}, [], True, ["Dry run, nothing was written: every partition is led by its preferred leader"]),
         (
             {"failed": 1, "held": 0},
             [PREFERRED],
@@ -153,7 +154,7 @@ PREFERRED = {"topic": "orders", "partition": 3, "outcome": "failed", "leader": N
             ["2 elected", "orders-3: elected, leader 1", "and more"],
         ),
     ],
-    ids=["nothing to do", "dry run", "more"],
+    ids=["nothing to do", "nothing to do in a dry run", "dry run", "more"],
 )
 def test_outcomes_of_preferred_elections(summary: dict[str, int], rows: list[Any], check_mode: bool, lines: list[str]) -> None:
     assert preferred_lines({"summary": summary, "results": rows}, check_mode) == lines

@@ -66,5 +66,4 @@ def test_a_dry_run_where_only_merged_revivals_are_made_ends_with_the_command_tha
 def test_what_is_proposed_is_not_called_a_dry_run() -> None:
     held = result(summary={"held": 1}, results=[HELD], proposal_path="/w/proposed_revivals/1/east.json")
     lines = revival_lines(held, PresentRun("east"), False)
-    assert lines[0] == "To be proposed, nothing was revived. 1 held"
-    assert len(lines) == 2
+    assert lines == ["To be proposed, nothing was revived. 1 held", "orders-0: held until its revival is merged, new replicas 2, 3"]

@@ -194,7 +194,7 @@ FIRST_LINES = {
     "kafka_recovery_respond_lines": ["Nothing is elected automatically in east: 1 partition could be elected"] * 2,
     "kafka_recovery_preferred_lines": [
         "every partition is led by its preferred leader",
-        "Dry run, nothing was written. It would be: every partition is led",
+        "Dry run, nothing was written: every partition is led",
     ],
     "kafka_recovery_report_lines": ["calm"] * 2,
     "kafka_recovery_move_progress_lines": ["no partition is moving"] * 2,

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("obstore")
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.local_machine import store_problems
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.client import Client
 from rig.web import QuietHandler, serving
@@ -63,6 +64,20 @@ def test_credentials_that_are_lost_are_named_at_once(status: int, code: str, mon
         for ask in (client.list_top, lambda: client.get("journal"), lambda: client.replace("journal", b"x", '"etag"')):
             with pytest.raises(FileError, match=f"{code}.*check the credentials"):
                 ask()
+
+
+@pytest.mark.parametrize(("status", "code", "remedy"), [(403, "AccessDenied", "check the credentials"), (404, "NoSuchBucket", "create it")])
+def test_the_first_check_of_a_run_names_a_store_that_cannot_be_used(
+    status: int, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refused(monkeypatch, "s3://box/fleet", status, code) as client:
+        (problem,) = store_problems(client.url)
+    assert problem.startswith("kafka_recovery_workdir: s3://box/fleet ") and remedy in problem
+
+
+def test_a_folder_that_does_not_exist_yet_passes_the_first_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused(monkeypatch, "s3://box/fleet", 404, "NoSuchKey") as client:
+        assert list(store_problems(f"{client.url}/")) == []
 
 
 @pytest.mark.parametrize("status", [400, 503])

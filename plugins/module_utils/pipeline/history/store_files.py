@@ -40,10 +40,9 @@ class StoreFiles:
     def read(self) -> tuple[bytes | None, str | None]:
         """Return content and ETag of the manifest, None if there is none yet. Raises FileError if the store cannot be read."""
         try:
-            found = self._client.get(self._manifest)
+            return self._client.get(self._manifest)
         except FileNotFoundError:
             return None, None
-        return found or (None, None)
 
     def replace(self, content: bytes, version: str | None) -> bool:
         """Replace the manifest with this ETag, None if there is none yet. Return whether it was this one that was replaced."""

@@ -274,5 +274,5 @@ def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:
                 f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: collect the layout again "
                 "when they are back, or name the brokers to give up in lost_brokers"
             )
-        if totals.unknown_sizes:
+        if totals.unknown_sizes and not options.without_survivor:  # what gets an empty leader is not copied
             yield f"{name}: the size of {totals.unknown_sizes} partitions is not known: they count as empty, and disks may fill up more than planned"

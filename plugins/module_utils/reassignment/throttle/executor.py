@@ -87,8 +87,8 @@ def _override_warnings(journal: ThrottleJournal, rates: Sequence[SetRate]) -> li
     ]
 
 
-def _wait_until_set(cluster: ThrottleCluster, rates: Sequence[SetRate], added: Sequence[AddedReplicas]) -> bool:
-    """Wait until brokers show what was set, so that later reads are not older. Returns False after VISIBLE_SECONDS."""
+def _wait_until_set(cluster: ThrottleCluster, rates: Sequence[SetRate], added: Sequence[AddedReplicas]) -> None:
+    """Wait until brokers show what was set, so that later reads are not older, at most VISIBLE_SECONDS."""
 
     def shown() -> bool:
         found = cluster.broker_configs({rate.broker for rate in rates}, RATES) if rates else {}
@@ -97,20 +97,17 @@ def _wait_until_set(cluster: ThrottleCluster, rates: Sequence[SetRate], added: S
             set(row.entries) <= {*_entries(settings[row.topic], row.config)} for row in added if row.topic in settings
         )
 
-    return _poll_until(shown)
+    _poll_until(shown)
 
 
 def _entries(settings: Settings, config: str) -> list[str]:
     return parse_list(settings[config].value) if config in settings else []
 
 
-def _poll_until(holds: Callable[[], bool]) -> bool:
+def _poll_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + VISIBLE_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
+    while not holds() and time.monotonic() <= deadline:
         time.sleep(POLL_SECONDS)
-    return True
 
 
 # --- removing -----------------------------------------------------------------------------------------------------
@@ -152,8 +149,8 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     return problems
 
 
-def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], added: Sequence[AddedReplicas]) -> bool:
-    """Wait until brokers show the removal. Returns False after VISIBLE_SECONDS, or if they cannot be read."""
+def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], added: Sequence[AddedReplicas]) -> None:
+    """Wait until brokers show the removal, at most VISIBLE_SECONDS, or until they cannot be read."""
 
     def shown() -> bool:
         found = cluster.broker_configs({row.layers[0].broker for row in rates}, RATES) if rates else {}
@@ -164,8 +161,7 @@ def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], 
         )
 
     with suppress(RecoveryError):  # it is removed: only reading it back has failed
-        return _poll_until(shown)
-    return False
+        _poll_until(shown)
 
 
 def remove_all(cluster: ThrottleCluster, journal: ThrottleJournal, owners: Collection[str]) -> tuple[ThrottleChanges, list[str]]:

@@ -207,6 +207,13 @@ def test_an_unknown_size_gives_a_warning(of_all: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+def test_the_size_of_a_partition_that_gets_an_empty_leader_does_not_matter(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", [broker(1, "fenced"), broker(2), broker(3), partition("gone", 0, [1], [], None)])
+    result = written(spark, tmp_path, lost_brokers=[1], without_survivor=True)
+    assert (result["summary"]["planned"], result["warnings"]) == (1, [])
+
+
+@pytest.mark.slow
 def test_the_file_is_one_of_kafka_reassign_partitions(of_all: dict[str, Any]) -> None:
     """Version 1 and the three keys that Kafka's tool reads, of their types; it does not look at others."""
     plan = document_of(of_all, "east")
