@@ -7,27 +7,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from integration.breaking import delete_topics
 from simulation.real_twin import BROKERS, Twins
 
 from rig import KafkaCluster
 
-STEPS = 6
-MANY = int(os.environ.get("TWIN_SCRIPTS", "10"))
+STEPS = 10
+MANY, FIRST = int(os.environ.get("TWIN_SCRIPTS", "10")), int(os.environ.get("TWIN_FIRST", "0"))
+OLDEST = "3.9"  # gets fewer scripts
+KINDS: dict[str, dict[str, Any]] = {"elr": {"elr": True}, "without-elr": {"elr": False}, OLDEST: {"version": "3.9.1"}}
+SCRIPTS = [(kind, seed) for kind in KINDS for seed in range(FIRST, FIRST + (MANY if kind != OLDEST else -(-MANY // 4)))]
+# In `make test`: these three take as many different steps as they can.
+SHORT_STEPS, SHORT_SEEDS = 6, (1, 2, 3)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["elr", "no elr"])
+@pytest.fixture(scope="module")
 def twin(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaCluster, bool]]:
-    """A real cluster, with or without eligible leader replicas."""
-    with KafkaCluster("twin", brokers=BROKERS, session_timeout=3, heap="200m", elr=request.param) as cluster:
-        yield cluster, request.param
+    """A real cluster, and whether it has eligible leader replicas."""
+    settings = KINDS[request.param]
+    with KafkaCluster("twin", brokers=BROKERS, session_timeout=3, heap="200m", **settings) as cluster:
+        yield cluster, settings.get("elr", False)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(MANY))
+@pytest.mark.parametrize(("twin", "seed"), SCRIPTS, indirect=["twin"])
 def test_simulated_and_real_clusters_agree_after_each_step(twin: tuple[KafkaCluster, bool], seed: int) -> None:
-    cluster, elr = twin
+    compare(*twin, seed, STEPS)
+
+
+@pytest.mark.parametrize("seed", SHORT_SEEDS)
+def test_simulated_and_real_clusters_agree_in_short_scripts(small: KafkaCluster, seed: int) -> None:
+    compare(small, True, seed, SHORT_STEPS)
+
+
+def compare(cluster: KafkaCluster, elr: bool, seed: int, steps: int) -> None:
+    """Play a script on a cluster without topics of earlier ones, all of its brokers alive."""
     cluster.heal()
-    differences = Twins(cluster, f"script-{seed}", elr, seed).play(STEPS)
+    delete_topics(cluster, {state.topic for state in cluster.describe()})
+    twins = Twins(cluster, f"script-{seed}", elr, seed)
+    differences = twins.play(steps)
+    print(*twins.story, sep="\n")
     assert not differences, "\n".join(differences)

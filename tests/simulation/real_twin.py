@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same steps on a simulated and on a real cluster, whose states are compared after each step. Where they differ the simulation is wrong.
 
-A step is over when everything has settled: brokers are fenced or unfenced, followers have copied what they can, and are back in the ISR.
+A step is over when everything has settled: brokers are fenced or unfenced, followers have copied what they can, and are back in the ISR. The real cluster
+has settled when its state has stayed the same for a moment.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from simulation.world import World
 BROKERS = 3
 STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3}
 SETTLED_SECONDS = 60.0
+PAUSE_SECONDS = 0.3
 START_SECONDS = 8.0
+BEFORE_KIP_860 = "3.", "4.0."
 REQUEST_SECONDS = 20.0
 ELECTION_TYPES = {"elect_preferred": 0, "elect_unclean": 1}
 
@@ -54,10 +57,14 @@ def topics(prefix: str) -> dict[str, list[list[int]]]:
 
 
 class Twins:
-    """Plays steps on both clusters. `real` is running, with all brokers alive. `differences`: sentences, as far as they were found."""
+    """Plays steps on both clusters. `real` is running, with all brokers alive. `elr`: whether it has eligible leader replicas.
+
+    `story`: the steps that were taken.
+    """
 
     def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
+        self._factor_may_stay = not real.settings.version.startswith(BEFORE_KIP_860)
         self._topics = topics(prefix)
         min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
         self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr)
@@ -148,7 +155,7 @@ class Twins:
 
     def _reassign(self, what: str, targets: Mapping[Key, list[int] | None]) -> str:
         """Change replicas, and compare the errors. Sometimes their number must stay (KIP-860)."""
-        may_change = self._random.random() < 0.8
+        may_change = self._random.random() < 0.8 or not self._factor_may_stay
         errors = {key: code(self._simulated.reassign(key, None if new is None else tuple(new), may_change)) for key, new in targets.items()}
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic
         rows = [
@@ -160,7 +167,7 @@ class Twins:
             )
             for topic in self._topics
         ]
-        request = AlterPartitionReassignmentsRequest[1](
+        request = AlterPartitionReassignmentsRequest[int(self._factor_may_stay)](
             timeout_ms=int(REQUEST_SECONDS * 1000), allow_replication_factor_change=may_change, topics=rows
         )
         answer = self._real.ask(lambda node: ask(node, request, REQUEST_SECONDS))
@@ -201,14 +208,16 @@ class Twins:
             self._world.wait(1.0)
 
     def _differences(self) -> list[str]:
-        """Return how the states differ, none if they become the same within SETTLED_SECONDS."""
+        """Return how the states differ, none if they become the same within SETTLED_SECONDS, and stay so."""
         simulated, end = self._shown_by_simulation(), time.monotonic() + SETTLED_SECONDS
+        agreed = False
         while True:
             real = self._shown_by_real()
             different = [key for key in self.keys if simulated[key] != real.get(key)]
-            if not different or time.monotonic() > end:
+            if (agreed and not different) or time.monotonic() > end:
                 return [f"{key[0]}-{key[1]}: simulated {simulated[key]}, real {real.get(key)}" for key in different]
-            time.sleep(0.3)
+            agreed = not different
+            time.sleep(PAUSE_SECONDS)
 
     def _shown_by_simulation(self) -> dict[Key, Shown]:
         alive = self._alive()
