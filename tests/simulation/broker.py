@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.protocol.broker_version_data import BrokerVersionData
 
 from simulation import change_answers, log_answers, metadata_answers
+from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
 from simulation.logs import Log
@@ -43,7 +44,9 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
 class Broker:
     """A broker.
 
-    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, likewise
+    logs         of its replicas, but those on a disk that has failed (`disks`)
+    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, and
+                 `lost`: replicas on log dirs that have failed, by broker, likewise
     cut_off      it does not reach the controllers
     incarnation  how often it was started
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
@@ -62,9 +65,11 @@ class Broker:
     incarnation: int = 0
     is_registering: bool = False
     logs: dict[Key, Log] = field(default_factory=dict)
+    disks: Disks = field(default_factory=Disks)
     image: dict[Key, Partition] = field(default_factory=dict)
     alive: frozenset[int] = frozenset()
     registered: frozenset[int] = frozenset()
+    lost: Mapping[int, frozenset[Key]] = field(default_factory=dict)
     configs: Mapping[Resource, Values] = field(default_factory=dict)
     image_version: int = -1
     fetched_at: float = 0.0
@@ -74,6 +79,16 @@ class Broker:
     def answers_fenced(self) -> bool:
         """Whether it answers although the controller may have fenced it: it is cut off."""
         return self.running and self.cut_off and not self.hangs
+
+    def create(self, key: Key, log: Log) -> None:
+        """Create a replica, on one of the disks."""
+        self.disks.place(key, self.logs)
+        self.logs[key] = log
+
+    def end_of(self, key: Key) -> int:
+        """Return the end of a log as its leader knows it: that of a log on a disk that has failed stays as it was."""
+        log = self.logs.get(key) or self.disks.kept.get(key)
+        return log.end if log else 0
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""

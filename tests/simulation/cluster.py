@@ -24,6 +24,8 @@ SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
 IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
+LOG_DIR_FAILURE_SECONDS = 30.0  # log.dir.failure.timeout.ms
+HEARTBEAT_SECONDS = 1.0
 
 
 class SimulatedCluster:
@@ -59,7 +61,7 @@ class SimulatedCluster:
             for partition, replicas in enumerate(assignments):
                 self.controller.create((topic, partition), number, replicas)
                 for broker in replicas:
-                    self.brokers[broker].logs[topic, partition] = Log(epochs=[(0, 0)] if broker == replicas[0] else [])
+                    self.brokers[broker].create((topic, partition), Log(epochs=[(0, 0)] if broker == replicas[0] else []))
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
@@ -146,6 +148,7 @@ class SimulatedCluster:
         broker.image = dict(self.controller.partitions)
         broker.alive = frozenset(one for one in self.controller.brokers if self.controller.alive(one))
         broker.registered = frozenset(self.controller.brokers)
+        broker.lost = {one: frozenset(registration.lost) for one, registration in self.controller.brokers.items()}
         broker.configs = self.configs.values
         broker.image_version = self.controller.version
         for key, state in broker.image.items():
@@ -155,7 +158,10 @@ class SimulatedCluster:
             if broker.node_id not in state.replicas:
                 broker.logs.pop(key, None)  # a replica that was moved away is deleted
                 continue
-            broker.logs.setdefault(key, Log())
+            if key not in broker.logs:
+                if key in broker.disks.closed or key in broker.lost[broker.node_id]:
+                    continue  # its log may be on the disk that has failed
+                broker.create(key, Log())
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
                 broker.logs[key].begin_epoch(state.epoch)
 
@@ -163,7 +169,8 @@ class SimulatedCluster:
 
     def leads(self, broker: Broker, key: Key) -> bool:
         """Return whether a broker leads a partition as far as it knows."""
-        return broker.running and not broker.hangs and key in broker.image and broker.image[key].leader == broker.node_id
+        state = broker.image.get(key)
+        return broker.running and not broker.hangs and state is not None and state.leader == broker.node_id and key in broker.logs
 
     def write(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
         """Let the leader append records, each of `size` bytes at least. Return the batch, None if there is no leader that takes it."""
@@ -183,7 +190,7 @@ class SimulatedCluster:
         leader = self.brokers.get(state.leader)
         if leader is None or not self.leads(leader, key) or leader is broker or not broker.running or broker.hangs:
             return
-        if broker.image.get(key) != state or leader.image.get(key) != state:
+        if broker.image.get(key) != state or leader.image.get(key) != state or key not in broker.logs:
             return
         own, theirs = broker.logs[key], leader.logs[key]
         gone = own.follow(theirs)
@@ -213,7 +220,7 @@ class SimulatedCluster:
         state = self.controller.partitions[key]
         if state.leader != leader.node_id or len(state.isr) < min(self.controller.min_isr[key[0]], len(state.replicas)):
             return
-        least = min(self.brokers[one].logs[key].end for one in state.isr)
+        least = min(self.brokers[one].end_of(key) for one in state.isr)
         log = leader.logs[key]
         log.high_watermark = max(log.high_watermark, min(least, log.end))
         self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
@@ -235,11 +242,12 @@ class SimulatedCluster:
         if not one.running:
             return
         self.world.tell(f"broker {broker} shuts down")
-        one.was_shut_down = self.has_controller and not one.cut_off and not one.hangs
-        if one.was_shut_down:
+        hands_over = self.has_controller and not one.cut_off and not one.hangs
+        if hands_over:
             self.controller.fence(broker)
         else:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
+        one.was_shut_down = hands_over and not one.disks.has_failed  # with a failed disk no shutdown counts as clean
         one.running, one.hangs, one.is_registering, one.down_since = False, False, False, self.world.now
         self.spread()
 
@@ -279,6 +287,27 @@ class SimulatedCluster:
 
         self.world.after(seconds, end)
 
+    def fail_disk(self, broker: int) -> None:
+        """Let the second log dir of a broker fail. The broker lives, and reports it to the controller (KIP-858)."""
+        one = self.brokers[broker]
+        one.disks.fail(one.logs)
+        self.world.tell(
+            f"a disk of broker {broker} fails, with {', '.join(f'{topic}-{number}' for topic, number in sorted(one.disks.closed))}"
+        )
+        self._report_disk(one, one.incarnation, self.world.now + LOG_DIR_FAILURE_SECONDS)
+
+    def _report_disk(self, broker: Broker, incarnation: int, end: float) -> None:
+        if not broker.running or broker.incarnation != incarnation:
+            return
+        if self.has_controller and self._is_heard(broker):
+            self.controller.fail_log_dir(broker.node_id, broker.disks.closed)
+            broker.disks.is_reported = True
+            self.spread()
+        elif self.world.now >= end:
+            self.crash(broker.node_id)
+        else:
+            self.world.after(HEARTBEAT_SECONDS, lambda: self._report_disk(broker, incarnation, end))
+
     def fill_disk(self, seconds: float) -> None:
         """Leave no room on the disk of the control nodes for some seconds."""
         self.disk_is_full = True
@@ -298,26 +327,41 @@ class SimulatedCluster:
 
         self.world.after(seconds, elected)
 
-    def start(self, broker: int, clean: bool, lost_batches: int = 0) -> None:
-        """Start a broker again. `lost_batches`: of the end of each log, which the operating system had not written."""
+    def start(self, broker: int, clean: bool, lost_batches: int = 0, repaired: bool = True) -> None:
+        """Start a broker again. `lost_batches`: of the end of each log, which the operating system had not written.
+
+        `repaired`: a disk that had failed is there again.
+        """
         one = self.brokers[broker]
         if one.running:
             return
         one.incarnation += 1
+        lost = self._start_disks(one, repaired)
         one.running, one.hangs = True, False
         for log in one.logs.values():
             if lost_batches and log.batches:
                 log.truncate(log.batches[-lost_batches:][0].base)
         incarnation = one.incarnation
-        self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}")
+        without = ", without a disk" if one.disks.has_failed else ""
+        self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}{without}")
         if self.controller.alive(broker):
             self.controller.fence(broker)
-        self.controller.register(broker, clean)
+        self.controller.register(broker, clean, lost)
         # The controllers know at once that it fetches; a control node that read them before does not.
         self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, one, incarnation))
         self.spread()
         self._keep_fetching(one, incarnation)
         self.world.after(self.world.random.uniform(*START_SECONDS), lambda: self._unfence(one, incarnation))
+
+    def _start_disks(self, broker: Broker, repaired: bool) -> set[Key]:
+        """Let a broker find its log dirs. Return the replicas of one that it does not find."""
+        if not broker.disks.has_failed:
+            return set()
+        assigned = {key for key, state in self.controller.partitions.items() if broker.node_id in state.replicas}
+        lost = self.controller.brokers[broker.node_id].lost if broker.disks.is_reported else broker.disks.closed & assigned
+        broker.disks.start(broker.logs, assigned, repaired)
+        broker.image, broker.image_version = {}, -1  # it may create what it could not before
+        return set() if repaired else lost
 
     def _is_known_to_come(self, broker: Broker, incarnation: int) -> None:
         broker.is_registering = broker.incarnation == incarnation and not self.controller.alive(broker.node_id)

@@ -16,27 +16,32 @@ from random import Random
 from typing import Any, NamedTuple
 
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 
 from rig import KafkaCluster, NewTopic
-from rig.errors import RigError
-from rig.rpc import ask
+from rig.admin import DEBUGGING_REPLICA
+from rig.config import HOST
+from rig.rpc import Unanswered, ask
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.kafka_errors import code
 from simulation.kraft import Key
+from simulation.log_answers import log_error
 from simulation.world import World
 
 BROKERS = 3
-STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3}
+STEPS = {
+    "write": 4, "kill": 4, "terminate": 2, "start": 6, "fail_disk": 2, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3
+}  # fmt: skip
 SETTLED_SECONDS = 60.0
 PAUSE_SECONDS = 0.3
+LATEST = -1
 START_SECONDS = 8.0
-BEFORE_KIP_860 = "3.", "4.0."
 REQUEST_SECONDS = 20.0
 ELECTION_TYPES = {"elect_preferred": 0, "elect_unclean": 1}
 
 
 class Shown(NamedTuple):
-    """What both clusters must agree on about a partition. `ends`: log end offsets of replicas on live brokers."""
+    """What both clusters must agree on about a partition. `ends`: log end offsets of replicas on live brokers, or the errors that these return, negative."""
 
     leader: int
     epoch: int
@@ -46,6 +51,7 @@ class Shown(NamedTuple):
     isr: tuple[int, ...]
     elr: tuple[int, ...]
     last_known: tuple[int, ...]
+    offline: tuple[int, ...]
     ends: Mapping[int, int]
 
 
@@ -64,10 +70,12 @@ class Twins:
 
     def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
-        self._factor_may_stay = not real.settings.version.startswith(BEFORE_KIP_860)
+        is_oldest = real.settings.version.startswith("3.9")
+        self._factor_may_stay = not is_oldest  # KIP-860
         self._topics = topics(prefix)
         min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
         self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr)
+        self._simulated.controller.awaits_target = is_oldest
         configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
         real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
         self.keys: list[Key] = list(self._simulated.controller.partitions)
@@ -126,10 +134,28 @@ class Twins:
         if not down:
             return None
         broker = self._random.choice(down)
-        self._simulated.start(broker, self._simulated.brokers[broker].was_shut_down)
+        repaired = self._random.random() < 0.5
+        self._simulated.start(broker, self._simulated.brokers[broker].was_shut_down, repaired=repaired)
+        if repaired and self._real.has_failed_log_dir(broker):
+            self._real.return_second_log_dir(broker)
         self._real.start_node(broker)
         self._real.wait_unfenced([broker])
-        return f"broker {broker} starts"
+        return f"broker {broker} starts{' without a disk' if self._real.has_failed_log_dir(broker) else ''}"
+
+    def _fail_disk(self) -> str | None:
+        """Let a disk fail, with the replicas that the real broker has put there."""
+        healthy = [one for one in self._alive() if not self._simulated.brokers[one].disks.has_failed]
+        if not healthy or not self._real.settings.second_log_dir:
+            return None
+        broker = self._random.choice(healthy)
+        second = self._real.brokers[broker].log_dirs[1]
+        lost = {key for key in self.keys if second.joinpath(f"{key[0]}-{key[1]}").exists()}
+        if not lost:
+            return None
+        self._simulated.brokers[broker].disks.on_second = lost
+        self._simulated.fail_disk(broker)
+        self._real.fail_second_log_dir(broker)
+        return f"a disk of broker {broker} fails, with {sorted(lost)}"
 
     def _reorder(self) -> str:
         key = self._random.choice(self.keys)
@@ -224,10 +250,17 @@ class Twins:
         return {
             key: Shown(
                 state.leader, state.epoch, state.replicas, state.adding, state.removing, tuple(sorted(state.isr)), tuple(sorted(state.elr)),
-                state.last_known, {one: self._simulated.brokers[one].logs[key].end for one in sorted(state.replicas) if one in alive},
+                state.last_known, tuple(one for one in state.replicas if not self._simulated.controller.may_lead(one, key)),
+                {one: self._simulated_end(one, key) for one in sorted(state.replicas) if one in alive},
             )
             for key, state in self._simulated.controller.partitions.items()
         }  # fmt: skip
+
+    def _simulated_end(self, broker: int, key: Key) -> int:
+        """Return where a log ends, or the error with which the simulated broker answers, negative."""
+        one = self._simulated.brokers[broker]
+        error = log_error(one, key)
+        return -code(error) if error else one.logs[key].end
 
     def _shown_by_real(self) -> dict[Key, Shown]:
         states = {(state.topic, state.partition): state for state in self._real.describe(*self._topics)}
@@ -236,14 +269,35 @@ class Twins:
         moving = {(row.name, one.partition_index): one for row in answer.topics for one in row.partitions}
         ends: dict[int, dict[Key, int]] = {}
         for broker in self._alive():
-            own = [key for key, state in states.items() if broker in state.replicas]
-            try:
-                ends[broker] = self._real.log_end_offsets(broker, own)
-            except RigError:  # it has just started
-                ends[broker] = {}
+            ends[broker] = self._real_ends(broker, [key for key, state in states.items() if broker in state.replicas])
         return {
             key: _shown(state, moving.get(key), {one: rows[key] for one, rows in ends.items() if key in rows})
             for key, state in states.items()
+        }
+
+    def _real_ends(self, broker: int, keys: list[Key]) -> dict[Key, int]:
+        """Return where the logs of a broker end, or the errors that it returns, negative; nothing if it does not answer yet."""
+        kind = ListOffsetsRequest.ListOffsetsTopic
+        rows = [
+            kind(
+                name=topic,
+                partitions=[
+                    kind.ListOffsetsPartition(partition_index=key[1], timestamp=LATEST, current_leader_epoch=-1)
+                    for key in keys
+                    if key[0] == topic
+                ],
+            )
+            for topic in self._topics
+        ]
+        request = ListOffsetsRequest[6](replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=rows)
+        try:
+            answer = ask((HOST, self._real.brokers[broker].replication_port or 0), request, REQUEST_SECONDS)
+        except Unanswered:  # it has just started
+            return {}
+        return {
+            (topic.name, row.partition_index): -row.error_code if row.error_code else row.offset
+            for topic in answer.topics
+            for row in topic.partitions
         }
 
 
@@ -251,5 +305,5 @@ def _shown(state: Any, moving: Any, ends: Mapping[int, int]) -> Shown:
     adding, removing = (tuple(moving.adding_replicas), tuple(moving.removing_replicas)) if moving else ((), ())
     return Shown(
         state.leader, state.leader_epoch, state.replicas, adding, removing, tuple(sorted(state.isr)),
-        tuple(sorted(state.eligible_leader_replicas)), state.last_known_elr, dict(sorted(ends.items())),
+        tuple(sorted(state.eligible_leader_replicas)), state.last_known_elr, state.offline_replicas, dict(sorted(ends.items())),
     )  # fmt: skip
