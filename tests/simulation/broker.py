@@ -51,6 +51,7 @@ class Broker:
     incarnation  how often it was started
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
     fetched_at   when it fetched the metadata log last
+    follower_ends  of partitions that it leads: where each follower's log ended that has fetched since
     """
 
     node_id: int
@@ -73,6 +74,7 @@ class Broker:
     configs: Mapping[Resource, Values] = field(default_factory=dict)
     image_version: int = -1
     fetched_at: float = 0.0
+    follower_ends: dict[Key, dict[int, int]] = field(default_factory=dict)
     versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
 
     @property
@@ -84,11 +86,6 @@ class Broker:
         """Create a replica, on one of the disks."""
         self.disks.place(key, self.logs)
         self.logs[key] = log
-
-    def end_of(self, key: Key) -> int:
-        """Return the end of a log as its leader knows it: that of a log on a disk that has failed stays as it was."""
-        log = self.logs.get(key) or self.disks.kept.get(key)
-        return log.end if log else 0
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""

@@ -10,6 +10,7 @@ from functools import partial
 
 from simulation.broker import Broker
 from simulation.controller_node import ControllerNode
+from simulation.disks import start_disks
 from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
@@ -24,8 +25,6 @@ SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
 IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
-LOG_DIR_FAILURE_SECONDS = 30.0  # log.dir.failure.timeout.ms
-HEARTBEAT_SECONDS = 1.0
 
 
 class SimulatedCluster:
@@ -164,6 +163,7 @@ class SimulatedCluster:
                 broker.create(key, Log())
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
                 broker.logs[key].begin_epoch(state.epoch)
+                broker.follower_ends[key] = {}
 
     # --- logs ------------------------------------------------------------------------------------------------------------
 
@@ -200,6 +200,7 @@ class SimulatedCluster:
             if follower not in state.isr and not self.quotas.take(self.world.now, leader, broker, key, len(one.data)):
                 break
             own.append(one)
+        leader.follower_ends[key][follower] = own.end
         self._commit(leader, key)
         own.high_watermark = min(theirs.high_watermark, own.end)
         caught_up = own.end == theirs.end
@@ -216,13 +217,16 @@ class SimulatedCluster:
             self.spread()
 
     def _commit(self, leader: Broker, key: Key) -> None:
-        """The high watermark goes up to the shortest log in the ISR, unless that is too small (Kafka 3.7, KIP-966)."""
+        """The high watermark goes up to the shortest log in the ISR, unless that is too small (Kafka 3.7, KIP-966).
+
+        A new leader knows no follower's log before that has fetched, which truncates it.
+        """
         state = self.controller.partitions[key]
         if state.leader != leader.node_id or len(state.isr) < min(self.controller.min_isr[key[0]], len(state.replicas)):
             return
-        least = min(self.brokers[one].end_of(key) for one in state.isr)
         log = leader.logs[key]
-        log.high_watermark = max(log.high_watermark, min(least, log.end))
+        ends = [leader.follower_ends[key].get(one, 0) for one in state.isr if one != leader.node_id]
+        log.high_watermark = max(log.high_watermark, min([log.end, *ends]))
         self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
 
     # --- brokers ---------------------------------------------------------------------------------------------------------
@@ -255,12 +259,13 @@ class SimulatedCluster:
         one = self.brokers[broker]
         if not self.has_controller:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
-        elif self.controller.alive(broker) and one.incarnation == incarnation and not self._is_heard(one):
+        elif self.controller.alive(broker) and one.incarnation == incarnation and not self.is_heard(one):
             self.world.tell(f"broker {broker} is fenced")
             self.controller.fence(broker)
             self.spread()
 
-    def _is_heard(self, broker: Broker) -> bool:
+    def is_heard(self, broker: Broker) -> bool:
+        """Return whether the heartbeats of a broker reach the controllers."""
         return broker.running and not broker.hangs and not broker.cut_off
 
     def hang(self, broker: int, seconds: float) -> None:
@@ -282,31 +287,10 @@ class SimulatedCluster:
         def end() -> None:
             setattr(one, what, False)
             self._learn(one)
-            if one.running and one.incarnation == incarnation and not self.controller.alive(broker) and self._is_heard(one):
+            if one.running and one.incarnation == incarnation and not self.controller.alive(broker) and self.is_heard(one):
                 self._unfence(one, incarnation)
 
         self.world.after(seconds, end)
-
-    def fail_disk(self, broker: int) -> None:
-        """Let the second log dir of a broker fail. The broker lives, and reports it to the controller (KIP-858)."""
-        one = self.brokers[broker]
-        one.disks.fail(one.logs)
-        self.world.tell(
-            f"a disk of broker {broker} fails, with {', '.join(f'{topic}-{number}' for topic, number in sorted(one.disks.closed))}"
-        )
-        self._report_disk(one, one.incarnation, self.world.now + LOG_DIR_FAILURE_SECONDS)
-
-    def _report_disk(self, broker: Broker, incarnation: int, end: float) -> None:
-        if not broker.running or broker.incarnation != incarnation:
-            return
-        if self.has_controller and self._is_heard(broker):
-            self.controller.fail_log_dir(broker.node_id, broker.disks.closed)
-            broker.disks.is_reported = True
-            self.spread()
-        elif self.world.now >= end:
-            self.crash(broker.node_id)
-        else:
-            self.world.after(HEARTBEAT_SECONDS, lambda: self._report_disk(broker, incarnation, end))
 
     def fill_disk(self, seconds: float) -> None:
         """Leave no room on the disk of the control nodes for some seconds."""
@@ -336,7 +320,7 @@ class SimulatedCluster:
         if one.running:
             return
         one.incarnation += 1
-        lost = self._start_disks(one, repaired)
+        lost = start_disks(self, one, repaired)
         one.running, one.hangs = True, False
         for log in one.logs.values():
             if lost_batches and log.batches:
@@ -353,23 +337,13 @@ class SimulatedCluster:
         self._keep_fetching(one, incarnation)
         self.world.after(self.world.random.uniform(*START_SECONDS), lambda: self._unfence(one, incarnation))
 
-    def _start_disks(self, broker: Broker, repaired: bool) -> set[Key]:
-        """Let a broker find its log dirs. Return the replicas of one that it does not find."""
-        if not broker.disks.has_failed:
-            return set()
-        assigned = {key for key, state in self.controller.partitions.items() if broker.node_id in state.replicas}
-        lost = self.controller.brokers[broker.node_id].lost if broker.disks.is_reported else broker.disks.closed & assigned
-        broker.disks.start(broker.logs, assigned, repaired)
-        broker.image, broker.image_version = {}, -1  # it may create what it could not before
-        return set() if repaired else lost
-
     def _is_known_to_come(self, broker: Broker, incarnation: int) -> None:
         broker.is_registering = broker.incarnation == incarnation and not self.controller.alive(broker.node_id)
 
     def _unfence(self, broker: Broker, incarnation: int) -> None:
         if not broker.running or broker.incarnation != incarnation:
             return
-        if not self.has_controller or not self._is_heard(broker):
+        if not self.has_controller or not self.is_heard(broker):
             self.world.after(1.0, lambda: self._unfence(broker, incarnation))
             return
         self._learn(broker)

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from simulation.kraft import Key
 from simulation.logs import Log
 
+if TYPE_CHECKING:
+    from simulation.broker import Broker
+    from simulation.cluster import SimulatedCluster
+
+REPORT_SECONDS = 30.0  # log.dir.failure.timeout.ms
+HEARTBEAT_SECONDS = 1.0
 LOG_DIRS = FIRST, SECOND = "/data", "/data-2"  # the first one has the metadata log: a broker whose first one fails ends
 
 
@@ -55,3 +62,39 @@ class Disks:
             self.has_failed = False
             logs |= {key: log for key, log in self.kept.items() if key in assigned and key not in logs}
             self.kept = {}
+
+
+def fail_disk(cluster: SimulatedCluster, broker: int) -> None:
+    """Let the second log dir of a broker fail. The broker lives, and reports it to the controller (KIP-858)."""
+    one = cluster.brokers[broker]
+    one.disks.fail(one.logs)
+    cluster.world.tell(
+        f"a disk of broker {broker} fails, with {', '.join(f'{topic}-{number}' for topic, number in sorted(one.disks.closed))}"
+    )
+    _report(cluster, one, one.incarnation, cluster.world.now + REPORT_SECONDS)
+
+
+def _report(cluster: SimulatedCluster, broker: Broker, incarnation: int, end: float) -> None:
+    """Tell the controller, again and again. A broker that does not reach it until `end` ends itself."""
+    if not broker.running or broker.incarnation != incarnation:
+        return
+    if cluster.has_controller and cluster.is_heard(broker):
+        cluster.controller.fail_log_dir(broker.node_id, broker.disks.closed)
+        broker.disks.is_reported = True
+        cluster.spread()
+    elif cluster.world.now >= end:
+        cluster.crash(broker.node_id)
+    else:
+        cluster.world.after(HEARTBEAT_SECONDS, lambda: _report(cluster, broker, incarnation, end))
+
+
+def start_disks(cluster: SimulatedCluster, broker: Broker, repaired: bool) -> set[Key]:
+    """Let a broker that starts find its log dirs. Return its replicas on one that it does not find."""
+    disks = broker.disks
+    if not disks.has_failed:
+        return set()
+    assigned = {key for key, state in cluster.controller.partitions.items() if broker.node_id in state.replicas}
+    lost = cluster.controller.brokers[broker.node_id].lost if disks.is_reported else disks.closed & assigned
+    disks.start(broker.logs, assigned, repaired)
+    broker.image, broker.image_version = {}, -1  # it may create what it could not before
+    return set() if repaired else lost

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
@@ -151,7 +152,7 @@ class Events:
         broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
         if broker.running and not broker.hangs and not broker.disks.has_failed:
             self._count("disk failed")
-            self._cluster.fail_disk(broker.node_id)
+            fail_disk(self._cluster, broker.node_id)
 
     def fail_leaders_disk(self, numbers: Numbers) -> None:
         """The disk with the leader of a partition fails, if that is not the one whose loss ends the broker."""

@@ -23,6 +23,7 @@ from rig.admin import DEBUGGING_REPLICA
 from rig.config import HOST
 from rig.rpc import Unanswered, ask
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.disks import fail_disk
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.log_answers import log_error
@@ -153,7 +154,7 @@ class Twins:
         if not lost:
             return None
         self._simulated.brokers[broker].disks.on_second = lost
-        self._simulated.fail_disk(broker)
+        fail_disk(self._simulated, broker)
         self._real.fail_second_log_dir(broker)
         return f"a disk of broker {broker} fails, with {sorted(lost)}"
 
