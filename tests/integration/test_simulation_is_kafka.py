@@ -21,8 +21,8 @@ FEWER = -(-MANY // 4)
 KINDS: dict[str, dict[str, Any]] = {"elr": {"elr": True}, "without-elr": {"elr": False}, "3.9": {"version": "3.9.1"}}
 # A broker notices that a disk has failed when it writes a checkpoint there.
 PROPERTIES = {"replica.high.watermark.checkpoint.interval.ms": 500}
-# In `make test`: these three take as many different steps as they can.
-SHORT_STEPS, SHORT_SEEDS = 6, (1, 2, 3)
+# In `make test`: scripts of six different steps each, in which partitions are without a leader.
+SHORT_STEPS, SHORT_SEEDS = 6, (169, 438, 529)
 
 
 @pytest.fixture(scope="module")
