@@ -7,27 +7,61 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from integration.breaking import delete_topics
 from simulation.real_twin import BROKERS, Twins
 
 from rig import KafkaCluster
 
-STEPS = 6
-MANY = int(os.environ.get("TWIN_SCRIPTS", "10"))
+STEPS = 10
+MANY, FIRST = int(os.environ.get("TWIN_SCRIPTS", "10")), int(os.environ.get("TWIN_FIRST", "0"))
+FEWER = -(-MANY // 4)
+KINDS: dict[str, dict[str, Any]] = {"elr": {"elr": True}, "without-elr": {"elr": False}, "3.9": {"version": "3.9.1"}}
+# A broker notices that a disk has failed when it writes a checkpoint there.
+PROPERTIES = {"replica.high.watermark.checkpoint.interval.ms": 500}
+# In `make test`: scripts of six different steps each, in which partitions are without a leader.
+SHORT_STEPS, SHORT_SEEDS = 6, (169, 438, 529)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["elr", "no elr"])
+@pytest.fixture(scope="module")
 def twin(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaCluster, bool]]:
-    """A real cluster, with or without eligible leader replicas."""
-    with KafkaCluster("twin", brokers=BROKERS, session_timeout=3, heap="200m", elr=request.param) as cluster:
-        yield cluster, request.param
+    """A real cluster, and whether it has eligible leader replicas."""
+    kind = KINDS[request.param]
+    settings: dict[str, Any] = {"brokers": BROKERS, "session_timeout": 3, "heap": "200m", "second_log_dir": True, "properties": PROPERTIES}
+    with KafkaCluster("twin", **settings, **kind) as cluster:
+        yield cluster, kind.get("elr", False)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(MANY))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + MANY))
+@pytest.mark.parametrize("twin", ["elr", "without-elr"], indirect=True, scope="module")
 def test_simulated_and_real_clusters_agree_after_each_step(twin: tuple[KafkaCluster, bool], seed: int) -> None:
-    cluster, elr = twin
+    compare(*twin, seed, STEPS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + FEWER))
+@pytest.mark.parametrize("twin", ["3.9"], indirect=True, scope="module")
+def test_simulated_and_oldest_clusters_agree_after_each_step(twin: tuple[KafkaCluster, bool], seed: int) -> None:
+    compare(*twin, seed, STEPS)
+
+
+@pytest.mark.parametrize("seed", SHORT_SEEDS)
+def test_simulated_and_real_clusters_agree_in_short_scripts(small: KafkaCluster, seed: int) -> None:
+    compare(small, True, seed, SHORT_STEPS)
+
+
+def compare(cluster: KafkaCluster, elr: bool, seed: int, steps: int) -> None:
+    """Play a script on a cluster without topics of earlier ones, all of its brokers alive."""
+    for broker in filter(cluster.has_failed_log_dir, cluster.brokers):
+        if cluster.is_running(broker):
+            cluster.kill(broker)
+        cluster.return_second_log_dir(broker)
     cluster.heal()
-    differences = Twins(cluster, f"script-{seed}", elr, seed).play(STEPS)
+    delete_topics(cluster, {state.topic for state in cluster.describe()})
+    twins = Twins(cluster, f"script-{seed}", elr, seed)
+    differences = twins.play(steps)
+    print(*twins.story, sep="\n")
     assert not differences, "\n".join(differences)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]
 FIRST_CONTROLLER_ID = 101
 TERMINATE_SECONDS = 90.0
+FAILED = "failed"  # where a log directory that has failed is kept
 
 
 def silent(line: str) -> None:
@@ -216,8 +217,22 @@ class Nodes:
     def fail_second_log_dir(self, broker_id: int) -> None:
         """Put a file where the second log directory of a broker is. The broker notices when it next writes a checkpoint of high watermarks."""
         directory = self.brokers[broker_id].log_dirs[1]
-        directory.rename(directory.with_name("failed"))
+        directory.rename(directory.with_name(FAILED))
         directory.touch()
+
+    def has_failed_log_dir(self, broker_id: int) -> bool:
+        """Whether the second log directory of a broker has failed, and has not returned."""
+        return self.brokers[broker_id].directory.joinpath(FAILED).exists()
+
+    def return_second_log_dir(self, broker_id: int) -> None:
+        """Put the second log directory of a broker that is down where it was. Of replicas that are in the first one meanwhile, their old logs are removed:
+        else the broker does not start."""
+        first, second = self.brokers[broker_id].log_dirs
+        second.unlink()
+        second.with_name(FAILED).rename(second)
+        for log in second.iterdir():
+            if log.is_dir() and first.joinpath(log.name).exists():
+                shutil.rmtree(log)
 
     def start_held(self, *broker_ids: int) -> None:
         """Start stopped brokers and hold them on their way: they register and fetch the metadata log, but stay fenced until `release`."""

@@ -37,14 +37,17 @@ class Assignment(NamedTuple):
         removing = tuple(sorted({*self.replicas} - {*target}))
         return Assignment((*target, *removing), adding or self.adding, removing or self.removing)
 
-    def ended(self, isr: Collection[int]) -> tuple[Assignment, tuple[int, ...]] | None:
+    def ended(self, isr: Collection[int], awaits_target: bool) -> tuple[Assignment, tuple[int, ...]] | None:
         """Return the replicas and the ISR when the move has ended, None while a replica that is awaited is not in the ISR.
 
-        Kafka awaits those that are added, and all of the target only if there are fewer replicas afterwards (seen on 4.3.1). So a move never ends
-        if a new target removes what an earlier one has added.
+        Kafka 4.3.1 awaits those that are added, and all of the target only if there are fewer replicas afterwards. So a move never ends there
+        if a new target removes what an earlier one has added. `awaits_target`: all of the target is awaited, as by Kafka 3.9.1.
         """
         staying = tuple(one for one in isr if one not in self.removing)
-        awaited = (*self.adding, *(self.target if len(self.adding) < len(self.removing) else ()))
+        if awaits_target:
+            awaited = self.target
+        else:
+            awaited = (*self.adding, *(self.target if len(self.adding) < len(self.removing) else ()))
         if not self.is_moving or not staying or not {*awaited} <= {*staying}:
             return None
         return Assignment(self.target), staying

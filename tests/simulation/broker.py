@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.protocol.broker_version_data import BrokerVersionData
 
 from simulation import change_answers, log_answers, metadata_answers
+from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
 from simulation.logs import Log
@@ -43,11 +44,14 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
 class Broker:
     """A broker.
 
-    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, likewise
+    logs         of its replicas, but those on a disk that has failed (`disks`)
+    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, and
+                 `lost`: replicas on log dirs that have failed, by broker, likewise
     cut_off      it does not reach the controllers
     incarnation  how often it was started
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
     fetched_at   when it fetched the metadata log last
+    follower_ends  of partitions that it leads: where each follower's log ended that has fetched since
     """
 
     node_id: int
@@ -62,18 +66,26 @@ class Broker:
     incarnation: int = 0
     is_registering: bool = False
     logs: dict[Key, Log] = field(default_factory=dict)
+    disks: Disks = field(default_factory=Disks)
     image: dict[Key, Partition] = field(default_factory=dict)
     alive: frozenset[int] = frozenset()
     registered: frozenset[int] = frozenset()
+    lost: Mapping[int, frozenset[Key]] = field(default_factory=dict)
     configs: Mapping[Resource, Values] = field(default_factory=dict)
     image_version: int = -1
     fetched_at: float = 0.0
+    follower_ends: dict[Key, dict[int, int]] = field(default_factory=dict)
     versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
 
     @property
     def answers_fenced(self) -> bool:
         """Whether it answers although the controller may have fenced it: it is cut off."""
         return self.running and self.cut_off and not self.hangs
+
+    def create(self, key: Key, log: Log) -> None:
+        """Create a replica, on one of the disks."""
+        self.disks.place(key, self.logs)
+        self.logs[key] = log
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""

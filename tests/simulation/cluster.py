@@ -10,6 +10,7 @@ from functools import partial
 
 from simulation.broker import Broker
 from simulation.controller_node import ControllerNode
+from simulation.disks import start_disks
 from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
@@ -59,7 +60,7 @@ class SimulatedCluster:
             for partition, replicas in enumerate(assignments):
                 self.controller.create((topic, partition), number, replicas)
                 for broker in replicas:
-                    self.brokers[broker].logs[topic, partition] = Log(epochs=[(0, 0)] if broker == replicas[0] else [])
+                    self.brokers[broker].create((topic, partition), Log(epochs=[(0, 0)] if broker == replicas[0] else []))
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
@@ -146,6 +147,7 @@ class SimulatedCluster:
         broker.image = dict(self.controller.partitions)
         broker.alive = frozenset(one for one in self.controller.brokers if self.controller.alive(one))
         broker.registered = frozenset(self.controller.brokers)
+        broker.lost = {one: frozenset(registration.lost) for one, registration in self.controller.brokers.items()}
         broker.configs = self.configs.values
         broker.image_version = self.controller.version
         for key, state in broker.image.items():
@@ -155,15 +157,20 @@ class SimulatedCluster:
             if broker.node_id not in state.replicas:
                 broker.logs.pop(key, None)  # a replica that was moved away is deleted
                 continue
-            broker.logs.setdefault(key, Log())
+            if key not in broker.logs:
+                if key in broker.disks.closed or key in broker.lost[broker.node_id]:
+                    continue  # its log may be on the disk that has failed
+                broker.create(key, Log())
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
                 broker.logs[key].begin_epoch(state.epoch)
+                broker.follower_ends[key] = {}
 
     # --- logs ------------------------------------------------------------------------------------------------------------
 
     def leads(self, broker: Broker, key: Key) -> bool:
         """Return whether a broker leads a partition as far as it knows."""
-        return broker.running and not broker.hangs and key in broker.image and broker.image[key].leader == broker.node_id
+        state = broker.image.get(key)
+        return broker.running and not broker.hangs and state is not None and state.leader == broker.node_id and key in broker.logs
 
     def write(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
         """Let the leader append records, each of `size` bytes at least. Return the batch, None if there is no leader that takes it."""
@@ -183,7 +190,7 @@ class SimulatedCluster:
         leader = self.brokers.get(state.leader)
         if leader is None or not self.leads(leader, key) or leader is broker or not broker.running or broker.hangs:
             return
-        if broker.image.get(key) != state or leader.image.get(key) != state:
+        if broker.image.get(key) != state or leader.image.get(key) != state or key not in broker.logs:
             return
         own, theirs = broker.logs[key], leader.logs[key]
         gone = own.follow(theirs)
@@ -193,6 +200,7 @@ class SimulatedCluster:
             if follower not in state.isr and not self.quotas.take(self.world.now, leader, broker, key, len(one.data)):
                 break
             own.append(one)
+        leader.follower_ends[key][follower] = own.end
         self._commit(leader, key)
         own.high_watermark = min(theirs.high_watermark, own.end)
         caught_up = own.end == theirs.end
@@ -209,13 +217,16 @@ class SimulatedCluster:
             self.spread()
 
     def _commit(self, leader: Broker, key: Key) -> None:
-        """The high watermark goes up to the shortest log in the ISR, unless that is too small (Kafka 3.7, KIP-966)."""
+        """The high watermark goes up to the shortest log in the ISR, unless that is too small (Kafka 3.7, KIP-966).
+
+        A new leader knows no follower's log before that has fetched, which truncates it.
+        """
         state = self.controller.partitions[key]
         if state.leader != leader.node_id or len(state.isr) < min(self.controller.min_isr[key[0]], len(state.replicas)):
             return
-        least = min(self.brokers[one].logs[key].end for one in state.isr)
         log = leader.logs[key]
-        log.high_watermark = max(log.high_watermark, min(least, log.end))
+        ends = [leader.follower_ends[key].get(one, 0) for one in state.isr if one != leader.node_id]
+        log.high_watermark = max(log.high_watermark, min([log.end, *ends]))
         self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
 
     # --- brokers ---------------------------------------------------------------------------------------------------------
@@ -235,11 +246,12 @@ class SimulatedCluster:
         if not one.running:
             return
         self.world.tell(f"broker {broker} shuts down")
-        one.was_shut_down = self.has_controller and not one.cut_off and not one.hangs
-        if one.was_shut_down:
+        hands_over = self.has_controller and not one.cut_off and not one.hangs
+        if hands_over:
             self.controller.fence(broker)
         else:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
+        one.was_shut_down = hands_over and not one.disks.has_failed  # with a failed disk no shutdown counts as clean
         one.running, one.hangs, one.is_registering, one.down_since = False, False, False, self.world.now
         self.spread()
 
@@ -247,12 +259,13 @@ class SimulatedCluster:
         one = self.brokers[broker]
         if not self.has_controller:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
-        elif self.controller.alive(broker) and one.incarnation == incarnation and not self._is_heard(one):
+        elif self.controller.alive(broker) and one.incarnation == incarnation and not self.is_heard(one):
             self.world.tell(f"broker {broker} is fenced")
             self.controller.fence(broker)
             self.spread()
 
-    def _is_heard(self, broker: Broker) -> bool:
+    def is_heard(self, broker: Broker) -> bool:
+        """Return whether the heartbeats of a broker reach the controllers."""
         return broker.running and not broker.hangs and not broker.cut_off
 
     def hang(self, broker: int, seconds: float) -> None:
@@ -274,7 +287,7 @@ class SimulatedCluster:
         def end() -> None:
             setattr(one, what, False)
             self._learn(one)
-            if one.running and one.incarnation == incarnation and not self.controller.alive(broker) and self._is_heard(one):
+            if one.running and one.incarnation == incarnation and not self.controller.alive(broker) and self.is_heard(one):
                 self._unfence(one, incarnation)
 
         self.world.after(seconds, end)
@@ -298,21 +311,26 @@ class SimulatedCluster:
 
         self.world.after(seconds, elected)
 
-    def start(self, broker: int, clean: bool, lost_batches: int = 0) -> None:
-        """Start a broker again. `lost_batches`: of the end of each log, which the operating system had not written."""
+    def start(self, broker: int, clean: bool, lost_batches: int = 0, repaired: bool = True) -> None:
+        """Start a broker again. `lost_batches`: of the end of each log, which the operating system had not written.
+
+        `repaired`: a disk that had failed is there again.
+        """
         one = self.brokers[broker]
         if one.running:
             return
         one.incarnation += 1
+        lost = start_disks(self, one, repaired)
         one.running, one.hangs = True, False
         for log in one.logs.values():
             if lost_batches and log.batches:
                 log.truncate(log.batches[-lost_batches:][0].base)
         incarnation = one.incarnation
-        self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}")
+        without = ", without a disk" if one.disks.has_failed else ""
+        self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}{without}")
         if self.controller.alive(broker):
             self.controller.fence(broker)
-        self.controller.register(broker, clean)
+        self.controller.register(broker, clean, lost)
         # The controllers know at once that it fetches; a control node that read them before does not.
         self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, one, incarnation))
         self.spread()
@@ -325,7 +343,7 @@ class SimulatedCluster:
     def _unfence(self, broker: Broker, incarnation: int) -> None:
         if not broker.running or broker.incarnation != incarnation:
             return
-        if not self.has_controller or not self._is_heard(broker):
+        if not self.has_controller or not self.is_heard(broker):
             self.world.after(1.0, lambda: self._unfence(broker, incarnation))
             return
         self._learn(broker)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
@@ -129,13 +130,13 @@ class Events:
 
     def start(self, numbers: Numbers) -> None:
         """A broker that is down starts, sometimes without the end of its logs."""
-        self._start(numbers[0], numbers[1])
+        self._start(numbers[0], numbers[1], numbers[2])
 
     def start_first(self, numbers: Numbers) -> None:
         """The broker that went down first starts."""
-        self._start(0, numbers[1])
+        self._start(0, numbers[1], numbers[2])
 
-    def _start(self, which: int, loss: int) -> None:
+    def _start(self, which: int, loss: int, repair: int) -> None:
         down = sorted((broker.down_since, one) for one, broker in self._cluster.brokers.items() if not broker.running)
         if down:
             broker = down[which % len(down)][1]
@@ -143,7 +144,22 @@ class Events:
             if lost:
                 self.harmed.add(broker)
             self._count("broker started without the end of its logs" if lost else "broker started")
-            self._cluster.start(broker, self._cluster.brokers[broker].was_shut_down, lost)
+            self._cluster.start(broker, self._cluster.brokers[broker].was_shut_down, lost, repaired=repair % 2 == 0)
+            self._counts["broker started without a disk"] += self._cluster.brokers[broker].disks.has_failed
+
+    def fail_disk(self, numbers: Numbers) -> None:
+        """A disk of a broker fails. The broker lives. What was on that disk is lost until the broker starts with it again."""
+        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        if broker.running and not broker.hangs and not broker.disks.has_failed:
+            self._count("disk failed")
+            fail_disk(self._cluster, broker.node_id)
+
+    def fail_leaders_disk(self, numbers: Numbers) -> None:
+        """The disk with the leader of a partition fails, if that is not the one whose loss ends the broker."""
+        key = self._key(numbers[0])
+        leader = self._cluster.brokers.get(self._cluster.controller.partitions[key].leader)
+        if leader is not None and key in leader.disks.on_second:
+            self.fail_disk((leader.node_id - 1,))
 
     def hang(self, numbers: Numbers) -> None:
         """A broker hangs for some seconds. If that is long enough, it is fenced."""

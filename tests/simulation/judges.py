@@ -74,7 +74,9 @@ class Judges:
         if after.leader == NO_LEADER or after.epoch == before.epoch:
             return
         brokers = self._cluster.brokers
-        returning = [one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering]
+        returning = [
+            one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering and key in brokers[one].logs
+        ]
         if returning and not self._gives_up:
             self.found(f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back")
         logs = {
@@ -149,7 +151,7 @@ class Judges:
         brokers = self._cluster.brokers
         # The last known leader counts only where no other replica is eligible.
         waited = (*state.isr, *state.elr) or state.last_known
-        if any(brokers[one].running for one in waited):
+        if any(brokers[one].running and key in brokers[one].logs for one in waited):
             return None
         logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
         for one, log in logs.items():

@@ -43,21 +43,26 @@ class Partition(NamedTuple):
 
 @dataclass
 class Registration:
-    """A broker as it registered last."""
+    """A broker as it registered last. `lost`: its replicas on a log dir that has failed since, or that it registered without."""
 
     epoch: int
     fenced: bool = True
+    lost: set[Key] = field(default_factory=set)
 
 
 @dataclass
 class Controller:
-    """The active controller. `elr`: whether the feature is on. `min_isr`: min.insync.replicas by topic. `on_change`: gets each change of a partition."""
+    """The active controller. `elr`: whether the feature is on. `min_isr`: min.insync.replicas by topic. `on_change`: gets each change of a partition.
+
+    `awaits_target`: a move ends as on Kafka 3.9.
+    """
 
     elr: bool
     min_isr: Mapping[str, int]
     partitions: dict[Key, Partition] = field(default_factory=dict)
     brokers: dict[int, Registration] = field(default_factory=dict)
     version: int = 0  # incremented with each change
+    awaits_target: bool = False
     on_change: Callable[[Key, Partition | None, Partition], None] = lambda _key, _before, _after: None
 
     def create(self, key: Key, topic_id: int, replicas: Sequence[int]) -> None:
@@ -68,12 +73,19 @@ class Controller:
         """Return whether a broker is unfenced."""
         return broker in self.brokers and not self.brokers[broker].fenced
 
+    def may_lead(self, broker: int, key: Key) -> bool:
+        """Return whether a broker is unfenced and its replica is not on a log dir that has failed (Kafka's LeaderAcceptor)."""
+        return self.alive(broker) and key not in self.brokers[broker].lost
+
     # --- brokers -------------------------------------------------------------------------------------------------
 
-    def register(self, broker: int, clean: bool) -> None:
-        """Register a broker that starts. After an unclean shutdown it is no eligible leader any more (KIP-966), so it leaves ISR and ELR."""
+    def register(self, broker: int, clean: bool, lost: Collection[Key] = ()) -> None:
+        """Register a broker that starts. After an unclean shutdown it is no eligible leader any more (KIP-966), so it leaves ISR and ELR.
+
+        `lost`: its replicas on a log dir that has failed.
+        """
         self.version += 1
-        self.brokers[broker] = Registration(self.version)
+        self.brokers[broker] = Registration(self.version, lost=set(lost))
         if self.elr and not clean:
             for key, state in self.partitions.items():
                 if broker in (*state.isr, *state.elr):
@@ -92,6 +104,17 @@ class Controller:
         self.version += 1
         self.brokers[broker].fenced = True
         for key, state in self.partitions.items():
+            if broker in state.isr or state.leader == broker:
+                self._change(key, isr=[one for one in state.isr if one != broker])
+
+    def fail_log_dir(self, broker: int, keys: Iterable[Key]) -> None:
+        """A broker reports that the log dir with these replicas has failed (KIP-858)."""
+        self.version += 1
+        for key in keys:
+            state = self.partitions[key]
+            if broker not in state.replicas:
+                continue
+            self.brokers[broker].lost.add(key)
             if broker in state.isr or state.leader == broker:
                 self._change(key, isr=[one for one in state.isr if one != broker])
 
@@ -125,7 +148,7 @@ class Controller:
         first = state.replicas[0]
         if state.leader == first:
             return "ELECTION_NOT_NEEDED"
-        if first not in state.isr or not self.alive(first):
+        if first not in state.isr or not self.may_lead(first, key):
             return "PREFERRED_LEADER_NOT_AVAILABLE"
         self._put(key, state._replace(leader=first, epoch=state.epoch + 1))
         return None
@@ -169,10 +192,12 @@ class Controller:
         state = self.partitions[key]
         target = state.assignment if assignment is None else assignment
         target_isr = state.isr if isr is None else tuple(isr)
-        if (ended := target.ended(target_isr)) is not None:
+        if (ended := target.ended(target_isr, self.awaits_target)) is not None:
             target, target_isr = ended
         elr, last_known = self._eligible(key, state, target_isr, unclean)
-        leader, by_force = self._elected(state, target.replicas, target_isr, elr, last_known, election_is_unclean)
+        leader, by_force = self._elected(
+            state.leader, [one for one in target.replicas if self.may_lead(one, key)], target_isr, elr, last_known, election_is_unclean
+        )
         if by_force:
             target_isr, elr, last_known = (leader,), (), ()
         elif leader in elr:
@@ -200,23 +225,23 @@ class Controller:
 
     def _elected(
         self,
-        state: Partition,
-        replicas: tuple[int, ...],
+        leader: int,
+        live: Sequence[int],
         isr: tuple[int, ...],
         elr: tuple[int, ...],
         last_known: tuple[int, ...],
         by_force: bool,
     ) -> tuple[int, bool]:
-        """Return the leader, and whether its election is unclean."""
-        clean = [one for one in replicas if one in (*isr, *elr) and self.alive(one)]
-        if state.leader in clean:
-            return state.leader, False
+        """Return the leader, and whether its election is unclean. `leader`: before. `live`: replicas that may lead, in their order."""
+        clean = [one for one in live if one in (*isr, *elr)]
+        if leader in clean:
+            return leader, False
         if clean:
             return clean[0], False
-        if self.elr and not elr and not isr and len(last_known) == 1 and self.alive(last_known[0]):
+        if self.elr and not elr and not isr and len(last_known) == 1 and last_known[0] in live:
             return last_known[0], True
-        if by_force:
-            return next(((one, True) for one in replicas if self.alive(one)), (NO_LEADER, False))
+        if by_force and live:
+            return live[0], True
         return NO_LEADER, False
 
     def _last_known(self, state: Partition, isr: tuple[int, ...], leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:
@@ -230,5 +255,7 @@ class Controller:
         before = self.partitions.get(key)
         if state != before:
             self.version += 1
+            for broker in {*state.replicas} - {*(before.replicas if before else ())}:
+                self.brokers[broker].lost.discard(key)  # a new replica is not on that log dir
             self.partitions[key] = state
             self.on_change(key, before, state)

@@ -12,6 +12,7 @@ from kafka.protocol.admin import DescribeLogDirsResponse
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 
+from simulation.disks import LOG_DIRS, SECOND
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.logs import NO_EPOCH, Log
@@ -26,6 +27,16 @@ def describe_log_dirs(broker: Broker, request: Any) -> Any:
     kind = DescribeLogDirsResponse.DescribeLogDirsResult
     wanted = None if request.topics is None else {(one.topic, number) for one in request.topics for number in one.partitions}
     keys = sorted(key for key in broker.logs if wanted is None or key in wanted)
+    return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[_log_dir(broker, kind, path, keys) for path in LOG_DIRS])
+
+
+def _log_dir(broker: Broker, kind: Any, path: str, keys: list[Key]) -> Any:
+    """Return what a broker says of a log dir. `keys`: partitions that were asked for."""
+    if path == SECOND and broker.disks.has_failed:
+        return kind(
+            error_code=code("KAFKA_STORAGE_ERROR"), log_dir=path, topics=[], total_bytes=-1, usable_bytes=-1, is_cordoned=False
+        )  # fmt: skip
+    here = [key for key in keys if (key in broker.disks.on_second) == (path == SECOND)]
     topics = [
         kind.DescribeLogDirsTopic(
             name=name,
@@ -39,10 +50,9 @@ def describe_log_dirs(broker: Broker, request: Any) -> Any:
                 for key in own
             ],
         )
-        for name, own in groupby(keys, key=lambda key: key[0])
+        for name, own in groupby(here, key=lambda key: key[0])
     ]
-    row = kind(error_code=0, log_dir="/data", topics=topics, total_bytes=TOTAL_BYTES, usable_bytes=USABLE_BYTES, is_cordoned=False)
-    return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[row])
+    return kind(error_code=0, log_dir=path, topics=topics, total_bytes=TOTAL_BYTES, usable_bytes=USABLE_BYTES, is_cordoned=False)
 
 
 def list_offsets(broker: Broker, request: Any) -> Any:
@@ -57,7 +67,7 @@ def list_offsets(broker: Broker, request: Any) -> Any:
 
 
 def _offset(broker: Broker, kind: Any, key: Key, replica_id: int) -> Any:
-    error, offset, epoch = _log_error(broker, key), -1, -1
+    error, offset, epoch = log_error(broker, key), -1, -1
     if error is None:
         state, log = broker.image[key], broker.logs[key]
         if replica_id == -1 and state.leader != broker.node_id:
@@ -69,9 +79,12 @@ def _offset(broker: Broker, kind: Any, key: Key, replica_id: int) -> Any:
     )
 
 
-def _log_error(broker: Broker, key: Key) -> str | None:
+def log_error(broker: Broker, key: Key) -> str | None:
+    """Return Kafka's error for a partition whose log the broker cannot read, None if it can."""
     if key not in broker.image:
         return "UNKNOWN_TOPIC_OR_PARTITION"
+    if key in broker.disks.closed:
+        return "KAFKA_STORAGE_ERROR"
     return None if key in broker.logs and broker.node_id in broker.image[key].replicas else "NOT_LEADER_OR_FOLLOWER"
 
 
@@ -90,7 +103,7 @@ def fetch(broker: Broker, request: Any) -> Any:
 
 def _fetched(broker: Broker, kind: Any, key: Key, row: Any, left: int, first: bool) -> tuple[Any, int]:
     """Return the answer about one partition, and the bytes of its records."""
-    error, records, diverging = _log_error(broker, key), b"", (NO_EPOCH, -1)
+    error, records, diverging = log_error(broker, key), b"", (NO_EPOCH, -1)
     log = broker.logs.get(key, Log()) if error is None else Log()
     if error is None and row.last_fetched_epoch >= 0:
         epoch, end = log.end_of_epoch(row.last_fetched_epoch)

@@ -58,7 +58,7 @@ def metadata(broker: Broker, request: Any) -> Any:
                 topic.MetadataResponsePartition(
                     error_code=code(None if state.leader != NO_LEADER else "LEADER_NOT_AVAILABLE"), partition_index=key[1],
                     leader_id=state.leader, leader_epoch=state.epoch, replica_nodes=list(state.replicas), isr_nodes=list(state.isr),
-                    offline_replicas=_offline(broker, state),
+                    offline_replicas=_offline(broker, key, state),
                 )
                 for key, state in rows
             ],
@@ -158,12 +158,12 @@ def _described(broker: Broker, topic: Any, key: Key, state: Partition) -> Any:
     return topic.DescribeTopicPartitionsResponsePartition(
         error_code=code(None if state.leader != NO_LEADER else "LEADER_NOT_AVAILABLE"), partition_index=key[1], leader_id=state.leader,
         leader_epoch=state.epoch, replica_nodes=list(state.replicas), isr_nodes=list(state.isr), eligible_leader_replicas=list(state.elr),
-        last_known_elr=list(state.last_known), offline_replicas=_offline(broker, state),
+        last_known_elr=list(state.last_known), offline_replicas=_offline(broker, key, state),
     )  # fmt: skip
 
 
-def _offline(broker: Broker, state: Partition) -> list[int]:
-    return [one for one in state.replicas if one not in broker.alive]
+def _offline(broker: Broker, key: Key, state: Partition) -> list[int]:
+    return [one for one in state.replicas if one not in broker.alive or key in broker.lost[one]]
 
 
 def _topics(broker: Broker, names: Iterable[str] | None) -> Iterator[tuple[str, list[tuple[Key, Partition]]]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from simulation.cluster import SESSION_SECONDS
-from simulation.history import CALM_SECONDS, RUNS, History
+from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
 from simulation.move_operator import MoveOperator
@@ -43,6 +43,7 @@ class MoveHistory(History):
             self._events.throttle_topic(self._events.keys[0], OTHER_BROKER)
         if "broker" in self._moves.others:
             self._events.throttle_broker(1 + self._script.seed % len(self._cluster.brokers), OTHER_RATE)
+        self._world.wait(PAUSE_SECONDS)  # brokers learn of that: a control node reads their configs from them
 
     def _recover_under_faults(self) -> None:
         if self._moves.standing is not None:
@@ -50,11 +51,13 @@ class MoveHistory(History):
         super()._recover_under_faults()
 
     def _start_some(self) -> None:
-        """Let all brokers run in the end: a move to one that is down does not end."""
+        """Let all brokers run in the end, with all disks: a move to one that is down does not end."""
         if not self._events.calm:
             super()._start_some()
             return
         for broker in self._cluster.brokers.values():
+            if broker.disks.has_failed:
+                self._cluster.crash(broker.node_id)
             self._cluster.start(broker.node_id, broker.was_shut_down)
         self._world.wait(SESSION_SECONDS + 1)
 

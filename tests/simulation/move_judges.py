@@ -138,7 +138,8 @@ class MoveJudges(Judges):
                 for where, what, before in _named(entry):
                     owned = (entry["owner"], *where)
                     if entry["kind"] == "set":
-                        found[owned] = what, before
+                        # Of a rate that its owner has changed, the one before the first change is restored.
+                        found[owned] = what, found[owned][1] if owned in found else before
                     else:
                         found.pop(owned, None)
         for (owner, resource, config, _entry), (value, before) in found.items():

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same steps on a simulated and on a real cluster, whose states are compared after each step. Where they differ the simulation is wrong.
 
-A step is over when everything has settled: brokers are fenced or unfenced, followers have copied what they can, and are back in the ISR.
+A step is over when everything has settled: brokers are fenced or unfenced, followers have copied what they can, and are back in the ISR. The real cluster
+has settled when its state has stayed the same for a moment.
 """
 
 from __future__ import annotations
@@ -15,25 +16,33 @@ from random import Random
 from typing import Any, NamedTuple
 
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 
 from rig import KafkaCluster, NewTopic
-from rig.errors import RigError
-from rig.rpc import ask
+from rig.admin import DEBUGGING_REPLICA
+from rig.config import HOST
+from rig.rpc import Unanswered, ask
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.disks import fail_disk
 from simulation.kafka_errors import code
 from simulation.kraft import Key
+from simulation.log_answers import log_error
 from simulation.world import World
 
 BROKERS = 3
-STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3}
+STEPS = {
+    "write": 4, "kill": 4, "terminate": 2, "start": 6, "fail_disk": 2, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3
+}  # fmt: skip
 SETTLED_SECONDS = 60.0
+PAUSE_SECONDS = 0.3
+LATEST = -1
 START_SECONDS = 8.0
 REQUEST_SECONDS = 20.0
 ELECTION_TYPES = {"elect_preferred": 0, "elect_unclean": 1}
 
 
 class Shown(NamedTuple):
-    """What both clusters must agree on about a partition. `ends`: log end offsets of replicas on live brokers."""
+    """What both clusters must agree on about a partition. `ends`: log end offsets of replicas on live brokers, or the errors that these return, negative."""
 
     leader: int
     epoch: int
@@ -43,6 +52,7 @@ class Shown(NamedTuple):
     isr: tuple[int, ...]
     elr: tuple[int, ...]
     last_known: tuple[int, ...]
+    offline: tuple[int, ...]
     ends: Mapping[int, int]
 
 
@@ -54,13 +64,19 @@ def topics(prefix: str) -> dict[str, list[list[int]]]:
 
 
 class Twins:
-    """Plays steps on both clusters. `real` is running, with all brokers alive. `differences`: sentences, as far as they were found."""
+    """Plays steps on both clusters. `real` is running, with all brokers alive. `elr`: whether it has eligible leader replicas.
+
+    `story`: the steps that were taken.
+    """
 
     def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
+        is_oldest = real.settings.version.startswith("3.9")
+        self._factor_may_stay = not is_oldest  # KIP-860
         self._topics = topics(prefix)
         min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
         self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr)
+        self._simulated.controller.awaits_target = is_oldest
         configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
         real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
         self.keys: list[Key] = list(self._simulated.controller.partitions)
@@ -119,10 +135,28 @@ class Twins:
         if not down:
             return None
         broker = self._random.choice(down)
-        self._simulated.start(broker, self._simulated.brokers[broker].was_shut_down)
+        repaired = self._random.random() < 0.5
+        self._simulated.start(broker, self._simulated.brokers[broker].was_shut_down, repaired=repaired)
+        if repaired and self._real.has_failed_log_dir(broker):
+            self._real.return_second_log_dir(broker)
         self._real.start_node(broker)
         self._real.wait_unfenced([broker])
-        return f"broker {broker} starts"
+        return f"broker {broker} starts{' without a disk' if self._real.has_failed_log_dir(broker) else ''}"
+
+    def _fail_disk(self) -> str | None:
+        """Let a disk fail, with the replicas that the real broker has put there."""
+        healthy = [one for one in self._alive() if not self._simulated.brokers[one].disks.has_failed]
+        if not healthy or not self._real.settings.second_log_dir:
+            return None
+        broker = self._random.choice(healthy)
+        second = self._real.brokers[broker].log_dirs[1]
+        lost = {key for key in self.keys if second.joinpath(f"{key[0]}-{key[1]}").exists()}
+        if not lost:
+            return None
+        self._simulated.brokers[broker].disks.on_second = lost
+        fail_disk(self._simulated, broker)
+        self._real.fail_second_log_dir(broker)
+        return f"a disk of broker {broker} fails, with {sorted(lost)}"
 
     def _reorder(self) -> str:
         key = self._random.choice(self.keys)
@@ -148,7 +182,7 @@ class Twins:
 
     def _reassign(self, what: str, targets: Mapping[Key, list[int] | None]) -> str:
         """Change replicas, and compare the errors. Sometimes their number must stay (KIP-860)."""
-        may_change = self._random.random() < 0.8
+        may_change = self._random.random() < 0.8 or not self._factor_may_stay
         errors = {key: code(self._simulated.reassign(key, None if new is None else tuple(new), may_change)) for key, new in targets.items()}
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic
         rows = [
@@ -160,7 +194,7 @@ class Twins:
             )
             for topic in self._topics
         ]
-        request = AlterPartitionReassignmentsRequest[1](
+        request = AlterPartitionReassignmentsRequest[int(self._factor_may_stay)](
             timeout_ms=int(REQUEST_SECONDS * 1000), allow_replication_factor_change=may_change, topics=rows
         )
         answer = self._real.ask(lambda node: ask(node, request, REQUEST_SECONDS))
@@ -201,24 +235,33 @@ class Twins:
             self._world.wait(1.0)
 
     def _differences(self) -> list[str]:
-        """Return how the states differ, none if they become the same within SETTLED_SECONDS."""
+        """Return how the states differ, none if they become the same within SETTLED_SECONDS, and stay so."""
         simulated, end = self._shown_by_simulation(), time.monotonic() + SETTLED_SECONDS
+        agreed = False
         while True:
             real = self._shown_by_real()
             different = [key for key in self.keys if simulated[key] != real.get(key)]
-            if not different or time.monotonic() > end:
+            if (agreed and not different) or time.monotonic() > end:
                 return [f"{key[0]}-{key[1]}: simulated {simulated[key]}, real {real.get(key)}" for key in different]
-            time.sleep(0.3)
+            agreed = not different
+            time.sleep(PAUSE_SECONDS)
 
     def _shown_by_simulation(self) -> dict[Key, Shown]:
         alive = self._alive()
         return {
             key: Shown(
                 state.leader, state.epoch, state.replicas, state.adding, state.removing, tuple(sorted(state.isr)), tuple(sorted(state.elr)),
-                state.last_known, {one: self._simulated.brokers[one].logs[key].end for one in sorted(state.replicas) if one in alive},
+                state.last_known, tuple(one for one in state.replicas if not self._simulated.controller.may_lead(one, key)),
+                {one: self._simulated_end(one, key) for one in sorted(state.replicas) if one in alive},
             )
             for key, state in self._simulated.controller.partitions.items()
         }  # fmt: skip
+
+    def _simulated_end(self, broker: int, key: Key) -> int:
+        """Return where a log ends, or the error with which the simulated broker answers, negative."""
+        one = self._simulated.brokers[broker]
+        error = log_error(one, key)
+        return -code(error) if error else one.logs[key].end
 
     def _shown_by_real(self) -> dict[Key, Shown]:
         states = {(state.topic, state.partition): state for state in self._real.describe(*self._topics)}
@@ -227,14 +270,35 @@ class Twins:
         moving = {(row.name, one.partition_index): one for row in answer.topics for one in row.partitions}
         ends: dict[int, dict[Key, int]] = {}
         for broker in self._alive():
-            own = [key for key, state in states.items() if broker in state.replicas]
-            try:
-                ends[broker] = self._real.log_end_offsets(broker, own)
-            except RigError:  # it has just started
-                ends[broker] = {}
+            ends[broker] = self._real_ends(broker, [key for key, state in states.items() if broker in state.replicas])
         return {
             key: _shown(state, moving.get(key), {one: rows[key] for one, rows in ends.items() if key in rows})
             for key, state in states.items()
+        }
+
+    def _real_ends(self, broker: int, keys: list[Key]) -> dict[Key, int]:
+        """Return where the logs of a broker end, or the errors that it returns, negative; nothing if it does not answer yet."""
+        kind = ListOffsetsRequest.ListOffsetsTopic
+        rows = [
+            kind(
+                name=topic,
+                partitions=[
+                    kind.ListOffsetsPartition(partition_index=key[1], timestamp=LATEST, current_leader_epoch=-1)
+                    for key in keys
+                    if key[0] == topic
+                ],
+            )
+            for topic in self._topics
+        ]
+        request = ListOffsetsRequest[6](replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=rows)
+        try:
+            answer = ask((HOST, self._real.brokers[broker].replication_port or 0), request, REQUEST_SECONDS)
+        except Unanswered:  # it has just started
+            return {}
+        return {
+            (topic.name, row.partition_index): -row.error_code if row.error_code else row.offset
+            for topic in answer.topics
+            for row in topic.partitions
         }
 
 
@@ -242,5 +306,5 @@ def _shown(state: Any, moving: Any, ends: Mapping[int, int]) -> Shown:
     adding, removing = (tuple(moving.adding_replicas), tuple(moving.removing_replicas)) if moving else ((), ())
     return Shown(
         state.leader, state.leader_epoch, state.replicas, adding, removing, tuple(sorted(state.isr)),
-        tuple(sorted(state.eligible_leader_replicas)), state.last_known_elr, dict(sorted(ends.items())),
+        tuple(sorted(state.eligible_leader_replicas)), state.last_known_elr, state.offline_replicas, dict(sorted(ends.items())),
     )  # fmt: skip

@@ -15,23 +15,25 @@ from simulation.move_script import MoveScript, drawn_moves
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
-    "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1
+    "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1,
+    "fail_disk": 1, "fail_leaders_disk": 1
 }  # fmt: skip
 CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
-    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1, "fill_disk": 1
+    "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1, "fill_disk": 1,
+    "fail_disk": 1
 }  # fmt: skip
 # In a history of moves: before them, and while they are under way, which takes some seconds.
-BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1}
+BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1, "fail_disk": 1}
 FAULTS_OF_MOVES = {
     "crash": 2, "shut_down": 1, "start": 3, "hang": 5, "cut_off": 2, "lose_controller": 2, "crash_leader": 1, "write": 2, "cancel_elsewhere": 1,
-    "throttle_elsewhere": 2
+    "throttle_elsewhere": 2, "fail_disk": 1
 }  # fmt: skip
 MOVES = 0.2  # of all histories
 MOST_STEPS_OF_MOVES = 160
 SECONDS_OF_MOVES = 8.0
 # Ways to damage that chance alone finds seldom: forks, a tail that only an old leader has, survivors of different lengths, a committed record in the log with
-# the older epoch (Raft's figure 8), a broker that is cut off for long. All but the last end without a leader.
+# the older epoch (Raft's figure 8), a leader whose disk fails, a broker that is cut off for long. All but the last end without a leader.
 PATTERNS = (
     ("write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first"),
     ("write", "crash_leader", "write", "write", "alone", "lose_isr", "start_first"),
@@ -39,6 +41,7 @@ PATTERNS = (
     ("write", "copy", "alone", "write", "lose_isr"),
     ("write", "copy", "crash_leader", "write", "crash_leader", "start_first", "catch_up", "alone", "lose_isr", "start_first"),
     ("shrink", "write", "hand_over", "write", "crash_leader", "write", "alone", "write", "lose_isr", "start_first"),
+    ("write", "copy", "alone", "write", "fail_leaders_disk", "wait", "lose_isr"),
     ("alone", "write", "crash_leader", "cut_off", "start", "wait", "wait"),
 )
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
@@ -47,7 +50,8 @@ STRUCK_REQUESTS = (
     "ListOffsetsRequest", "DescribeTopicPartitionsRequest",
 )  # fmt: skip
 OF_PARTITIONS = {
-    "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere"
+    "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
+    "fail_leaders_disk"
 }  # fmt: skip
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 

@@ -134,3 +134,35 @@ def test_a_new_target_that_removes_what_an_earlier_one_adds_never_ends() -> None
     assert found.reassign(KEY, (1, 2)) is None
     state = found.partitions[KEY]
     assert (state.replicas, state.adding, state.removing) == ((1, 2, 3, 4), (4,), (3, 4))
+
+
+def test_a_move_waits_for_all_of_its_target_on_3_9() -> None:
+    found = controller(elr=False)
+    found.awaits_target = True
+    found.register(4, clean=True)
+    found.unfence(4)
+    found.fence(3)
+    assert found.reassign(KEY, (2, 3, 4)) is None
+    assert found.alter_isr(KEY, 1, found.partitions[KEY].epoch, [1, 2, 4])
+    assert found.partitions[KEY].adding == (4,)
+    found.unfence(3)
+    assert found.alter_isr(KEY, 1, found.partitions[KEY].epoch, [1, 2, 3, 4])
+    assert found.partitions[KEY].replicas == (2, 3, 4)
+
+
+@pytest.mark.parametrize("elr", [False, True])
+def test_a_replica_on_a_failed_log_dir_does_not_lead_until_its_broker_has_started_with_it(elr: bool) -> None:
+    """What test_failed_disk.py shows on real brokers."""
+    found = controller(elr, min_isr=1)
+    assert found.alter_isr(KEY, 1, 0, [1])
+    found.fail_log_dir(1, [KEY])
+    state = found.partitions[KEY]
+    assert (state.leader, state.isr, state.elr, state.last_known) == ((-1, (), (1,), (1,)) if elr else (-1, (1,), (), ()))
+    assert found.alive(1) and found.elect_preferred(KEY) == "PREFERRED_LEADER_NOT_AVAILABLE"
+    found.register(1, clean=False, lost=[KEY])
+    found.unfence(1)
+    state = found.partitions[KEY]
+    assert (state.leader, state.isr, state.elr, state.last_known) == ((-1, (), (), (1,)) if elr else (-1, (1,), (), ()))
+    found.register(1, clean=False)
+    found.unfence(1)
+    assert found.partitions[KEY].leader == 1

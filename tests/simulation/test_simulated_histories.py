@@ -19,6 +19,7 @@ from simulation.shorten import shortened
 KINDS = (
     "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
     "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",
+    "disk failed", "broker started without a disk",
 )  # fmt: skip
 
 

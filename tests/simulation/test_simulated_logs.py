@@ -8,7 +8,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.logs import NO_EPOCH, NO_OFFSET, Log, batch
+from simulation.world import World
 
 # Of one epoch each: who leads, and how many batches it writes that each other replica copies.
 EPOCHS = st.lists(st.tuples(st.integers(0, 2), st.lists(st.sets(st.integers(0, 2)), max_size=3)), min_size=1, max_size=6)
@@ -39,3 +41,18 @@ def test_ends_of_epochs() -> None:
     assert log.end_of_epoch(4) == log.end_of_epoch(2) == (2, 3)
     assert log.end_of_epoch(1) == (1, 0)
     assert log.end_of_epoch(6) == (NO_EPOCH, NO_OFFSET)
+
+
+def test_a_new_leader_commits_nothing_before_followers_have_fetched_from_it() -> None:
+    cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 2, 1]]}, {"orders": 2}, elr=False)
+    key = ("orders", 0)
+    cluster.write(key, "unknown to broker 2", 1)
+    cluster.replicate(key, 1)
+    cluster.crash(3)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    assert cluster.controller.partitions[key].leader == 2
+    cluster.write(key, "new", 1)
+    leader = cluster.brokers[2].logs[key]
+    assert leader.high_watermark == 0 and not cluster.committed.get(key)
+    cluster.replicate(key, 1)
+    assert leader.high_watermark == 1 and [*cluster.committed[key]] == ["new"]
