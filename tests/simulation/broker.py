@@ -60,6 +60,7 @@ class Broker:
     port: int
     running: bool = True
     hangs: bool = False
+    unreachable: bool = False
     cut_off: bool = False
     was_shut_down: bool = False
     down_since: float = 0.0
@@ -79,8 +80,8 @@ class Broker:
 
     @property
     def answers_fenced(self) -> bool:
-        """Whether it answers although the controller may have fenced it: it is cut off."""
-        return self.running and self.cut_off and not self.hangs
+        """Whether it answers control nodes although the controller may have fenced it: it is cut off."""
+        return self.running and self.cut_off and not self.hangs and not self.unreachable
 
     def create(self, key: Key, log: Log) -> None:
         """Create a replica, on one of the disks."""

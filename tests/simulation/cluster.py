@@ -229,6 +229,10 @@ class SimulatedCluster:
         log.high_watermark = max(log.high_watermark, min([log.end, *ends]))
         self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
 
+    def give_up_committed(self, key: Key, log: Log) -> None:
+        """Take for committed only what the log of a leader has that was elected uncleanly."""
+        self.committed[key] = {name: one for name, one in self.committed.get(key, {}).items() if log.has(one)}
+
     # --- brokers ---------------------------------------------------------------------------------------------------------
 
     def crash(self, broker: int) -> None:
@@ -277,6 +281,13 @@ class SimulatedCluster:
         """Cut a broker off from the controllers. It is fenced if that lasts."""
         self.brokers[broker].cut_off = True
         self._silence(broker, seconds, "cut_off")
+
+    def hide(self, broker: int, seconds: float) -> None:
+        """Let control nodes not reach a broker, which goes on with its work."""
+        one = self.brokers[broker]
+        one.unreachable = True
+        self.world.tell(f"control nodes cannot reach broker {broker} for {seconds} s")
+        self.world.after(seconds, lambda: setattr(one, "unreachable", False))
 
     def _silence(self, broker: int, seconds: float, what: str) -> None:
         one = self.brokers[broker]

@@ -34,6 +34,7 @@ class ControllerNode:
     port: int
     running: bool = True
     hangs: bool = False
+    unreachable: bool = False
     incarnation: int = 0
     versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
 

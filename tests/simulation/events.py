@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
-from simulation.kraft import Key
+from simulation.kraft import NO_LEADER, Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.script import Step, Strike
 
@@ -199,6 +199,14 @@ class Events:
             self.slowed = True
             self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5])
 
+    def hide(self, numbers: Numbers) -> None:
+        """Control nodes do not reach a broker for some seconds. It is alive for all others."""
+        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        if broker.running and not broker.unreachable:
+            self._count("broker out of reach")
+            self.slowed = True
+            self._cluster.hide(broker.node_id, (2.0, 6.0, 30.0)[numbers[1] % 3])
+
     def fill_disk(self, numbers: Numbers) -> None:
         """The disk of the control nodes is full for some seconds."""
         self._count("disk full")
@@ -212,6 +220,18 @@ class Events:
             self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
 
     # --- another tool ------------------------------------------------------------------------------------------------------
+
+    def elect_unclean(self, numbers: Numbers) -> None:
+        """Another tool elects the first live replica of a partition without a leader. What that broker lacks is not committed any more."""
+        key = self._key(numbers[0])
+        if not self._cluster.has_controller or self._cluster.controller.partitions[key].leader != NO_LEADER:
+            return
+        with self._by_others():
+            error = self._cluster.elect(key, unclean=True)
+        if error is None:
+            self._count("unclean election by another tool")
+            log = self._cluster.brokers[self._cluster.controller.partitions[key].leader].logs[key]
+            self._cluster.give_up_committed(key, log)
 
     def cancel_elsewhere(self, numbers: Numbers) -> None:
         """Another tool cancels the move of a partition."""

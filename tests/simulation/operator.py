@@ -85,7 +85,11 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         return net, Connections(world, cluster, net, servers)
 
     def fenced_that_answer(nodes: Iterable[Any]) -> set[int]:
-        found = {node.broker_id for node in nodes if node.fenced and (one := cluster.at(node.host, node.port)) and one.running}
+        found = {
+            node.broker_id
+            for node in nodes
+            if node.fenced and (one := cluster.at(node.host, node.port)) and one.running and not one.unreachable
+        }
         world.sleep(0.01)
         return found
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
@@ -44,6 +44,17 @@ PATTERNS = (
     ("write", "copy", "alone", "write", "fail_leaders_disk", "wait", "lose_isr"),
     ("alone", "write", "crash_leader", "cut_off", "start", "wait", "wait"),
 )
+# Another tool has elected uncleanly before: the history of ISRs proves nothing from then on.
+UNCLEAN_BEFORE = (
+    (
+        "write", "copy", "write", "lose_isr", "start_first", "elect_unclean", "write", "copy", "shrink", "write", "alone", "write", "lose_isr"
+    ),
+    (
+        "write", "alone", "write", "lose_isr", "elect_unclean", "write", "start_first", "write", "copy", "alone", "write", "lose_isr",
+        "start_first"
+    ),
+)  # fmt: skip
+OUT_OF_REACH, ELECTED_BEFORE = 0.15, 0.08  # of all histories
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -51,7 +62,7 @@ STRUCK_REQUESTS = (
 )  # fmt: skip
 OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
-    "fail_leaders_disk"
+    "elect_unclean", "fail_leaders_disk"
 }  # fmt: skip
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
@@ -154,7 +165,20 @@ def drawn(seed: int) -> Script:
         script = replace(script, faults=(*script.faults, repair))
     # Histories of elections are the same as without moves.
     other = Random(f"moves of {seed}")
-    return _with_moves(script, other) if other.random() < MOVES else script
+    if other.random() < MOVES:
+        return _with_moves(script, other)
+    return _with_rare_events(script, Random(f"rare events of {seed}"))
+
+
+def _with_rare_events(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a broker that control nodes do not reach, or with an unclean election before."""
+    if random.random() < OUT_OF_REACH:
+        hidden = _step("hide", random, 0)._replace(at=random.choice((0.0, random.uniform(0, LATE))))
+        script = replace(script, faults=(*script.faults, hidden))
+    if random.random() < ELECTED_BEFORE:
+        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(UNCLEAN_BEFORE)))
+        script = replace(script, damage=damage)
+    return script
 
 
 def _with_moves(script: Script, random: Random) -> Script:
@@ -177,12 +201,12 @@ def _drawn_damage(random: Random) -> tuple[Step, ...]:
     if random.random() < 0.25:
         return tuple(_steps(random, DAMAGE, random.randrange(8, 50)))
     before = _steps(random, CALM, random.randrange(0, 12))
-    # In a pattern the controller mostly knows of one crash before the next one.
-    pattern = [
-        step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9)))
-        for step in (_step(what, random, 0) for what in random.choice(PATTERNS))
-    ]
-    return (*before, *pattern, *_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
+    return (*before, *_pattern(random, random.choice(PATTERNS)), *_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
+
+
+def _pattern(random: Random, pattern: Sequence[str]) -> list[Step]:
+    """Return the steps of a pattern. In it the controller mostly knows of one crash before the next one."""
+    return [step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9))) for step in [_step(what, random, 0) for what in pattern]]
 
 
 def _step(what: str, random: Random, partition: int) -> Step:

@@ -27,10 +27,14 @@ HANG_SECONDS = 0.05  # after which it is seen whether a node still hangs
 
 
 class Node(Protocol):
-    """A simulated node. `running`: its process. `hangs`: it accepts requests and answers none. `incarnation`: how often it was started."""
+    """A simulated node. `running`: its process. `hangs`: it accepts requests and answers none. `incarnation`: how often it was started.
+
+    `unreachable`: nothing goes between it and control nodes, in either direction; with all others it talks.
+    """
 
     running: bool
     hangs: bool
+    unreachable: bool
     versions: BrokerVersionData
     incarnation: int
 
@@ -166,7 +170,7 @@ class _Connection:
     def close(self, error: Exception) -> None:
         self.closed = True
         left, self._waiting = self._waiting, deque()
-        if self._established and self._is_alive() and self._node is not None and self._node.hangs:
+        if self._established and self._is_alive() and self._node is not None and self._node.hangs and not self._node.unreachable:
             # The node has received them, and will execute them when it goes on: nobody waits for the answers.
             self._world.after(HANG_SECONDS, lambda: self._execute_late([request for request, _ in left]))
         for _, future in left:
@@ -210,7 +214,7 @@ class _Connection:
         if not self._is_alive() or self._node is None:
             self.close(errors.KafkaConnectionError("Connection refused"))
             return
-        if self._node.hangs:
+        if self._node.hangs or self._node.unreachable:
             self._world.after(HANG_SECONDS, self._arrive)
             return
         request, future = self._waiting[0]
@@ -234,6 +238,9 @@ class _Connection:
             return
         if not self._is_alive():
             self.close(errors.KafkaConnectionError("socket disconnected"))
+            return
+        if self._node is not None and self._node.unreachable:
+            self._world.after(HANG_SECONDS, lambda: self._deliver(data, kind, version))
             return
         _, future = self._waiting.popleft()
         wire_checks.check(kind, version, memoryview(data))
