@@ -39,7 +39,7 @@ PREPARED = (
 )  # fmt: skip
 LAGGING = (
     *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline",
-    "store", "store.killed", "store.stalled", "store.slow", "store.refused", "store.silent", "store.late", "container",
+    "store", "store.killed", "store.stalled", "store.slow", "store.refused", "store.silent", "store.late", "container", "container.store",
 )  # fmt: skip
 SAVED, GIVEN_UP = "saved", "saved.given_up"
 KILLED_SAVED = "killed.saved"

@@ -1,13 +1,15 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quick start as AWX runs it: each playbook in a new container, whose file system is read-only but for a temporary folder and the volume."""
+"""The quick start as AWX runs it: each playbook in a new container, whose file system is read-only but for a temporary folder and the volume, if it has one."""
 
 from __future__ import annotations
 
 import json
 import sys
 import tarfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,13 @@ import yaml
 from adoption import trees
 from integration.container import COLLECTIONS, INVENTORY, Container, need_namespaces
 from integration.requestlog import RequestLog
+from integration.store_clients import Bucket
 from integration.support import CHECKOUT, Played, outcomes
 
 from rig import Damage
 from rig.fleet import host_vars, inventory, write_inventory
 
-TOPIC, PARTITIONS = "container", 4
+PARTITIONS = 4
 WORKDIR = "/data/recovery"
 SPARK = f"""
 import sys
@@ -81,35 +84,46 @@ def test_a_workdir_that_is_gone_or_open_to_others_is_refused_before_a_broker_is_
         assert "kafka_recovery_workdir" in played.said and reason in played.said and "127.0.0.1:9" not in played.said, played
 
 
-@pytest.mark.long
-def test_the_quick_start_needs_no_home_no_name_and_no_more_than_the_volume(damage: Damage, container: Container) -> None:
-    partitions = [{"topic": TOPIC, "partition": partition} for partition in range(PARTITIONS)]
-    workdir = container.volume / "recovery"
+def quick_start(damage: Damage, container: Container, topic: str, workdir: str, content: Callable[[str], bytes]) -> None:
+    """Plan, rehearse, recover twice and report, each in a container of its own. `content`: returns a file of the workdir."""
+    partitions = [{"topic": topic, "partition": partition} for partition in range(PARTITIONS)]
+    options = {"workdir": workdir, "partitions": partitions}
     write_inventory(container.inventory / "inventory.yml", inventory({"east": host_vars(damage.cluster)}))
 
-    planned = play(container, "plan", "planned", partitions=partitions)
+    planned = play(container, "plan", "planned", **options)
     assert planned.returncode == 0, planned
-    assert len(json.loads((workdir / "plans/planned/east.json").read_text())["partitions"]) == PARTITIONS
+    assert len(json.loads(content("plans/planned/east.json"))["partitions"]) == PARTITIONS
 
-    rehearsed = play(container, "recover", "rehearsed", "--check", "--diff", partitions=partitions, allow_data_loss=True)
+    rehearsed = play(container, "recover", "rehearsed", "--check", "--diff", **options, allow_data_loss=True)
     assert rehearsed.returncode == 0, rehearsed
-    assert {state.leader for state in damage.cluster.describe(TOPIC)} == {-1}
+    assert {state.leader for state in damage.cluster.describe(topic)} == {-1}
 
-    recovered = play(container, "recover", "recovered", partitions=partitions, allow_data_loss=True)
+    recovered = play(container, "recover", "recovered", **options, allow_data_loss=True)
     assert recovered.returncode == 0, recovered
-    assert {state.leader for state in damage.cluster.describe(TOPIC)} == {2}
+    assert {state.leader for state in damage.cluster.describe(topic)} == {2}
 
     log = RequestLog(damage.cluster)
-    again = play(container, "recover", "again", partitions=partitions, allow_data_loss=True)
+    again = play(container, "recover", "again", **options, allow_data_loss=True)
     assert again.returncode == 0, again
     assert again.recap["east"]["changed"] == 0
     assert log.written() == {}
-    found = json.loads((workdir / "results/again/east.json").read_text())["partitions"]
-    assert outcomes(found) == {TOPIC: {"already_online"}}
+    assert outcomes(json.loads(content("results/again/east.json"))["partitions"]) == {topic: {"already_online"}}
 
-    reported = play(container, "report", "reported")
+    reported = play(container, "report", "reported", workdir=workdir)
     assert reported.returncode == 0, reported
-    assert (workdir / "reports/reported/report.html").is_file()
+    assert b"<html" in content("reports/reported/report.html")
 
     for played in (planned, rehearsed, recovered, again, reported):
         assert "WARNING" not in played.said, played
+
+
+@pytest.mark.long
+def test_the_quick_start_needs_no_home_no_name_and_no_more_than_the_volume(damage: Damage, container: Container) -> None:
+    quick_start(damage, container, "container", WORKDIR, lambda path: (container.volume / "recovery" / path).read_bytes())
+
+
+@pytest.mark.long
+def test_the_quick_start_needs_no_volume_if_it_has_an_object_store(damage: Damage, container: Container, bucket: Bucket) -> None:
+    stored = replace(container, environment={**container.environment, **bucket.store.environment()})
+    quick_start(damage, stored, "container.store", bucket.url, lambda path: bucket.contents()[path])
+    assert list(container.volume.iterdir()) == []

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from integration import breaking
 from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.rulebook import Rulebook
+from integration.store_clients import Bucket
 from integration.support import CHECKOUT, Operator
 from unit.event_sources import free_port
 from unit.git_remotes import Forge, git, plan_key
@@ -182,23 +183,42 @@ def test_a_run_that_is_killed_right_after_it_took_an_outage_on_is_not_followed_b
 
 @pytest.mark.long
 def test_a_second_rulebook_finishes_the_outage_of_one_that_is_killed_in_the_middle(west: Operator, tmp_path: Path) -> None:
-    cluster, topic, inventory_file = west.cluster, "standby.auto", automatic(west)
+    def ledger() -> list[dict[str, Any]]:
+        return claims(west)
+
+    finish_the_outage_of_a_killed_rulebook(west, tmp_path, "standby.auto", str(west.workdir), ledger)
+
+
+@pytest.mark.long
+def test_a_rulebook_on_another_machine_finishes_the_outage_with_the_store_alone(west: Operator, tmp_path: Path, bucket: Bucket) -> None:
+    def ledger() -> list[dict[str, Any]]:
+        return [json.loads(content) for key, content in bucket.contents().items() if key.startswith(f"incidents/{west.name}/claim.")]
+
+    own = {"kafka_recovery_workdir": bucket.url, "kafka_recovery_spark_remote": ""}
+    finish_the_outage_of_a_killed_rulebook(west, tmp_path, "standby.store", bucket.url, ledger, **own)
+
+
+def finish_the_outage_of_a_killed_rulebook(
+    west: Operator, tmp_path: Path, topic: str, workdir: str, ledger: Callable[[], list[dict[str, Any]]], **own: Any
+) -> None:
+    """Kill the active one of two rulebooks when it has taken an outage on. `ledger`: returns the claims; `own`: variables of the cluster."""
+    cluster, inventory_file = west.cluster, automatic(west, **own)
     breaking.create(cluster, topic)
-    log, ledger = RequestLog(cluster), west.workdir / "incidents" / west.name
-    variables = {"interval": 1, "jitter": 0, "shared_workdir": str(west.workdir)}
+    log = RequestLog(cluster)
+    variables = {"interval": 1, "jitter": 0, "shared_workdir": workdir}
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     with ExitStack() as stack:
         first = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "first", "active as", **variables))
         second = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "second", "watching west", **variables))
         breaking.lose_all_but(cluster, [topic], [2, 3])
-        wait_until(lambda: list(ledger.glob("claim.*.json")), "a claim")
+        wait_until(ledger, "a claim")
         assert "partitions_offline" not in second.said, "it stands by"
         first.kill()
         second.wait_for("active as")
         cluster.wait_for_partitions([topic], lambda state: state.leader in (2, 3), "led by a survivor", seconds=600)
         second.wait_for("PLAY RECAP")
-    rows = [row for row in claims(west) if row["topic"] == topic]
+    rows = [row for row in ledger() if row["topic"] == topic]
     assert [row["outcome"] for row in rows] == ["elected"] and rows[0]["continues"], rows
     assert log.written()["ELECT_LEADERS"] == 1
 
