@@ -15,8 +15,8 @@ def _kinds() -> Iterator[Any]:
     return (kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.BrokerResponseError))
 
 
-# kafka-python has an older name of 6.
-_CODES: dict[str, int] = {kind.message: kind.errno for kind in _kinds()} | {"NOT_LEADER_OR_FOLLOWER": 6}
+# kafka-python has other names of these.
+_CODES: dict[str, int] = {kind.message: kind.errno for kind in _kinds()} | {"NOT_LEADER_OR_FOLLOWER": 6, "INVALID_REPLICA_ASSIGNMENT": 39}
 
 
 def code(name: str | None) -> int:
