@@ -50,6 +50,7 @@ class SimulatedCluster:
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self.configs, self.quotas = DynamicConfigs(), Quotas()
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
+        self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
         self.before_request: Callable[[str, int], None] = lambda _name, _broker: None
         self.disk_is_full = False  # of the control nodes
@@ -181,6 +182,20 @@ class SimulatedCluster:
         written = batch(log.end, leader.image[key].epoch, name, records, size)
         log.append(written)
         self._commit(leader, key)
+        return written
+
+    def write_to_old_leader(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
+        """Let a leader append records that does not know that another one was elected. Return the batch, None if there is no such leader.
+
+        A producer with acks=1 that reaches it gets no error. The records are not committed.
+        """
+        epoch = self.controller.partitions[key].epoch
+        leader = next((one for one in self.brokers.values() if self.leads(one, key) and one.image[key].epoch < epoch), None)
+        if leader is None:
+            return None
+        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
+        leader.logs[key].append(written)
+        self.written_to_old[name] = self.world.now
         return written
 
     def replicate(self, key: Key, follower: int, batches: int | None = None) -> None:

@@ -54,6 +54,13 @@ class Events:
         self._written += 1
         self._cluster.write(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3, self._record_bytes)
 
+    def write_to_old_leader(self, numbers: Numbers) -> None:
+        """A producer writes to a leader that is cut off, and does not know that another one was elected."""
+        key = self._key(numbers[0])
+        self._written += 1
+        if self._cluster.write_to_old_leader(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3, self._record_bytes):
+            self._count("records written to an old leader")
+
     def replicate(self, numbers: Numbers) -> None:
         """A follower fetches some or all of what it lacks."""
         key = self._key(numbers[0])
@@ -181,7 +188,10 @@ class Events:
             broker = self._cluster.brokers[node]
             if left != -1 or not broker.running or broker.hangs:
                 return
-            if strike.seconds:
+            if strike.fills_disk:
+                self._count("disk full at a request")
+                self._cluster.fill_disk(strike.seconds)
+            elif strike.seconds:
                 self._count("broker hangs at a request")
                 self.slowed = True
                 self._cluster.hang(node, strike.seconds)
@@ -198,6 +208,14 @@ class Events:
             self._count("broker cut off")
             self.slowed = True
             self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5])
+
+    def cut_off_leader(self, numbers: Numbers) -> None:
+        """The leader of a partition does not reach the controllers for long."""
+        leader = self._cluster.controller.partitions[self._key(numbers[0])].leader
+        if leader != NO_LEADER and not self._cluster.brokers[leader].cut_off:
+            self._count("broker cut off")
+            self.slowed = True
+            self._cluster.cut_off(leader, (15.0, 40.0)[numbers[1] % 2])
 
     def hide(self, numbers: Numbers) -> None:
         """Control nodes do not reach a broker for some seconds. It is alive for all others."""

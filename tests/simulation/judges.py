@@ -17,13 +17,16 @@ from simulation.logs import Batch, Log
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
+# What is written to a leader that does not know of its end, right before another one is elected, comes after the last look of the guards.
+UNSAVED_SECONDS = 1.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 
 
 class Election(NamedTuple):
-    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected."""
+    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected, `at`: when."""
 
+    at: float
     key: Key
     epoch: int
     leader: int
@@ -84,7 +87,7 @@ class Judges:
             for one in after.replicas
             if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
-        self.elections.append(Election(key, after.epoch, after.leader, logs))
+        self.elections.append(Election(self._cluster.world.now, key, after.epoch, after.leader, logs))
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
@@ -168,7 +171,8 @@ class Judges:
             if election is None or broker not in election.logs:
                 continue
             for batch in gone:
-                if election.logs[broker].has(batch) and not self._is_saved(batch):
+                unseen = election.at - self._cluster.written_to_old.get(batch.name, 0.0) < UNSAVED_SECONDS
+                if election.logs[broker].has(batch) and not unseen and not self._is_saved(batch):
                     self.found(
                         f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
                     )

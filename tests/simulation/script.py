@@ -54,7 +54,12 @@ UNCLEAN_BEFORE = (
         "start_first"
     ),
 )  # fmt: skip
-OUT_OF_REACH, ELECTED_BEFORE = 0.15, 0.08  # of all histories
+# A leader is cut off, and producers still write to it after another one was elected, and while that one's partition is recovered.
+OLD_LEADER = (
+    ("write", "copy", "cut_off_leader", "wait", "wait", "write_to_old_leader", "write", "copy", "alone", "write", "lose_isr"),
+    ("write", "copy", "write", "cut_off_leader", "wait", "wait", "write", "lose_isr", "write_to_old_leader"),
+)
+OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK = 0.15, 0.08, 0.06, 0.05  # of all histories
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -62,17 +67,21 @@ STRUCK_REQUESTS = (
 )  # fmt: skip
 OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
-    "elect_unclean", "fail_leaders_disk"
+    "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader"
 }  # fmt: skip
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
 
 class Strike(NamedTuple):
-    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed."""
+    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
+
+    `fills_disk`: instead, the disk of the control nodes is full for so long.
+    """
 
     request: str
     number: int
     seconds: float
+    fills_disk: bool = False
 
 
 class Step(NamedTuple):
@@ -178,6 +187,12 @@ def _with_rare_events(script: Script, random: Random) -> Script:
     if random.random() < ELECTED_BEFORE:
         damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(UNCLEAN_BEFORE)))
         script = replace(script, damage=damage)
+    elif random.random() < TWO_LEADERS:
+        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
+        late = [_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
+        script = replace(script, damage=damage, faults=(*script.faults, *late))
+    if random.random() < FULL_DISK:
+        script = replace(script, strike=Strike("FetchRequest", random.randrange(3), random.choice((0.02, 0.1)), fills_disk=True))
     return script
 
 
