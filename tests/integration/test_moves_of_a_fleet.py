@@ -107,7 +107,7 @@ def test_moves_of_a_fleet_are_shown_and_cancelled_on_request(operator: Operator)
     listed = stock.reassign_partitions(cluster, "--list").stdout
     assert "orders-0" in listed and "orders-1" not in listed
     done = operator.play("cancel_moves", "5", allow_cancellation=True)
-    assert done.returncode == 0 and "Removed of the throttle of an earlier run: 3 rates" in done.said, done
+    assert done.returncode == 0 and "The throttle of an earlier run was removed: 3 rates" in done.said, done
     assert "orders" not in stock.reassign_partitions(cluster, "--list").stdout
     wait_for_throttles(cluster)
     wait_until(lambda: operator.orders("orders") == {("orders", 0): (1, 2), ("orders", 1): (2, 1)}, "the orders of before")

@@ -71,7 +71,7 @@ def cancellation_lines(ended: Mapping[str, Any], run: PresentRun, allowed: bool)
     removed = ended["left_over_throttle"]
     if any(removed.values()):
         lines.append(
-            f"{'Removed' if allowed else 'Would be removed'} of the throttle of an earlier run: {count(removed['brokers'], 'rate')} of brokers, "
+            f"The throttle of an earlier run {'was' if allowed else 'would be'} removed: {count(removed['brokers'], 'rate')} of brokers, "
             f"{count(removed['replicas'], 'entry', 'entries')} in lists of topics"
         )
     if not allowed and not run.check_mode and ended["summary"]["cancelled"]:

@@ -23,6 +23,7 @@ from event_sources import free_port, loaded, running
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
 
 pytestmark = pytest.mark.slow
 
@@ -220,3 +221,11 @@ def test_of_two_sources_on_one_workdir_one_sends_events_and_the_other_takes_over
         assert sent["type"] == taken["type"] == "cluster_unreachable"
         assert sent["watcher"] and taken["watcher"] and sent["watcher"] != taken["watcher"]
         assert first.stdout.read() == "", "once"
+
+
+def test_a_source_says_at_its_start_whether_it_is_active_or_stands_by(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    take_turns = loaded("fleet")["take_turns"]
+    for source in (ActiveWatcher(tmp_path / "workdir"), ActiveWatcher(tmp_path / "workdir")):
+        with caplog.at_level("INFO"), pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(take_turns(source, 0.01), 0.3))
+    assert [message.split()[0] for message in caplog.messages] == ["active", "stands"]

@@ -49,9 +49,10 @@ def test_a_dry_run_names_the_command_that_cancels() -> None:
     ended = {"summary": {"cancelled": 2}, "left_over_throttle": {"brokers": 3, "topics": 1, "replicas": 1}}
     dry = moves_in_progress.cancellation_lines(ended, PresentRun("east"), allowed=False)
     assert dry[0] == "Dry run, nothing was cancelled. It would be: 2 cancelled"
+    assert dry[1].startswith("The throttle of an earlier run would be removed: 3 rates")
     assert dry[-1].endswith("--limit east -e kafka_recovery_allow_cancellation=true streamops.kafka_recovery.cancel_moves")
     done = moves_in_progress.cancellation_lines(ended, PresentRun("east"), allowed=True)
-    assert done == ["2 cancelled", "Removed of the throttle of an earlier run: 3 rates of brokers, 1 entry in lists of topics"]
+    assert done == ["2 cancelled", "The throttle of an earlier run was removed: 3 rates of brokers, 1 entry in lists of topics"]
 
 
 def test_a_dry_run_without_moves_says_that_there_are_none() -> None:

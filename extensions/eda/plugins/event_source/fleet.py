@@ -227,16 +227,17 @@ class Watch:
 
 async def take_turns(active: ActiveWatcher, seconds: float) -> None:
     """Become active as soon as no other source is, and stand by again if another one has taken over. Never ends."""
+    shown: str | None = ""  # the id that the log had last; empty before the first line
     while True:
-        was = active.watcher
         try:
             await in_thread(active.check)
+            is_known = True
         except RecoveryError as error:
             logger.error("%s", error)
-        if active.watcher != was:
-            logger.info(
-                "%s", "stands by: another source on this workdir is active" if active.watcher is None else f"active as {active.watcher}"
-            )
+            is_known = shown != ""
+        if is_known and active.watcher != shown:
+            shown = active.watcher
+            logger.info("%s", "stands by: another source on this workdir is active" if shown is None else f"active as {shown}")
         await asyncio.sleep(seconds)
 
 
