@@ -68,11 +68,14 @@ class ProgressAction(NormalAction, ABC):  # type: ignore[misc]
 
 
 def workdir_of(path: str) -> Path | None:
-    """Return the directory in which a module writes progress for a path or URL, None if there is no user with that home directory."""
+    """Return the directory in which a module writes progress for a path or URL, None for one that the module refuses."""
     if has_url(path):
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import machine_path
 
-        return machine_path(path)
+        try:
+            return machine_path(path)
+        except RecoveryError:
+            return None
     expanded = check_type_path(path)
     return None if path_problem(expanded) else Path(expanded).absolute()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord, MetadataLog
@@ -20,8 +19,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
     PartitionRegistration,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import KEPT, ORDER, UNKNOWN, Leftover, replicas_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
@@ -87,7 +87,7 @@ def _apply(
 
 
 def _row(key: TopicPartition, order: _Order) -> Leftover:
-    since = None if order.changed is None else timestamps.written(datetime.fromtimestamp(order.changed / 1000, UTC))
+    since = None if order.changed is None else instant(order.changed)
     present, original = replicas_text(order.present), replicas_text(order.first)
     return Leftover(ORDER, UNKNOWN, KEPT, REASON, *key, present=present, original=original, since=since)
 

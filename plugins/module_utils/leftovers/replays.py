@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import KEPT, KILLED_RUN, TRANSACTION, Leftover
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import REPLAY_TRANSACTIONAL_IDS, Transaction
 
@@ -20,7 +19,7 @@ def rows(transactions: Iterable[Transaction]) -> list[Leftover]:
         if not one.transactional_id.startswith(REPLAY_TRANSACTIONAL_IDS):
             continue
         topic, partition = min(one.partitions, default=(None, None))
-        since = None if one.started_at < 0 else timestamps.written(datetime.fromtimestamp(one.started_at / 1000, UTC))
+        since = None if one.started_at < 0 else instant(one.started_at)
         reason = (
             f"the transaction {one.transactional_id} of a replay is open, and readers of committed records wait behind it: unless the replay is running, Kafka "
             f"aborts it {one.timeout / 1000:g} s after it began; kafka_record_replay with the same run id goes on"

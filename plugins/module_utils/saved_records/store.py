@@ -14,7 +14,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -182,6 +182,7 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
                     in_sync=row.get("in_sync", False),
                 ))  # fmt: skip
         strict_json.check(end, _END)
+        _check_places(pieces, end["bytes"])
         with opened_regular(part, follow=False) as stream:
             if os.fstat(stream.fileno()).st_size != end["bytes"]:
                 raise ContentError(f"{part.name} has another length than its index says")
@@ -189,6 +190,14 @@ def _read_part(index: Path, cluster_id: str, whole: bool) -> list[Piece]:
                 digests = _check_digests(stream, part, end["sha256"], pieces)
                 pieces = [piece._replace(content_sha256=digest) for piece, digest in zip(pieces, digests, strict=True)]
         return [piece._replace(sha256=end["sha256"]) for piece in pieces]
+
+
+def _check_places(pieces: Sequence[Piece], size: int) -> None:
+    """Raise ContentError unless the pieces fill a file of this size, one behind the other: then none of its bytes is digested twice."""
+    ends = [0, *accumulate(piece.size for piece in pieces)]
+    for number, piece in enumerate(pieces, start=1):
+        if piece.position != ends[number - 1] or ends[number] > size:
+            raise ContentError(f"piece {number} is not behind the one before, in the file of batches")
 
 
 def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
@@ -201,7 +210,9 @@ def checked_row(row: Mapping[str, Any]) -> tuple[Segment, ...]:
     batches = [StoredBatch(*batch) for batch in row["batches"]]
     strict_json.check([{"last": batch.last_offset, "epoch": batch.epoch} for batch in batches], [{"last": OFFSET, "epoch": EPOCH}])
     ends = [row["start_offset"], *(batch.last_offset + 1 for batch in batches)]
-    if ends[-1] != row["end_offset"] or any(end > after for end, after in pairwise(ends)):
+    sizes = [batch.size for batch in batches]
+    strict_json.check(sizes, [OFFSET])
+    if ends[-1] != row["end_offset"] or any(end > after for end, after in pairwise(ends)) or sum(sizes) != row["bytes"]:
         raise ContentError("its batches are not those of its offsets")
     return tuple(merged(Segment(start, end, batch.epoch) for (start, end), batch in zip(pairwise(ends), batches, strict=True)))
 

@@ -31,6 +31,7 @@ SECONDS = 30.0
 SETTING = "KAFKA_RECOVERY_LEASE_SECONDS"
 SHORTEST, LONGEST = 1.0, 600.0
 LOOKS, RENEWALS = 20, 3  # of a lease, in one time to live
+MOST_SILENCES = 10  # times to live after which a store is too slow to show whether a run lives
 LEAST_REQUEST_SECONDS = 1.0
 MOST_BYTES = 1 << 16
 State: TypeAlias = "tuple[str, int]"  # of a lease: its writer, and how often that has written
@@ -105,6 +106,7 @@ class StoreLease:
                     return False
                 seen, changed_at = state, now
             elif self._was_late(asked):
+                self._fail_if_slow(begun + seconds, body)
                 changed_at = now
             elif now - changed_at >= self._longest_silence(body):
                 if self._take():
@@ -130,10 +132,11 @@ class StoreLease:
 
     def is_alive(self) -> bool:
         """Return whether a run that lives has it. Writes nothing. To know that the holder was killed takes up to its time to live."""
-        begun = asked = time.monotonic()
+        first = begun = asked = time.monotonic()
         seen = None
         while (body := self._look()) is not None and not body["released"]:
             if self._was_late(asked):
+                self._fail_if_slow(first, body)
                 begun = time.monotonic()
             state = body["writer"], body["count"]
             if state == self._silent.get(self._key):
@@ -150,6 +153,13 @@ class StoreLease:
     def _was_late(self, asked: float) -> bool:
         """Return whether the store took so long for a request of the time `asked` that the holder could not renew the lease either, though it lives."""
         return time.monotonic() - asked > self._seconds / RENEWALS
+
+    def _fail_if_slow(self, since: float, body: dict[str, Any]) -> None:
+        """Raise FileError if the store is too slow, since then, to show whether the holder lives."""
+        if time.monotonic() - since > MOST_SILENCES * self._longest_silence(body):
+            raise FileError(
+                f"{self._client.url} answers so slowly that it is not known whether the run that has {self._key} lives: run again when it is faster"
+            )
 
     def _longest_silence(self, body: dict[str, Any]) -> float:
         """Return the seconds after which a lease that has not changed is abandoned."""

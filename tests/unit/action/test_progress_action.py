@@ -35,3 +35,4 @@ def test_variables_of_the_environment_are_expanded(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("HOME", str(tmp_path))
     assert workdir_of("~/work") == tmp_path / "work"
     assert workdir_of("~no-such-user/work") is None
+    assert workdir_of("s3://no bucket/work") is None

@@ -44,3 +44,10 @@ def test_only_transactions_of_replays_are_shown() -> None:
     assert [(row.topic, row.partition, row.since) for row in rows] == [("t", 0, "1970-01-01T00:00:01Z"), (None, None, None)]
     assert [row.place for row in rows] == ["t-0", "the cluster"]
     assert "60 s after it began" in str(rows[0].reason)
+
+
+@pytest.mark.parametrize(("started_at", "since"), [(2**63 - 1, "+292278994-08-17T07:12:55Z"), (-(2**63), None)])
+def test_a_time_that_no_clock_has_is_shown_all_the_same(started_at: int, since: str | None) -> None:
+    """Coordinators may answer it, and the times of the metadata log are those of controllers."""
+    one = Transaction("kafka-recovery-replay.id.0.t", "Ongoing", 7, 0, 60_000, started_at, frozenset([KEY]))
+    assert [row.since for row in replays.rows([one])] == [since]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metadata_logs import ORDERS, Active, batch, change, partition, topic
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import LogRecord, MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers import order_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import Leftover
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
@@ -66,3 +66,10 @@ def test_only_the_last_order_counts(orders: list[list[int]]) -> None:
     rows = found([change(replicas=order) for order in orders], last)
     assert bool(rows) == (last != (1, 2, 3))
     assert all(row.original == "1,2,3" for row in rows)
+
+
+def test_a_time_that_no_clock_has_is_shown_all_the_same() -> None:
+    state = PartitionState("orders", 0, ORDERS, 1, 1, (2, 1, 3), (1,), (), (), ())
+    entries = [LogRecord(number, 2**63 - 1, value) for number, value in enumerate([*CREATED, change(replicas=[2, 1, 3])])]
+    (row,) = order_history.changed_orders(entries, {state.key: state})
+    assert row.since == "+292278994-08-17T07:12:55Z"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from pathlib import Path
 
 import pytest
 from record_batches import log
 from saved_folders import folder, save
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import store
 
 
@@ -40,3 +42,15 @@ def test_a_part_is_read_once_for_its_own_digest_and_those_of_its_pieces(
     assert [piece.content_sha256 for piece in pieces] == [hashlib.sha256(data).hexdigest() for data in logs.values()]
     index = part.with_suffix(store.INDEX).stat().st_size
     assert part.stat().st_size <= Counted.count <= part.stat().st_size + index
+
+
+@pytest.mark.parametrize("values", [{"position": 0}, {"bytes": 1}, {"bytes": 1 << 60}])
+def test_pieces_that_do_not_follow_each_other_in_their_part_are_refused(tmp_path: Path, values: dict[str, int]) -> None:
+    """Whoever may write to the store of a workdir could name each byte a million times: each one is digested for each piece."""
+    index = save(tmp_path, {("t", number, 2, 0): log(5, 10 * number + 1) for number in range(2)}).with_suffix(store.INDEX)
+    header, *rows, _seal = map(json.loads, index.read_text().splitlines())
+    rows[1] |= values
+    landing_format.write(index, header, rows)
+    for whole in (True, False):
+        with pytest.raises(store.SavedRecordsError, match=r"piece 2 is not behind the one before|its batches are not those"):
+            store.read_pieces(folder(tmp_path), "id", whole)

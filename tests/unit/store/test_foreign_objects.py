@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,3 +135,21 @@ def test_a_folder_outside_of_the_workdir_is_listed_by_its_reader(storage: Google
     assert list(plan_dir_problems(folder, Path(folder), ["east"])) == []
     assert files(folder, ["east", "west"]) == {"east": Path(folder) / "east.json"}
     mounts.clear()
+
+
+@pytest.mark.parametrize("look", [lambda lease: lease.acquire(0.0), lambda lease: lease.is_alive()])
+def test_a_store_that_is_always_slow_is_not_asked_without_end_whether_a_run_lives(
+    look: Callable[[StoreLease], bool], storage: GoogleStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In such a store the holder cannot renew its lease in time, though it lives."""
+    monkeypatch.setattr(store_lease, "MOST_SILENCES", 2)
+    put(storage, **{"journal/a.lease": b'{"writer":"w","count":1,"seconds":1,"released":false,"doubt":0,"host":"h","pid":1,"begun":"b"}'})
+    get = Client.get
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        time.sleep(0.4)
+        return get(*args, **kwargs)
+
+    monkeypatch.setattr(Client, "get", slow)
+    with pytest.raises(FileError, match=r"so slowly that .* run again"):
+        look(StoreLease(Client(URL), "journal/a", 1.0))

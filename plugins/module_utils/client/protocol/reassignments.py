@@ -17,8 +17,10 @@ with suppress(ImportError):  # optional_imports.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import by_topic
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import IDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 
@@ -71,11 +73,17 @@ def list_reassignments(timeout_ms: int) -> ListPartitionReassignmentsRequest:
 
 
 def read_reassignments(answer: Any) -> dict[TopicPartition, OngoingReassignment]:
-    """Return the reassignments under way by partition."""
-    return {
-        (topic.name, row.partition_index): OngoingReassignment(
-            tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas)
+    """Return the reassignments under way by partition. AnswerError for impossible names, numbers or lists of brokers."""
+    return {(topic.name, row.partition_index): _ongoing(topic, row) for topic in answer.topics for row in topic.partitions}
+
+
+def _ongoing(topic: Any, row: Any) -> OngoingReassignment:
+    lists = row.replicas, row.adding_replicas, row.removing_replicas
+    if not can_be_partition(topic.name or "", row.partition_index) or any(
+        len(ids) > IDS or len({*ids}) < len(ids) or min(ids, default=0) < 0 for ids in lists
+    ):
+        raise AnswerError(
+            f"a broker lists a reassignment of {topic.name!r:.300}-{row.partition_index} with lists of {', '.join(str(len(ids)) for ids in lists)} brokers; "
+            f"each one may be there once, and the limit is {IDS}"
         )
-        for topic in answer.topics
-        for row in topic.partitions
-    }
+    return OngoingReassignment(*map(tuple, lists))

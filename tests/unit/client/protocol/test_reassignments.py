@@ -17,6 +17,7 @@ from kafka.protocol.admin import (
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
@@ -72,3 +73,26 @@ def test_kafkas_message_about_a_refused_change_is_one_line_of_bounded_length(sen
     answer = AlterPartitionReassignmentsResponse(responses=[rows(name="a", partitions=[refused, done])])
     assert reassignments.read_refusals(answer) == {("a", 0): Refusal("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): None}
     assert reassignments.read_answers(answer) == {("a", 0): Answer("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): Answer(None, None)}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"partition_index": -1}, {"replicas": [1, -1]}]
+    + [{name: ids} for name in ("replicas", "adding_replicas", "removing_replicas") for ids in ([1, 1], list(range(33)))],
+)
+def test_a_reassignment_that_no_cluster_has_is_refused(fields: dict[str, Any]) -> None:
+    """Lists are compared with each other: of two with 20,000 ids that took half a minute."""
+    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    row = kind.OngoingPartitionReassignment(
+        **{"partition_index": 3, "replicas": [4, 2, 1], "adding_replicas": [4], "removing_replicas": [1], **fields}
+    )
+    answer = ListPartitionReassignmentsResponse(topics=[kind(name="a", partitions=[row])])
+    with pytest.raises(AnswerError, match="a broker lists a reassignment of"):
+        reassignments.read_reassignments(answer)
+
+
+def test_a_reassignment_of_a_topic_that_kafka_does_not_allow_is_refused() -> None:
+    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    row = kind.OngoingPartitionReassignment(partition_index=0, replicas=[1], adding_replicas=[], removing_replicas=[])
+    with pytest.raises(AnswerError, match="a broker lists a reassignment of"):
+        reassignments.read_reassignments(ListPartitionReassignmentsResponse(topics=[kind(name="a\x1b[2J", partitions=[row])]))
