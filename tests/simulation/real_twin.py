@@ -30,9 +30,8 @@ from simulation.log_answers import log_error
 from simulation.world import World
 
 BROKERS = 3
-STEPS = {
-    "write": 4, "kill": 4, "terminate": 2, "start": 6, "fail_disk": 2, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3
-}  # fmt: skip
+STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3}
+STEPS_OF_DISKS = {**STEPS, "fail_disk": 4}  # on brokers with two log dirs
 SETTLED_SECONDS = 60.0
 PAUSE_SECONDS = 0.3
 LATEST = -1
@@ -85,7 +84,8 @@ class Twins:
 
     def play(self, steps: int) -> list[str]:
         """Play so many steps. Return how the clusters differ after the first one after which they do."""
-        for what in self._random.choices(list(STEPS), list(STEPS.values()), k=steps):
+        kinds = STEPS_OF_DISKS if self._real.settings.second_log_dir else STEPS
+        for what in self._random.choices(list(kinds), list(kinds.values()), k=steps):
             done = getattr(self, f"_{what}")()
             if done is None:
                 continue
@@ -135,7 +135,7 @@ class Twins:
         if not down:
             return None
         broker = self._random.choice(down)
-        repaired = self._random.random() < 0.5
+        repaired = not self._real.has_failed_log_dir(broker) or self._random.random() < 0.5
         self._simulated.start(broker, self._simulated.brokers[broker].was_shut_down, repaired=repaired)
         if repaired and self._real.has_failed_log_dir(broker):
             self._real.return_second_log_dir(broker)
@@ -146,7 +146,7 @@ class Twins:
     def _fail_disk(self) -> str | None:
         """Let a disk fail, with the replicas that the real broker has put there."""
         healthy = [one for one in self._alive() if not self._simulated.brokers[one].disks.has_failed]
-        if not healthy or not self._real.settings.second_log_dir:
+        if not healthy:
             return None
         broker = self._random.choice(healthy)
         second = self._real.brokers[broker].log_dirs[1]
