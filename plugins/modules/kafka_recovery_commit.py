@@ -106,9 +106,9 @@ EXAMPLES = r"""
     plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
     moves_dir: "{{ kafka_recovery_workdir }}/reassignments/{{ kafka_recovery_run_id }}"
     throttles: {east: 20000000}
+    # "plan" is the registered result of kafka_recovery_plan.
     file_sha256:
-      plans: "{{ kafka_recovery_planned.plans | items2dict(key_name='cluster', value_name='file_sha256') }}"
-      moves: "{{ kafka_recovery_redundancy.plans | items2dict(key_name='cluster', value_name='file_sha256') }}"
+      plans: "{{ plan.plans | items2dict(key_name='cluster', value_name='file_sha256') }}"
     clusters: "{{ groups['kafka_clusters'] }}"
     plan_signing_key: /etc/kafka-recovery/signing_key
 

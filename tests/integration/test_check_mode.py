@@ -180,6 +180,8 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_partition_reassignment", {**operator.files(CHECKED), "state": "cancelled"}),
         ("kafka_replication_throttle", {**cluster, "rate": 1 << 20}),
         ("kafka_replication_throttle", {**cluster, "state": "absent"}),
+        ("kafka_recovery_leftovers_info", {**cluster, "window": 0.5}),
+        ("kafka_recovery_leftovers", {**operator.files(CHECKED), "window": 0.5, "cancel_moves": [{"topic": MOVED}]}),
         ("kafka_recovery_report", {**spark, "run_id": CHECKED, "retention_days": 1}),
     ]
     on_control_node = {"kafka_recovery_inventory_info", "kafka_recovery_options_info", "kafka_log_dir_copy"}

@@ -15,6 +15,7 @@ import yaml
 from integration.support import CHECKOUT, Operator, play
 from unit.git_remotes import Forge
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE
 from rig import Damage, Roles
 
 # In the order of a recovery: each needs the files that the ones before it left. Modules that are not named here come after these.
@@ -60,12 +61,20 @@ def signing_key(folder: Path) -> Path:
     return path
 
 
+def plan_signers(folder: Path) -> Path:
+    """A file that allows this key to sign plans."""
+    path = folder / "plan_signers"
+    path.write_text(f'planner@example.com namespaces="{NAMESPACE}" {signing_key(folder).with_suffix(".pub").read_text()}')
+    return path
+
+
 def run_examples(west: Operator, paths: list[Path], **variables: Any) -> None:
     """Run the examples of these modules as one play."""
     # As they stand, but for what each machine and cluster has under another name.
     replaced = {
         "/var/lib/prometheus/node-exporter": str(west.workdir),
         "/etc/kafka-recovery/signing_key": str(signing_key(west.workdir)),
+        "/etc/kafka-recovery/plan_signers": str(plan_signers(west.workdir)),
         "      - /mnt/broker-1/data-2\n": "",
         "/mnt/broker-1/data-1": str(west.cluster.brokers[1].data_dir),
         "MkU3OEVBNTcwNTJENDM2Qk": west.cluster.cluster_id,

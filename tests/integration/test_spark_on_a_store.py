@@ -107,8 +107,14 @@ def tables(store: ObjectStore, workdir: str) -> dict[str, list[str]]:
     for name in json.loads((root / "manifest.json").read_text())["files"]:
         file = DataFile.parse(name)
         rows = pq.ParquetFile(root / name).read().to_pylist()
-        found.setdefault(file.table, []).extend(repr((file.cluster, file.date, sorted(row.items()))) for row in rows)
+        found.setdefault(file.table, []).extend(repr((file.cluster, file.date, _ordered(row))) for row in rows)
     return {table: sorted(rows) for table, rows in found.items()}
+
+
+def _ordered(row: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The columns of a row by name. The entries of a map, which Parquet has in any order, are sorted, too."""
+    is_map = {name: isinstance(value, list) and value and all(isinstance(entry, tuple) for entry in value) for name, value in row.items()}
+    return sorted((name, sorted(value) if is_map[name] else value) for name, value in row.items())
 
 
 def test_a_history_is_written_by_the_cluster_as_by_an_embedded_spark(cluster: Standalone, workdir: str, object_store: ObjectStore) -> None:
