@@ -51,7 +51,10 @@ def test_simulated_and_oldest_clusters_agree_after_each_step(twin: tuple[KafkaCl
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + FEWER))
 @pytest.mark.parametrize("kind", KINDS)
 def test_simulated_and_real_clusters_agree_on_disks_that_fail(kind: str, seed: int) -> None:
-    """Each script has a cluster of its own: where topics had been deleted before, the controller of Kafka 4.3.1 was seen to take no notice of a disk."""
+    """Each script has a cluster of its own. The controller of Kafka 4.3.1 never forgets on which log dir a deleted partition was that had no ISR (ELR on).
+
+    When that log dir fails, its event fails with a RuntimeException ("existed in isrMembers, but not in the topics map"), and no partition is offline.
+    """
     with KafkaCluster("disks", **WITH_DISKS, **KINDS[kind]) as cluster:
         compare(cluster, KINDS[kind].get("elr", False), seed, STEPS)
 
