@@ -306,6 +306,7 @@ def test_a_playbook_says_what_the_controllers_own_choice_may_lack(tmp_path: Path
         "summary": {"clean_leader": 1, "elected": 1, "already_online": 1},
         "results_path": "/somewhere.json",
         "without_leader": [],
+        "repaired": [],
         "given_up": given_up(results, preview=20),
         "other_offline_partitions": 0,
         "next_steps": [],

@@ -26,12 +26,13 @@ _NOT_REPEATED = ("kafka_recovery_strategy",)
 
 
 def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> list[str]:
-    """Return the outcomes, the records that are given up, those that are saved, which disks to read, and whether other partitions are offline.
+    """Return the outcomes, restored orders, the records that are given up, those that are saved, which disks to read, and whether others are offline.
 
     `election`: the result of `kafka_designated_election`. Its counts are of all partitions, not only of those that it returns.
     """
     return [
         _headline(election, run, allow_data_loss),
+        *_restored_lines(election["repaired"]),
         *election["given_up"]["text"],
         *_saved_lines(election.get("saved_records"), run.check_mode or not allow_data_loss),
         *([] if run.check_mode else disk_lines(election.get("save_disks_of") or [], run)),
@@ -45,6 +46,13 @@ def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: boo
     outcomes = dry_run("elected", counts, nothing) if run.check_mode else prefix + (summary(counts) or nothing)
     path = f". All results: {election['results_path']}" if election["results_path"] else ""
     return outcomes + path
+
+
+def _restored_lines(partitions: Sequence[str]) -> list[str]:
+    if not partitions:
+        return []
+    names = ", ".join([*partitions[:_SHOWN], *([f"and {count(len(partitions) - _SHOWN, 'other')}"] if len(partitions) > _SHOWN else [])])
+    return [f"Restored the replica order of {count(len(partitions), 'partition')} that a killed run had changed: {names}"]
 
 
 def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:

@@ -23,6 +23,7 @@ DRY_RUN = replace(RUN, check_mode=True)
 ELECTION: dict[str, Any] = {
     "summary": {"elected": 2, "stale": 1, "clean_leader": 0},
     "without_leader": [],
+    "repaired": [],
     "given_up": {"text": ["given up: 7 records"]},
     "next_steps": [],
     "other_offline_partitions": None,
@@ -48,6 +49,20 @@ def still_offline(count: int = 0, unknown: int = 0) -> dict[str, Any]:
 
 def held(count: int, code: str = "forked") -> dict[str, Any]:
     return {"outcome": "held", "reason_code": code, "count": count, "partitions": [PARTITION], "reason": "why"}
+
+
+@pytest.mark.parametrize(
+    ("repaired", "line"),
+    [
+        (["a-0"], "Restored the replica order of 1 partition that a killed run had changed: a-0"),
+        (
+            [f"a-{number}" for number in range(7)],
+            "Restored the replica order of 7 partitions that a killed run had changed: a-0, a-1, a-2, a-3, a-4, and 2 others",
+        ),
+    ],
+)
+def test_restored_orders_of_a_killed_run_are_named(repaired: list[str], line: str) -> None:
+    assert election_results.result_lines({**ELECTION, "repaired": repaired}, RUN, True)[1] == line
 
 
 @pytest.mark.parametrize(

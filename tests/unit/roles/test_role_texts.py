@@ -21,6 +21,7 @@ def results_of(elected: dict[str, int], without_leader: list[dict[str, Any]], as
     election = {
         "summary": {"elected": 2, "clean_leader": 0, **elected},
         "without_leader": without_leader,
+        "repaired": [],
         "given_up": {"text": ["given up: 7 records"]},
         "next_steps": [],
         "results_path": "/w/results/1/east.json",
@@ -136,6 +137,7 @@ ELECTION: dict[str, Any] = {
     "without_leader": [
         {"outcome": "held", "reason_code": "weak", "count": 1, "partitions": [{"topic": "orders", "partition": 7}], "reason": "why"}
     ],
+    "repaired": [],
     "given_up": {"text": []},
     "next_steps": [],
     "results_path": "/w/results/1/east.json",
