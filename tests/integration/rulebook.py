@@ -26,14 +26,12 @@ STOP_SECONDS = 60
 class Rulebook:
     """One rulebook of the collection with its process. Entered, its source watches."""
 
-    def __init__(
-        self, name: str, inventory: Path, folder: Path, ready: str, environment: Mapping[str, str] | None = None, **variables: Any
-    ) -> None:
+    def __init__(self, name: str, inventory: Path, folder: Path, ready: str, **variables: Any) -> None:
         """`ready`: what it says once its source is at work. `variables`: the rulebook's, without their prefix kafka_recovery_."""
-        self._environment = environment or {}
         self._argv = [str(Path(sys.executable).parent / "ansible-rulebook"), "--rulebook", f"streamops.kafka_recovery.{name}", "-v"]
         self._folder = folder
         self._ready = ready
+        self.environment: dict[str, str] = {}  # more of its environment, to be set before it starts
         self._process: subprocess.Popen[bytes]
         self.log = folder / f"{name}.log"
         file = folder / f"{name}.json"
@@ -49,7 +47,7 @@ class Rulebook:
             "ANSIBLE_NOCOLOR": "1",
             # One that is ended during a playbook leaves its copy of the inventory there.
             "TMPDIR": str(self._folder),
-            **self._environment,
+            **self.environment,
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

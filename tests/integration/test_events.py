@@ -269,9 +269,10 @@ def restore_the_orders_of_a_killed_rulebook(
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     (tmp_path / "first" / "sitecustomize.py").write_text(HELD_AFTER_ELECTION)
-    held = {"PYTHONPATH": str(tmp_path / "first")}
+    first = Rulebook("respond", inventory_file, tmp_path / "first", "active as", **variables)
+    first.environment["PYTHONPATH"] = str(tmp_path / "first")
     with ExitStack() as stack:
-        first = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "first", "active as", environment=held, **variables))
+        stack.enter_context(first)
         second = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "second", "watching west", **variables))
         breaking.lose_all_but(cluster, [topic], [2, 3])
         wait_until((tmp_path / "first" / "reached").exists, "the end of the election")
