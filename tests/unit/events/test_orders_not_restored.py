@@ -23,8 +23,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.ou
     PollInterval,
 )
 
+pytestmark = pytest.mark.slow
+
 ORDERS = [ChangedOrder("orders", number, "id", (1, 2, 3), (3, 1, 2)) for number in range(2)]
-SECONDS = 0.5  # some tens of polls
+SECONDS = 1.0  # some tens of polls, also on a busy machine
 
 
 class Healthy:
