@@ -31,6 +31,7 @@ class Rulebook:
         self._argv = [str(Path(sys.executable).parent / "ansible-rulebook"), "--rulebook", f"streamops.kafka_recovery.{name}", "-v"]
         self._folder = folder
         self._ready = ready
+        self.environment: dict[str, str] = {}  # more of its environment, to be set before it starts
         self._process: subprocess.Popen[bytes]
         self.log = folder / f"{name}.log"
         file = folder / f"{name}.json"
@@ -46,6 +47,7 @@ class Rulebook:
             "ANSIBLE_NOCOLOR": "1",
             # One that is ended during a playbook leaves its copy of the inventory there.
             "TMPDIR": str(self._folder),
+            **self.environment,
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,11 @@ class Bucket:
         """All objects of the workdir, read past the gate."""
         client = S3Store(self.name, config=self._config(), client_options={"allow_http": True})
         rows = [row for page in obstore.list(client, "team/work") for row in page]
-        return {row["path"].removeprefix("team/work/"): bytes(obstore.get(client, row["path"]).bytes()) for row in rows}
+        found = {}
+        for row in rows:
+            with suppress(FileNotFoundError):  # a lease that was released since it was listed
+                found[row["path"].removeprefix("team/work/")] = bytes(obstore.get(client, row["path"]).bytes())
+        return found
 
     def _config(self) -> Any:
         config = {name.lower(): value for name, value in self.store.environment().items() if name != "AWS_ALLOW_HTTP"}

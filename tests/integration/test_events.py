@@ -41,6 +41,23 @@ LAGS = "follower.replication.throttled.rate"
 # A follower that is throttled fetches 1 MB (replica.fetch.max.bytes), is over its quota, and waits until the window of the quota (11 s) has gone by. So
 # this is how it lags for ten minutes.
 BIG, BIG_RECORDS = 700_000, 60
+# Python reads this at every start. Modules come to it through a pipe, so it has no arguments then. One of them is held after its election, where it is
+# about to restore the replica orders.
+HELD_AFTER_ELECTION = """
+import sys, time
+from pathlib import Path
+if len(sys.orig_argv) == 1:
+    from kafka.net.manager import KafkaConnectionManager
+    send, sent = KafkaConnectionManager.send, []
+    def held(self, request, **kwargs):
+        if sent and request.name.startswith("AlterPartitionReassignments"):
+            (Path(__file__).parent / "reached").touch()
+            time.sleep(600)
+        if request.name.startswith("ElectLeaders"):
+            sent.append(request)
+        return send(self, request, **kwargs)
+    KafkaConnectionManager.send = held
+"""
 
 
 @pytest.fixture
@@ -221,6 +238,62 @@ def finish_the_outage_of_a_killed_rulebook(
     rows = [row for row in ledger() if row["topic"] == topic]
     assert [row["outcome"] for row in rows] == ["elected"] and rows[0]["continues"], rows
     assert log.written()["ELECT_LEADERS"] == 1
+
+
+@pytest.mark.long
+def test_a_second_rulebook_restores_the_orders_of_one_that_is_killed_after_its_election(west: Operator, tmp_path: Path) -> None:
+    def journal() -> bytes:
+        return west.journal.read_bytes()
+
+    restore_the_orders_of_a_killed_rulebook(west, tmp_path, "ordered.auto", str(west.workdir), journal)
+
+
+@pytest.mark.long
+def test_a_rulebook_on_another_machine_restores_the_orders_with_the_store_alone(west: Operator, tmp_path: Path, bucket: Bucket) -> None:
+    def journal() -> bytes:
+        (content,) = (content for key, content in bucket.contents().items() if key.startswith("journal/") and key.endswith(".jsonl"))
+        return content
+
+    own = {"kafka_recovery_workdir": bucket.url, "kafka_recovery_spark_remote": ""}
+    restore_the_orders_of_a_killed_rulebook(west, tmp_path, "ordered.store", bucket.url, journal, **own)
+
+
+def restore_the_orders_of_a_killed_rulebook(
+    west: Operator, tmp_path: Path, topic: str, workdir: str, journal: Callable[[], bytes], **own: Any
+) -> None:
+    """Kill the active one of two rulebooks between its election and the restoration of orders. `own`: variables of the cluster."""
+    cluster, inventory_file = west.cluster, automatic(west, **own)
+    breaking.create(cluster, topic)
+    before, log = west.orders(topic), RequestLog(cluster)
+    variables = {"interval": 1, "jitter": 0, "shared_workdir": workdir}
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "first" / "sitecustomize.py").write_text(HELD_AFTER_ELECTION)
+    first = Rulebook("respond", inventory_file, tmp_path / "first", "active as", **variables)
+    first.environment["PYTHONPATH"] = str(tmp_path / "first")
+    with ExitStack() as stack:
+        stack.enter_context(first)
+        second = stack.enter_context(Rulebook("respond", inventory_file, tmp_path / "second", "watching west", **variables))
+        breaking.lose_all_but(cluster, [topic], [2, 3])
+        wait_until((tmp_path / "first" / "reached").exists, "the end of the election")
+        cluster.wait_for_partitions([topic], lambda state: state.leader in (2, 3), "led by a survivor", seconds=60)
+        assert west.orders(topic) != before and topic in open_orders_of(journal())
+        first.kill()
+        second.wait_for("active as")
+        second.wait_for("orders_not_restored")
+        second.wait_for("PLAY RECAP")
+        assert "partitions_offline" not in second.said, "every partition has a leader"
+        assert west.orders(topic) == before, second.said
+    assert open_orders_of(journal()) == set() and log.written()["ELECT_LEADERS"] == 1
+    assert second.said.count("orders_not_restored") == 1 and "failed=1" not in second.said, second.said
+
+
+def open_orders_of(journal: bytes) -> set[str]:
+    """The topics whose orders a journal has open."""
+    entries = [json.loads(line) for line in journal.splitlines()]
+    done = {entry["id"] for entry in entries if entry.get("kind") == "done"}
+    intents = [entry for entry in entries if entry.get("kind") == "intent" and entry["id"] not in done]
+    return {order["topic"] for entry in intents for order in entry["orders"]}
 
 
 @pytest.mark.long

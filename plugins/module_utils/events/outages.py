@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, in_recovery_order
 
 PARTITIONS_OFFLINE, PARTITIONS_BACK, CLUSTER_UNREACHABLE = "partitions_offline", "partitions_back", "cluster_unreachable"
+ORDERS_NOT_RESTORED = "orders_not_restored"
 BEGINS, GROWS, CONTINUES = "begins", "grows", "continues"
 SHOWN = 20
 # A partition whose leader comes and goes in one leader epoch has an event at most once in so many seconds.
@@ -81,6 +82,11 @@ def event(kind: str, cluster: str, now: float, **fields: Any) -> dict[str, Any]:
         **fields,
         "meta": {"hosts": [cluster]},
     }
+
+
+def orders_not_restored(cluster: str, cluster_id: str, count: int, now: float) -> dict[str, Any]:
+    """Return the event of a cluster on which killed runs have not restored the replica orders of `count` partitions. `now`: seconds since 1970."""
+    return event(ORDERS_NOT_RESTORED, cluster, now, cluster_id=cluster_id, count=count)
 
 
 @dataclass

@@ -61,6 +61,14 @@ def test_what_is_by_cluster_runs_side_by_side_and_one_at_a_time_for_each() -> No
                 assert {playbook["lock"] for playbook in playbooks(path)} == {"{{ event.cluster }}"}
 
 
+def test_only_respond_cleans_up_and_it_removes_nothing_that_an_operator_must_name() -> None:
+    cleanups = {path.stem: playbook for path in RULEBOOKS for playbook in playbooks(path) if playbook["name"] == f"{OURS}cleanup"}
+    variables = cleanups["respond"]["extra_vars"]
+    assert cleanups.keys() == {"respond"}
+    assert variables["kafka_recovery_remove_leftovers"] is True and variables["kafka_recovery_event_source"] == "{{ event.watcher }}"
+    assert variables["kafka_recovery_cancel_moves"] == variables["kafka_recovery_remove_foreign_throttles"] == []
+
+
 @pytest.mark.parametrize("name", ["fleet", "webhook"])
 def test_every_source_is_documented_as_it_is(name: str) -> None:
     source = loaded(name)

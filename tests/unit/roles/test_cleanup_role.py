@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from role_plays import Case, role_play
+from role_plays import Case, role_play, role_values, variables_of
 
 pytestmark = pytest.mark.slow
 RUN = {"kafka_recovery_run_id": "2", "kafka_recovery_workdir": "/w", "inventory_dir": "/"}
@@ -38,9 +38,19 @@ def test_what_is_named_reaches_the_module(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["false", "no", ""])
 def test_without_the_option_the_dry_run_is_chosen(tmp_path: Path, value: str) -> None:
-    from role_plays import role_values
-
     expression = "'remove' if kafka_recovery_removal_allowed else 'find'"
-    variables = {"kafka_recovery_removal_allowed": "{{ kafka_recovery_remove_leftovers | streamops.kafka_recovery.option_bool }}"}
-    cases = {"own": (expression, {**variables, "kafka_recovery_remove_leftovers": value or False})}
-    assert role_values(tmp_path, cases) == {"own": "find"}
+    variables = {**variables_of("common", "cleanup"), "kafka_recovery_remove_leftovers": value or False}
+    assert role_values(tmp_path, {"own": (expression, variables)}) == {"own": "find"}
+
+
+def test_what_a_rulebook_starts_removes_only_if_the_inventory_allows_automatic_recoveries(tmp_path: Path) -> None:
+    own = {**variables_of("common", "cleanup"), "kafka_recovery_remove_leftovers": True}
+    started = {**own, "kafka_recovery_event_source": "0123abcd"}
+    cases = {
+        "by_hand": own,
+        "not_allowed": started,
+        "allowed": {**started, "kafka_recovery_allow_data_loss": "true"},
+        "stopped": {**started, "kafka_recovery_allow_data_loss": True, "kafka_recovery_auto_max_per_hour": 0},
+    }
+    found = role_values(tmp_path, {name: ("kafka_recovery_removal_allowed", variables) for name, variables in cases.items()})
+    assert {name for name, allowed in found.items() if allowed is True} == {"by_hand", "allowed"}, found

@@ -11,7 +11,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,18 @@ if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARE
     sys.path.append(str(_PARENTS[7]))
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import ClusterObservation, OutageTracker, PollInterval
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import (
+    ClusterObservation,
+    OutageTracker,
+    PollInterval,
+    orders_not_restored,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.open_orders import open_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.edges import local_options
 
 DOCUMENTATION = r"""
@@ -43,6 +51,8 @@ description:
   - Several sources with one O(workdir) are one watch. One of them is active and sends events, the others stand by. If the active one ends, or its machine
     does, another one becomes active, and sends the outages that it finds. One that stands by logs an error if the active one does not watch all of its
     clusters. C(watcher) in events names the active one, and is empty without O(workdir).
+  - With O(workdir), a source that becomes active reads the journal of each cluster there once. If a run was killed before it restored replica orders, it sends
+    C(orders_not_restored) with the C(count) of their partitions. If another run has the journal open, it waits until that run has ended.
   - Events hold only names that Kafka allows, and no text in them is a template.
 options:
   inventory:
@@ -164,6 +174,52 @@ class Alone:
     watcher: str | None = ""
 
 
+class KilledRuns:
+    """Finds out once after each `restart` whether killed runs have left replica orders changed on one cluster. `workdir`: None for never."""
+
+    def __init__(self, cluster: str, workdir: Path | None) -> None:
+        self._cluster, self._workdir = cluster, workdir
+        self._sent: Mapping[Any, Any] = {}
+        self._problem = ""
+        self.restart()
+
+    def restart(self) -> None:
+        """Look at the journal again, which has an event only if it is another one than before."""
+        self._cluster_id = ""
+        self._look: asyncio.Future[Mapping[Any, Any] | None] | None = None
+
+    def events(self, cluster_id: str, now: float) -> list[dict[str, Any]]:
+        """Return the event of the look that has ended, or begin one. `now`: seconds since 1970.
+
+        Does not wait: in a store it takes up to the time to live of a lease to know that a run was killed, and outages must be found meanwhile.
+        """
+        if self._workdir is None:
+            return []
+        look = partial(self._open_orders, self._workdir, cluster_id)
+        if cluster_id != self._cluster_id:
+            self._cluster_id, self._look = cluster_id, in_thread(look)
+        if self._look is None or not self._look.done():
+            return []
+        found = self._look.result()
+        self._look = in_thread(look) if found is None else None
+        if not found or found == self._sent:
+            return []
+        self._sent = found
+        return [orders_not_restored(self._cluster, cluster_id, len(found), now)]
+
+    def _open_orders(self, workdir: Path, cluster_id: str) -> Mapping[Any, Any] | None:
+        """Return what the journal has open, None to look again later."""
+        try:
+            return open_orders(workdir, cluster_id)
+        except JournalBusy:
+            return None
+        except Exception as error:  # anyone who may write to the workdir may have written the journal
+            if str(error) != self._problem:
+                logger.error("%s: the journal of replica orders is not used: %s", self._cluster, error)
+            self._problem = str(error)
+            return None if isinstance(error, FileError) else {}
+
+
 class Watch:
     """Polls one cluster and puts its events into the queue while this source is active, for as long as it runs.
 
@@ -178,6 +234,7 @@ class Watch:
         interval: PollInterval,
         look_timeout: float,
         active: ActiveWatcher | Alone,
+        killed_runs: KilledRuns,
     ) -> None:
         self._queue = queue
         self._observer = observer
@@ -185,6 +242,7 @@ class Watch:
         self._interval = interval
         self._look_timeout = look_timeout
         self._active, self._watcher = active, active.watcher
+        self._killed_runs = killed_runs
         self._under_way: asyncio.Future[ClusterObservation] | None = None
 
     async def run(self) -> None:
@@ -203,6 +261,7 @@ class Watch:
         if self._watcher is None or self._watcher != self._active.watcher:
             # Only an active source sends events. One that becomes active sends each outage from its beginning.
             self._watcher, self._outages = self._active.watcher, self._new_tracker()
+            self._killed_runs.restart()
         try:
             observation = await self._poll()
         except TimeoutError:
@@ -212,7 +271,9 @@ class Watch:
         except Exception as error:  # any error of one cluster must not stop the others
             logger.debug("%s: cannot be polled", self._outages.cluster, exc_info=True)
             return self._outages.on_failure(f"{type(error).__name__}: {error}", time.time())
-        return self._outages.on_success(observation, time.time())
+        events = self._outages.on_success(observation, time.time())
+        # An outage is sent first: the run that it starts restores orders, too.
+        return events if self._watcher is None else events + self._killed_runs.events(observation.cluster_id, time.time())
 
     async def _poll(self) -> ClusterObservation:
         """Observe the cluster in a thread of its own, which a cluster that hangs can block without delaying others."""
@@ -288,7 +349,8 @@ async def main(queue: Any, args: dict[str, Any]) -> None:
         return OutageTracker(name, options["remind"], options["unreachable_after"])
 
     watches = [
-        Watch(queue, observer, partial(tracker, name), interval, options["look_timeout"], active) for name, observer in observers.items()
+        Watch(queue, observer, partial(tracker, name), interval, options["look_timeout"], active, KilledRuns(name, workdir))
+        for name, observer in observers.items()
     ]
     turns = [take_turns(active, options["interval"])] if isinstance(active, ActiveWatcher) else []
     logger.info("watching %s", ", ".join(sorted(connections)))
