@@ -68,6 +68,7 @@ def reasons_of(operator: Operator, run_id: str) -> dict[str, set[TopicPartition]
     return found
 
 
+@pytest.mark.long
 def test_a_dry_run_advises_to_force_what_is_forked_and_nothing_else(east: Operator) -> None:
     before, log = east.states(*TOPICS), RequestLog(east.cluster)
     played = east.play("recover", "1", "--check", "--diff", partitions=named(east, TOPICS), allow_data_loss=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from integration.breaking import delete_topics
 from integration.store_clients import Bucket
 from integration.support import Operator, run_module, running
@@ -25,6 +26,7 @@ from integration.throttle_leaks import clear
 from rig import KafkaCluster
 
 
+@pytest.mark.long
 def test_another_machine_removes_the_move_and_the_throttle_of_a_killed_run(small: KafkaCluster, bucket: Bucket, tmp_path: Path) -> None:
     small.heal()
     delete_topics(small, {state.topic for state in small.describe()})

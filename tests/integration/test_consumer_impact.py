@@ -184,6 +184,7 @@ def test_what_a_look_finds_reaches_the_results_the_tables_and_the_report(hit: Hi
     assert document["impact"]["looks"][0]["summary"] == again["summary"] and document["runs"][0]["remarks"] == []
 
 
+@pytest.mark.long
 def test_groups_that_have_read_what_is_gone_are_reset_with_the_ready_command(hit: Hit) -> None:
     answer = hit.look()
     assert not answer["changed"]

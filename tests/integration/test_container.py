@@ -71,11 +71,13 @@ def play(container: Container, playbook: str, run_id: str, *options: str, **vari
     )
 
 
+@pytest.mark.long
 def test_spark_starts_for_a_user_id_without_a_name(container: Container) -> None:
     played = container.run("python", "-c", SPARK)
     assert (played.returncode, played.stdout) == (0, "[Row(number=1)]\n"), played
 
 
+@pytest.mark.long
 def test_a_workdir_that_is_gone_or_open_to_others_is_refused_before_a_broker_is_asked(container: Container) -> None:
     write_inventory(container.inventory / "inventory.yml", inventory({"east": {"kafka_bootstrap_servers": "127.0.0.1:9"}}))
     for workdir, reason in {"~/recovery": "Read-only file system", "/data": "others may write in /data (mode 2775)"}.items():

@@ -240,6 +240,7 @@ def move_leaders(cluster: KafkaCluster, orders: dict[TopicPartition, Sequence[in
     )
 
 
+@pytest.mark.long
 def test_without_leave_to_alter_the_cluster_both_are_refused_and_without_leave_to_see_a_topic_ours(
     fortress: Fortress, tmp_path: Path
 ) -> None:

@@ -160,6 +160,7 @@ collected.wait_until_collected = waited
     assert "playbook_process" in run_module("kafka_recovery_plan", options).msg
 
 
+@pytest.mark.long
 def test_the_role_plans_clusters_that_have_not_failed_and_leaves_no_file(tmp_path: Path) -> None:
     work, result = tmp_path / "work", tmp_path / "result.json"
     work.mkdir(mode=0o700)

@@ -35,6 +35,7 @@ def test_without_leave_to_lose_data_it_shows_what_it_would_do(west: Operator) ->
     assert set(leaders(west).values()) == {-1} and committed(west.cluster, "idle", GONE) == RECORDS
 
 
+@pytest.mark.long
 def test_only_what_is_named_gets_an_empty_leader(west: Operator) -> None:
     cluster = west.cluster
     lose(cluster, GONE, partitions=3)

@@ -1,5 +1,6 @@
 """One real KRaft cluster on loopback."""
 
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -131,14 +132,22 @@ class KafkaCluster(Nodes):
         }
 
     def wait_unfenced(self, broker_ids: Iterable[int], seconds: float = 120) -> None:
-        """Wait until the cluster counts all these brokers as live. RigError names the others and their log files."""
+        """Wait until the cluster counts all these brokers as live, and they accept connections. RigError names the others and their log files.
+
+        A broker that starts is unfenced before it opens its port.
+        """
         wanted = set(broker_ids)
 
         def missing() -> str:
             self.fail_if_ended(wanted)
-            return self._named(wanted - self.unfenced())
+            return self._named((wanted - self.unfenced()) or {broker for broker in wanted if not self._accepts(broker)})
 
         self.wait_until(missing, "still fenced", seconds)
+
+    def _accepts(self, broker_id: int) -> bool:
+        """Return whether a broker accepts connections."""
+        with socket.socket() as connection:
+            return connection.connect_ex((config.HOST, self.brokers[broker_id].replication_port or 0)) == 0
 
     def wait_fenced(self, broker_ids: Iterable[int], seconds: float = 60) -> None:
         """Wait until the cluster counts none of these brokers as live, and no broker whose process has ended counts as coming back."""
