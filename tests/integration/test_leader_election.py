@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from integration.damaged import ELECTIONS, NOBODY, UNSAVED
 from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, READ, SCRAM, USER, Fortress
