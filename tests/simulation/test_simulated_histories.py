@@ -51,7 +51,7 @@ def test_a_script_is_shortened_to_what_it_needs() -> None:
     def two_brokers_are_lost(script: Script) -> bool:
         return sum(step.what == "crash" for step in script.damage) >= 2
 
-    script = next(one for one in map(drawn, range(100)) if two_brokers_are_lost(one) and one.kill_at and len(one.damage) > 10)
+    script = next(one for one in map(drawn, range(1000)) if two_brokers_are_lost(one) and one.kill_at and len(one.damage) > 10)
     short = shortened(script, two_brokers_are_lost)
     assert [step.what for step in short.damage] == ["crash", "crash"]
     assert (short.faults, short.kill_at, short.second, len(short.topics)) == ((), None, None, 1)
