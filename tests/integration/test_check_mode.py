@@ -155,7 +155,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": plan, "allow_data_loss": True}),
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": plan}),
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": held, "allow_data_loss": True}),
-        ("kafka_leader_election", {"election_type": "unclean", "allow_data_loss": True, "partitions": named}),
+        ("kafka_leader_election", {"election_type": "unclean", "allow_data_loss": True, "hold_unsaved": False, "partitions": named}),
         ("kafka_leader_election", {"election_type": "preferred", "partitions": [{"topic": MOVED, "partition": 0}]}),
         ("kafka_replica_records", {**operator.files(CHECKED), "plan": plan}),
         ("kafka_records_info", {**operator.files(RUN), "export": str(operator.workdir / "records.jsonl")}),

@@ -61,9 +61,9 @@ def signing_key(folder: Path) -> Path:
     return path
 
 
-def plan_signers(folder: Path) -> Path:
-    """A file that allows this key to sign plans."""
-    path = folder / "plan_signers"
+def allowed_signers(folder: Path, name: str) -> Path:
+    """A file of this name that allows the key to sign plans."""
+    path = folder / name
     path.write_text(f'planner@example.com namespaces="{NAMESPACE}" {signing_key(folder).with_suffix(".pub").read_text()}')
     return path
 
@@ -74,7 +74,8 @@ def run_examples(west: Operator, paths: list[Path], **variables: Any) -> None:
     replaced = {
         "/var/lib/prometheus/node-exporter": str(west.workdir),
         "/etc/kafka-recovery/signing_key": str(signing_key(west.workdir)),
-        "/etc/kafka-recovery/plan_signers": str(plan_signers(west.workdir)),
+        "/etc/kafka-recovery/plan_signers": str(allowed_signers(west.workdir, "plan_signers")),
+        "/etc/kafka-recovery/merge_signers": str(allowed_signers(west.workdir, "merge_signers")),
         "      - /mnt/broker-1/data-2\n": "",
         "/mnt/broker-1/data-1": str(west.cluster.brokers[1].data_dir),
         "MkU3OEVBNTcwNTJENDM2Qk": west.cluster.cluster_id,
