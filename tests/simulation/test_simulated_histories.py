@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,11 @@ from simulation.history import play
 from simulation.script import Script, drawn
 from simulation.shorten import shortened
 
+KEPT = Path(__file__).parent / "kept"
 KINDS = (
     "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
     "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",
-    "disk failed", "broker started without a disk",
+    "disk failed", "broker started without a disk", "broker out of reach",
 )  # fmt: skip
 
 
@@ -35,6 +37,12 @@ def test_histories_end_well() -> None:
     # What must have happened in so many: otherwise they show little.
     for kind in KINDS:
         assert kind in said, said
+
+
+@pytest.mark.parametrize("kept", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
+def test_what_ended_badly_before_a_mistake_was_mended_ends_well(kept: Path) -> None:
+    outcome = play(Script.from_json(kept.read_text()))
+    assert outcome.violations == [] and outcome.counts["offline partitions"], "\n".join(outcome.story)
 
 
 def test_a_seed_gives_the_same_history_each_time() -> None:

@@ -218,7 +218,7 @@ def _batch(
         with _turn(reading):
             if asked_to_stop():
                 return []
-            live = look(cluster, batch, journal.known())
+            live = replace(look(cluster, batch, journal.known()), restored=journal.restored())
             results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
         ready = [entry for entry in batch if entry.key not in results]
         elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []

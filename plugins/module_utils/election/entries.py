@@ -152,6 +152,7 @@ class Live:
     `ours`: replica orders that this workdir's runs set for an election, by partition. The evidence of a plan may have been collected with one.
     `elr`: whether the cluster keeps eligible leader replicas, None if that is not known. `cut_off`: fenced brokers that answer.
     `originals`: the orders before elections, of partitions that still have one of `ours`. `states` have the present orders, by which the controller elects.
+    `restored`: partitions whose orders before elections were restored since this run began. `states` may still show the changed ones.
     `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
     `fenced_ends`: log end offsets of fenced brokers that answer and of which records were saved, by partition and broker.
     `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
@@ -168,6 +169,7 @@ class Live:
     reorders: bool = True
     second: Mapping[TopicPartition, StatedReplicas] | None = None
     fenced_ends: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    restored: Collection[TopicPartition] = ()
 
     def original(self, key: TopicPartition) -> tuple[int, ...]:
         """Return the replica order that the partition must have after an election."""

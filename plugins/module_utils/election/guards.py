@@ -43,7 +43,7 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
     """Return whether the election needs another replica order: with the present one the controller could elect a worse replica.
 
     The native backend needs none. Else the controller elects the first live replica. Brokers that are coming back count as live: one may be unfenced
-    before the election.
+    before the election. Brokers show an order that was restored a moment ago as it was before, for a while. So it is set again.
     """
     if not live.reorders:
         return False
@@ -52,7 +52,7 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
     if entry.designated_by_hand and entry.key in live.reassigning:
         # A new order would replace the reassignment. For a designation it is enough if its broker is the first.
         return may_live[:1] != order[:1]
-    return may_live != order
+    return may_live != order or entry.key in live.restored
 
 
 def refusal(entry: Entry, live: Live) -> Result | None:

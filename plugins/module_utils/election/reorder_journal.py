@@ -175,6 +175,10 @@ class Journal(JournalFile):
         with self._guard:
             return _by_partition(self._known)
 
+    def restored(self) -> set[TopicPartition]:
+        """Return the partitions of `known` whose orders were restored since the journal was opened."""
+        return self.known().keys() - self.left_behind().keys()
+
     def intend(self, orders: Sequence[ChangedOrder]) -> str:
         """Record changes before they are made; they are on disk when this returns. Returns the id of this intent, for `close`.
 

@@ -258,6 +258,12 @@ def test_a_disk_that_has_failed_by_the_word_of_its_broker_alone_does_not_keep_th
     assert needs_reorder(replace(ENTRY, best_first=(2, 3, 1)), live), "else the controller elects broker 1, the first live replica"
 
 
+def test_an_order_that_was_restored_a_moment_ago_is_set_again() -> None:
+    """All brokers may still show the order that the killed run had set."""
+    assert not needs_reorder(ENTRY, with_state(replicas=ENTRY.best_first))
+    assert needs_reorder(ENTRY, replace(with_state(replicas=ENTRY.best_first), restored={KEY}))
+
+
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refused(replace(ENTRY, strategy="aggressive"), coming) is None
