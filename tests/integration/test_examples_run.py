@@ -20,7 +20,8 @@ from rig import Damage, Roles
 
 # In the order of a recovery: each needs the files that the ones before it left. Modules that are not named here come after these.
 FIRST = [
-    "kafka_partition_info", "kafka_replica_log_info", "kafka_recovery_plan", "kafka_designated_election", "kafka_watermark_info", "kafka_log_dir_info",
+    "kafka_partition_info", "kafka_replica_log_info", "kafka_recovery_plan", "kafka_designated_election", "kafka_recovery_explain_info",
+    "kafka_watermark_info", "kafka_log_dir_info",
 ]  # fmt: skip
 # In the order in which redundancy is restored, while a broker is lost.
 RESTORING = [

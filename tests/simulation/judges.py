@@ -24,13 +24,17 @@ FENCED_SECONDS = 0.2
 
 
 class Election(NamedTuple):
-    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected, `at`: when."""
+    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected, `at`: when.
+
+    `committed`: what was committed before. A record that was lost by it may be committed later, by a leader that never truncated it.
+    """
 
     at: float
     key: Key
     epoch: int
     leader: int
     logs: Mapping[int, Log]
+    committed: Mapping[str, Batch]
 
 
 class Judges:
@@ -87,7 +91,9 @@ class Judges:
             for one in after.replicas
             if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
-        self.elections.append(Election(self._cluster.world.now, key, after.epoch, after.leader, logs))
+        self.elections.append(
+            Election(self._cluster.world.now, key, after.epoch, after.leader, logs, dict(self._cluster.committed.get(key, {})))
+        )
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
@@ -184,7 +190,7 @@ class Judges:
             elected = one.logs.get(one.leader)
             if elected is None:
                 continue
-            for batch in self._cluster.committed.get(one.key, {}).values():
+            for batch in one.committed.values():
                 if any(log.has(batch) for log in one.logs.values()) and not elected.has(batch):
                     found.append((one, batch))
         return found
