@@ -208,6 +208,7 @@ EXAMPLES = r"""
     workdir: "{{ kafka_recovery_workdir }}"
     plan: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}/{{ inventory_hostname }}.json"
     allow_data_loss: true
+  register: election
 
 - name: Make broker 2 the leader of one partition
   streamops.kafka_recovery.kafka_designated_election:
