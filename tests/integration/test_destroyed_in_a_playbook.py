@@ -68,7 +68,7 @@ class Machine:
             for process in running:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
-            time.sleep(0.05)  # not waited for: whoever started a process gets its return code
+            time.sleep(0.05)  # not waited for: the parent of a process gets its return code
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _processes(self) -> list[psutil.Process]:

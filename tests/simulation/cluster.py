@@ -178,9 +178,7 @@ class SimulatedCluster:
         leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
         if leader is None or leader.image[key].epoch != self.controller.partitions[key].epoch:
             return None
-        log = leader.logs[key]
-        written = batch(log.end, leader.image[key].epoch, name, records, size)
-        log.append(written)
+        written = self._append(leader, key, name, records, size)
         self._commit(leader, key)
         return written
 
@@ -193,9 +191,12 @@ class SimulatedCluster:
         leader = next((one for one in self.brokers.values() if self.leads(one, key) and one.image[key].epoch < epoch), None)
         if leader is None:
             return None
+        self.written_to_old[name] = self.world.now
+        return self._append(leader, key, name, records, size)
+
+    def _append(self, leader: Broker, key: Key, name: str, records: int, size: int) -> Batch:
         written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
         leader.logs[key].append(written)
-        self.written_to_old[name] = self.world.now
         return written
 
     def replicate(self, key: Key, follower: int, batches: int | None = None) -> None:

@@ -27,7 +27,7 @@ class Disks:
 
     on_second   replicas on the second disk
     has_failed  whether that disk has failed
-    kept        what lies on it then: nobody reads it before the disk returns
+    kept        what lies on it then, which is not read before the disk returns
     closed      replicas that were there when it failed. Until it starts again, the broker answers for them with an error, and creates none of them
     is_reported whether the controller knows that it has failed
     """

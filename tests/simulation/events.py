@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
@@ -47,6 +48,9 @@ class Events:
 
     def _key(self, number: int) -> Key:
         return self.keys[number % len(self.keys)]
+
+    def _broker(self, number: int) -> Broker:
+        return self._cluster.brokers[1 + number % len(self._cluster.brokers)]
 
     def write(self, numbers: Numbers) -> None:
         """A producer writes a batch of one to three records."""
@@ -156,7 +160,7 @@ class Events:
 
     def fail_disk(self, numbers: Numbers) -> None:
         """A disk of a broker fails. The broker lives. What was on that disk is lost until the broker starts with it again."""
-        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        broker = self._broker(numbers[0])
         if broker.running and not broker.hangs and not broker.disks.has_failed:
             self._count("disk failed")
             fail_disk(self._cluster, broker.node_id)
@@ -170,7 +174,7 @@ class Events:
 
     def hang(self, numbers: Numbers) -> None:
         """A broker hangs for some seconds. If that is long enough, it is fenced."""
-        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        broker = self._broker(numbers[0])
         if broker.running and not broker.hangs:
             self._count("broker hangs")
             self.slowed = True
@@ -203,7 +207,7 @@ class Events:
 
     def cut_off(self, numbers: Numbers) -> None:
         """A broker does not reach the controllers for some seconds."""
-        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        broker = self._broker(numbers[0])
         if broker.running and not broker.cut_off:
             self._count("broker cut off")
             self.slowed = True
@@ -219,7 +223,7 @@ class Events:
 
     def hide(self, numbers: Numbers) -> None:
         """Control nodes do not reach a broker for some seconds. It is alive for all others."""
-        broker = self._cluster.brokers[1 + numbers[0] % len(self._cluster.brokers)]
+        broker = self._broker(numbers[0])
         if broker.running and not broker.unreachable:
             self._count("broker out of reach")
             self.slowed = True

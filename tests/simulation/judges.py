@@ -177,7 +177,7 @@ class Judges:
             if election is None or broker not in election.logs:
                 continue
             for batch in gone:
-                unseen = election.at - self._cluster.written_to_old.get(batch.name, 0.0) < UNSAVED_SECONDS
+                unseen = election.at - self._cluster.written_to_old.get(batch.name, -UNSAVED_SECONDS) < UNSAVED_SECONDS
                 if election.logs[broker].has(batch) and not unseen and not self._is_saved(batch):
                     self.found(
                         f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"

@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.si
 
 # Errors of a write to a file that could be opened.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-# More than twice a plan of 3,000,000 partitions. Whoever may write a file must not decide how much memory its reader takes.
+# More than twice a plan of 3,000,000 partitions. A user who may write a file must not decide how much memory its reader takes.
 MOST_BYTES = 4 << 30
 BUFFER_BYTES = 1 << 18  # of a file that is written: landing files and journals have thousands of lines
 # Spark does not read files whose names begin with a dot or an underscore.

@@ -46,7 +46,7 @@ def test_a_part_is_read_once_for_its_own_digest_and_those_of_its_pieces(
 
 @pytest.mark.parametrize("values", [{"position": 0}, {"bytes": 1}, {"bytes": 1 << 60}])
 def test_pieces_that_do_not_follow_each_other_in_their_part_are_refused(tmp_path: Path, values: dict[str, int]) -> None:
-    """Whoever may write to the store of a workdir could name each byte a million times: each one is digested for each piece."""
+    """A user who may write to the store of a workdir could name each byte a million times: each one is digested for each piece."""
     index = save(tmp_path, {("t", number, 2, 0): log(5, 10 * number + 1) for number in range(2)}).with_suffix(store.INDEX)
     header, *rows, _seal = map(json.loads, index.read_text().splitlines())
     rows[1] |= values

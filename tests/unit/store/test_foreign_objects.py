@@ -101,7 +101,7 @@ def test_an_object_for_which_the_disk_has_no_room_is_not_fetched(storage: Google
 def test_a_lease_that_others_write_all_the_time_is_not_waited_for_without_end(
     storage: GoogleStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each time it is found free, somebody else has written it before it is taken."""
+    """Each time it is found free, another writer has written it before it is taken."""
     lease = StoreLease(Client(URL), "journal/a", 1.0)
     released = b'{"writer":"%d","count":1,"seconds":1,"released":true,"doubt":0,"host":"h","pid":1,"begun":"b"}'
     put(storage, **{"journal/a.lease": released % 0})

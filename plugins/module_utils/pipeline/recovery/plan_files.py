@@ -59,8 +59,8 @@ SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
 class Plan:
     """The plan of one cluster while it is made.
 
-    seats      spread leaders over partitions with the same equally good replicas
-    truncated  numbers of `replicas` that lose records by the elections, and of the `offsets` that they lose at most
+    seats        spread leaders over partitions with the same equally good replicas
+    truncated    numbers of `replicas` that lose records by the elections, and of the `offsets` that they lose at most
     file_sha256  of the file, once it is written
     """
 
