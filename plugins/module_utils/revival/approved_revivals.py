@@ -102,7 +102,7 @@ def proposal(
             }
             for topic, number in planned
         ],
-        "held": [{"topic": key[0], "partition": key[1], "reason_code": why.code, "explanation": why.sentence} for key, why in held],
+        "held": [{"topic": key[0], "partition": key[1], "reason_code": why.code.value, "explanation": why.sentence} for key, why in held],
         "groups": [
             {**one._asdict(), "reset": params["reset_groups"] and one not in kept}
             for one in offsets

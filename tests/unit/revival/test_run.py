@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import revivals_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
@@ -572,3 +573,13 @@ def test_what_is_proposed_is_what_would_be_revived(cluster: Lost, tmp_path: Path
         found = revival.proposal()
     assert found["partitions"] == [REVIVED] and found["held"] == []
     assert [(row["group"], row["committed_offset"], row["reset"]) for row in found["groups"]] == [("idle", 20, True)]
+
+
+def test_a_proposal_with_a_held_partition_can_be_reviewed(cluster: Lost, tmp_path: Path) -> None:
+    with RevivalJournal(tmp_path / "journal.jsonl", "cluster", read_only=True) as journal:
+        params = PARAMS | {"allow_data_loss": False, "lost_brokers": []}
+        revival = Revival(cast(RevivalCluster, cluster), {KEY: Target(LIVE)}, params, journal, tmp_path)
+        revival.judge()
+        header = {"cluster": "east", "run_id": "r1", "plan_id": "p1", "cluster_id": "cluster", "created_at": "2026-01-01T00:00:00Z"}
+        sealed = revivals_file.FORMAT.sealed({**revival.proposal(), **header}, "proposal")
+    assert [row["reason_code"] for row in json.loads(sealed)["held"]] == ["replica_not_lost"]
