@@ -93,6 +93,10 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         world.sleep(0.01)
         return found
 
+    def that_refuse(nodes: Iterable[Any]) -> set[int]:
+        world.sleep(0.01)
+        return {node.broker_id for node in nodes if (one := cluster.at(node.host, node.port)) and not one.running and not one.unreachable}
+
     random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
     with ExitStack() as stack:
         stack.enter_context(world.clock())
@@ -100,6 +104,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         for owner, name, replacement in (
             (kafka_python, "connections", connections),
             (connection_diagnosis, "fenced_that_answer", fenced_that_answer),
+            (connection_diagnosis, "that_refuse", that_refuse),
             (connection_diagnosis, "diagnose", lambda _connection, servers, error: f"{', '.join(servers)}: {error}"),
             (part_writer, "ThreadPoolExecutor", InTurn),
             (designated_election, "ThreadPoolExecutor", InTurn),

@@ -52,7 +52,8 @@ class Controller:
         self.cut_off: set[int] = set()
         self.undescribed: dict[int, str] = {}
         self.levels: dict[str, int | None] = {}  # of features
-        self.in_doubt: set[TopicPartition] = set()
+        self.in_doubt: dict[TopicPartition, set[int]] = {}
+        self.hanging: set[int] = set()  # brokers that accept connections and answer nothing
         self.elections_in_doubt: set[TopicPartition] = set()
         self.moves: set[TopicPartition] = set()  # partitions under reassignment
         self.misstated: dict[TopicPartition, PartitionState] = {}
@@ -85,6 +86,10 @@ class Controller:
     def feature_level(self, feature: str) -> int | None:
         self._request()
         return self.levels.get(feature)
+
+    def silent(self, wanted: Collection[int] | None = None) -> set[int]:
+        self._request()
+        return self.hanging if wanted is None else self.hanging & {*wanted}
 
     def unfenced(self) -> set[int]:
         return set(ALIVE)

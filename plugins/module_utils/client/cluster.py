@@ -70,9 +70,9 @@ LOADING_SECONDS = 5.0  # in which a newly elected coordinator loads its groups, 
 class Cluster(PartitionClient, ReplicaLogClient):
     """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
 
-    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer its last request. `in_doubt`: partitions with a request for
-    another replica order that was sent and never answered: a broker that hangs may still execute it, long afterwards.
-    `elections_in_doubt`: the same for elections.
+    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer its last request. `in_doubt`: the brokers, by partition, that got a request
+    for another replica order and never answered it: a broker that hangs may still execute it, long afterwards.
+    `elections_in_doubt`: partitions with an election that was never answered.
     `cut_off`: fenced brokers that run and do not come back, from the last `broker_states`: they answer, and do not fetch the metadata log.
     """
 
@@ -80,7 +80,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         super().__init__(connection, connection.bootstrap_servers)
         self._lists_fenced = False
         self.cluster_id = ""
-        self.in_doubt: set[TopicPartition] = set()
+        self.in_doubt: dict[TopicPartition, set[int]] = {}
         self.elections_in_doubt: set[TopicPartition] = set()
         self.cut_off: set[int] = set()
         self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
@@ -119,19 +119,36 @@ class Cluster(PartitionClient, ReplicaLogClient):
         """Send a request to any live broker that follows the active controller, as `_ask_of` does."""
         return self._ask_of(self._current(), make, hedge_after)
 
-    def _send_write(self, make: Callable[[], Any]) -> Any:
-        """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one.
+    def _send_write(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None] = lambda _brokers: None) -> Any:
+        """Return the answer to a change. See `_send_write_to`."""
+        return self._send_write_to(make, not_answered)[1]
+
+    def _send_write_to(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None]) -> tuple[int, Any]:
+        """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one. Return its id and answer.
 
         A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`). Each broker has
         `request_timeout`, all of them together have TURNS times as long, so one change never waits for a hundred brokers.
+        `not_answered`: gets the ids of the brokers that got the change and have not answered, if there are any.
         """
         reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
         nodes = sorted(
             self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != writer, node == reader, node)
         )
         limit = self._connection.request_timeout
-        with deadline.until(time.monotonic() + TURNS * limit):
-            return self._answered(make, nodes, limit, WRITE)
+        made: list[Any] = []  # one for each of the first `nodes`: they are asked in this order
+
+        def make_one() -> Any:
+            made.append(make())
+            return made[-1]
+
+        answered_by = None
+        try:
+            with deadline.until(time.monotonic() + TURNS * limit):
+                answered_by, answer = self._answered_by(make_one, nodes, limit, WRITE)
+            return answered_by, answer
+        finally:
+            if silent := unanswered_requests.unanswered(zip(nodes, made, strict=False), answered_by):
+                not_answered(silent)
 
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)
@@ -167,6 +184,21 @@ class Cluster(PartitionClient, ReplicaLogClient):
         for broker in asked - found:
             self.unreachable.pop(broker, None)
         return found
+
+    def silent(self, wanted: Collection[int] | None = None) -> set[int]:
+        """Return which of these brokers neither answer nor refuse connections: they may hang, and still execute what they got. None: all that are registered.
+
+        A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced cannot be told from it, and is.
+        """
+        nodes = {node.broker_id: node for node in self._refresh_nodes()}
+        asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
+        answers = self._ask_each({broker: [api_versions.api_versions()] for broker in asked})
+        mute = {broker for broker in asked if not answers.get(broker)}
+        # Without an answer here the broker may answer other requests: of a lost one none is expected.
+        for broker in mute:
+            self.unreachable.pop(broker, None)
+        unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
+        return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown
 
     def unfenced(self) -> set[int]:
         """Return the ids of the brokers that are unfenced now."""
@@ -264,15 +296,20 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
         The controller refuses another number of replicas if the broker offers KIP-860.
         """
-        with unanswered_requests.noted(
-            lambda: reassignments.reassign(orders, self._timeout_ms, allow_replication_factor_change=False), orders, self.in_doubt
-        ) as make:
-            answer = self._send_write(make)
+
+        def doubt(keys: Collection[TopicPartition], brokers: Collection[int]) -> None:
+            for key in keys:
+                self.in_doubt[key] = {*self.in_doubt.get(key, ()), *brokers}
+
+        broker, answer = self._send_write_to(
+            lambda: reassignments.reassign(orders, self._timeout_ms, allow_replication_factor_change=False), partial(doubt, orders)
+        )
         refused = error_codes.refusal(answer.error_code, answer.error_message)
         answers = reassignments.read_refusals(answer)
         if refused:
             answers = dict.fromkeys(orders, refused)
-        return unanswered_requests.note_timeouts(answers, self.in_doubt)
+        doubt(unanswered_requests.timeouts(answers), {broker})
+        return answers
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect the first live replica of partitions without a clean one. Return Kafka's refusal (None: elected) by partition."""
@@ -280,11 +317,11 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders (KIP-460): `preferred` or `unclean`. Return Kafka's refusal (None: elected) by partition."""
-        with unanswered_requests.noted(
-            lambda: leader_elections.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt
-        ) as make:
-            answer = self._send_write(make)
-        refused = error_codes.refusal(answer.error_code, None)
-        return unanswered_requests.note_timeouts(
-            dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer), self.elections_in_doubt
+        answer = self._send_write(
+            lambda: leader_elections.elect(election_type, keys, self._timeout_ms), lambda _brokers: self.elections_in_doubt.update(keys)
         )
+        refused = error_codes.refusal(answer.error_code, None)
+        answers: dict[TopicPartition, Refusal | None] = {}
+        answers |= dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer)
+        self.elections_in_doubt.update(unanswered_requests.timeouts(answers))
+        return answers

@@ -157,12 +157,12 @@ class NativeCluster(Cluster):
         end = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
         while left and time.monotonic() < end:
             # Without an answer to one page, those to the pages before are not known to the caller either.
-            with unanswered_requests.noted(
-                partial(kip1275.elect_designated, left, self._timeout_ms, kind), leaders, self.elections_in_doubt
-            ) as make:
-                answer = self._send_write(make)
+            answer = self._send_write(
+                partial(kip1275.elect_designated, left, self._timeout_ms, kind), lambda _brokers: self.elections_in_doubt.update(leaders)
+            )
             refused = kip1275.refusal(answer.error_code, None, limit_reached)
             found |= dict.fromkeys(left, refused) if refused else kip1275.read_designated_election(answer, limit_reached)
             limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}
             left = limited if len(limited) < len(left) else {}
-        return unanswered_requests.note_timeouts(found, self.elections_in_doubt)
+        self.elections_in_doubt.update(unanswered_requests.timeouts(found))
+        return found

@@ -8,8 +8,7 @@ A broker that answers REQUEST_TIMED_OUT has forwarded the request and heard noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
@@ -19,23 +18,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 Answers = dict[TopicPartition, Refusal | None]
 
 
-@contextmanager
-def noted(make: Callable[[], Any], keys: Collection[TopicPartition], in_doubt: set[TopicPartition]) -> Iterator[Callable[[], Any]]:
-    """Yield what makes the request, for a block that returns its first answer. `in_doubt` gets the `keys` if one was sent that was not answered."""
-    made: list[Any] = []
-
-    def make_one() -> Any:
-        made.append(make())
-        return made[-1]
-
-    answered = 0
-    try:
-        yield make_one
-        answered = 1
-    finally:
-        # A request has a version from the moment on in which it is written to its connection.
-        if sum(1 for request in made if request.API_VERSION is not None) > answered:
-            in_doubt.update(keys)
+def unanswered(sent: Iterable[tuple[int, Any]], answered_by: int | None) -> set[int]:
+    """Return the brokers that got a request and have not answered it. `sent`: the request of each broker that was asked."""
+    # A request has a version from the moment on in which it is written to its connection.
+    return {broker for broker, request in sent if request.API_VERSION is not None and broker != answered_by}
 
 
 def timed_out(refused: Refusal | None) -> bool:
@@ -43,7 +29,6 @@ def timed_out(refused: Refusal | None) -> bool:
     return refused is not None and refused.error == kafka_errors.REQUEST_TIMED_OUT
 
 
-def note_timeouts(answers: Answers, in_doubt: set[TopicPartition]) -> Answers:
-    """Return the answers. `in_doubt` gets the partitions for which a request has timed out."""
-    in_doubt.update(key for key, refused in answers.items() if timed_out(refused))
-    return answers
+def timeouts(answers: Answers) -> Collection[TopicPartition]:
+    """Return the partitions for which a request has timed out."""
+    return [key for key, refused in answers.items() if timed_out(refused)]

@@ -283,10 +283,11 @@ def elect_by_order(
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
         ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing]
         if identifier is not None:
-            journal.expect_elections(identifier, {entry.key for entry in ready} & {order.key for order in changed})
-        keys = [entry.key for entry in ready]
+            keys = {order.key for order in changed}
+            journal.expect(identifier, {entry.key for entry in ready} & keys, replica_orders.unanswered_by(cluster, keys))
+        elected = [entry.key for entry in ready]
         journal.confirm()
-        errors = _send(cluster, keys, lambda: cluster.elect_unclean(keys), sent) if ready else {}
+        errors = _send(cluster, elected, lambda: cluster.elect_unclean(elected), sent) if ready else {}
     finally:
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
@@ -297,7 +298,8 @@ def elect_by_order(
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
             if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
-                journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
+                keys = {order.key for order in changed}
+                journal.expect(identifier, keys & cluster.elections_in_doubt, replica_orders.unanswered_by(cluster, keys))
             elif identifier is not None:
                 journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)

@@ -13,6 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     Reordering,
     awaiting_election,
     doubts,
+    unanswered_by,
     under_reassignment,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
@@ -52,11 +53,12 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
             f"{len(changed)} partitions still have the replica order of an election ({some_names(changed)}); "
             "run again with allow_data_loss to put their order back"
         )
-    doubtful = sorted((cluster.in_doubt & left.keys()) - {*changed, *others, *kept})
+    doubtful = sorted((cluster.in_doubt.keys() & left.keys()) - {*changed, *others, *kept})
     if doubtful:
         yield (
-            f"a request to change the replica order of {len(doubtful)} partitions ({some_names(doubtful)}) was never answered, and a broker that "
-            "hangs may still carry it out; run again with allow_data_loss when every broker answers, to put their order back should it have"
+            f"a request to change the replica order of {len(doubtful)} partitions ({some_names(doubtful)}) was never answered by broker "
+            f"{', '.join(map(str, sorted(unanswered_by(cluster, doubtful))))}, which may still carry it out if it hangs; run again with allow_data_loss when "
+            "it answers or has been stopped, to put their order back should it have"
         )
     if others:
         yield (

@@ -6,8 +6,9 @@
 `journal/id-<cluster id>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
 line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
 partitions of an intent that an election may still reach: on disk before it is sent, and again, with fewer of them, if orders of the
-intent stay open after the answer. The process that has the journal open holds its lock, and is named in a `run` line; the kernel releases
-it when the process ends, however it ends.
+intent stay open after the answer. It also names the brokers that got a request for the order of such a partition and have not answered it:
+they may still carry it out. Without an `election` line that may be any broker. The process that has the journal open holds its lock, and
+is named in a `run` line; the kernel releases it when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BR
 _SHAPES = {
     "run": {"run_id": Name(), "host": Name(), "pid": int, "begun": Name()},
     "intent": {"id": Name(), "cluster_id": Name(), "orders": [_ORDER]},
-    "election": {"id": Name(), "partitions": [{"topic": Name(), "partition": int}]},
+    "election": {"id": Name(), "partitions": [{"topic": Name(), "partition": int}], "unanswered_by": [BROKER]},
     "done": {"id": Name()},
 }
 
@@ -104,6 +105,7 @@ class Journal(JournalFile):
         self._guard = threading.Lock()
         self._open: dict[str, list[ChangedOrder]] = {}
         self._in_doubt: dict[str, set[TopicPartition]] = {}
+        self._unanswered_by: dict[str, frozenset[int]] = {}
         self._known: list[ChangedOrder] = []
         self._run: Origin | None = None
         self._origins: dict[str, Origin | None] = {}
@@ -145,12 +147,14 @@ class Journal(JournalFile):
             ]
         elif entry["kind"] == "election":
             self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
+            self._unanswered_by[entry["id"]] = frozenset(entry["unanswered_by"])
         elif entry["kind"] == "done":
             self._forget(entry["id"])
 
     def _forget(self, identifier: str) -> None:
         self._open.pop(identifier, None)
         self._in_doubt.pop(identifier, None)
+        self._unanswered_by.pop(identifier, None)
 
     def _refuse_other_clusters(self) -> None:
         # Open orders of another cluster with this name cannot be restored here. Its finished entries do not matter.
@@ -206,17 +210,35 @@ class Journal(JournalFile):
         with self._guard:
             return {key for keys in self._in_doubt.values() for key in keys}
 
-    def expect_elections(self, identifier: str, keys: Collection[TopicPartition]) -> None:
-        """Record that an election may still reach these partitions of an intent, and no others of it. It is on disk when this returns.
+    def unanswered_by(self) -> dict[TopicPartition, frozenset[int] | None]:
+        """Return the brokers that may still change an order, by partition of `left_behind`. None: any broker, as the run was killed before it knew."""
+        found: dict[TopicPartition, frozenset[int] | None] = {}
+        with self._guard:
+            for identifier, orders in self._open.items():
+                brokers = self._unanswered_by.get(identifier)
+                for key in {order.key for order in orders}:
+                    others = found.get(key, frozenset())
+                    found[key] = None if brokers is None or others is None else brokers | others
+        return found
 
-        `identifier`: as `intend` returned it. Raises FileError if the journal cannot be written.
+    def expect(self, identifier: str, elections: Collection[TopicPartition], unanswered_by: Collection[int]) -> None:
+        """Record what may still be done to the partitions of an intent. It is on disk when this returns.
+
+        `identifier`: as `intend` returned it. `elections`: the partitions of it that an election may reach. `unanswered_by`: brokers that may change orders of
+        it. Raises FileError if the journal cannot be written.
         """
         with self._guard:
-            if {*keys} == self._in_doubt.get(identifier, set()):
+            if ({*elections}, {*unanswered_by}) == (self._in_doubt.get(identifier), self._unanswered_by.get(identifier)):
                 return
-            rows = [{"topic": topic, "partition": partition} for topic, partition in sorted(keys)]
-            self._append({"kind": "election", "id": identifier, "partitions": rows})
-            self._in_doubt[identifier] = {*keys}
+            rows = [{"topic": topic, "partition": partition} for topic, partition in sorted(elections)]
+            self._append({"kind": "election", "id": identifier, "partitions": rows, "unanswered_by": sorted(unanswered_by)})
+            self._in_doubt[identifier] = {*elections}
+            self._unanswered_by[identifier] = frozenset(unanswered_by)
+
+    def answered_by_all_but(self, silent: Collection[int]) -> None:
+        """Record that no broker but the `silent` ones may still change an order. Raises FileError if the journal cannot be written."""
+        for identifier in list(self._open):
+            self.expect(identifier, self._in_doubt.get(identifier, ()), self._unanswered_by.get(identifier, frozenset(silent)) & {*silent})
 
     def close(self, identifier: str) -> None:
         """Record that the orders of this intent are restored. Raises FileError if the journal cannot be written."""
@@ -224,17 +246,18 @@ class Journal(JournalFile):
             self._append({"kind": "done", "id": identifier})
             self._forget(identifier)
 
-    def settle(self, unsettled: Mapping[TopicPartition, Sequence[ChangedOrder]]) -> None:
+    def settle(self, unsettled: Mapping[TopicPartition, Sequence[ChangedOrder]], unanswered_by: Collection[int] = ()) -> None:
         """Record that all open orders are restored but those in `unsettled`, a part of what `left_behind` returned.
 
-        Raises FileError if the journal cannot be written.
+        `unanswered_by`: the brokers that may still change these. Raises FileError if the journal cannot be written.
         """
         before = list(self._open)
         rest = [order for orders in unsettled.values() for order in orders]
-        if rest == [order for orders in self._open.values() for order in orders]:
+        as_before = rest == [order for orders in self._open.values() for order in orders]
+        if as_before and all(self._unanswered_by.get(identifier) == {*unanswered_by} for identifier in before):
             return
         if rest:
-            self.expect_elections(self.intend(rest), self.elections_in_doubt() & unsettled.keys())
+            self.expect(self.intend(rest), self.elections_in_doubt() & unsettled.keys(), unanswered_by)
         for identifier in before:
             self.close(identifier)
 

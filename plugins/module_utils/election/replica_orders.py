@@ -33,6 +33,9 @@ NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
 # Seconds. A broker shows a change a moment after the controller has made it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
 
+# In which a broker that hung, and answers again, carries out what it got before.
+RESUMED_SECONDS = 2.0
+
 # Why an order that a killed run has changed stays for now.
 MOVING = "a reassignment of it is under way, which an order would replace; wait for it or cancel it, then run again"
 UNANSWERED = (
@@ -46,10 +49,11 @@ States = Mapping[TopicPartition, PartitionState]
 class Reordering(PartitionSource, Protocol):
     """The methods of a cluster that changes of replica orders use."""
 
-    in_doubt: set[TopicPartition]
+    in_doubt: dict[TopicPartition, set[int]]
     elections_in_doubt: set[TopicPartition]
 
     def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]: ...
+    def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
     def reassigning(self) -> set[TopicPartition]: ...
     def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
 
@@ -82,7 +86,7 @@ def not_visible(cluster: Reordering, orders: Orders) -> set[TopicPartition]:
 class Open(NamedTuple):
     """Orders that the journal has open: `orders` to restore now; `kept`, why others must stay as they are; `other` orders, that another run has set.
 
-    `left`: all of them, `states`: of their partitions.
+    `left`: all of them, `states`: of their partitions. `unanswered`: why these, restored or not, may change once more.
     """
 
     left: Left
@@ -90,6 +94,25 @@ class Open(NamedTuple):
     orders: dict[TopicPartition, tuple[int, ...]]
     kept: dict[TopicPartition, str]
     other: Left
+    unanswered: dict[TopicPartition, str]
+
+
+def await_answers(cluster: Reordering, journal: Journal) -> None:
+    """Ask the brokers that have never answered a request for an order whether they answer now, and wait until they have carried it out if so.
+
+    The journal and the cluster's `in_doubt` have only the others then. Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
+    written.
+    """
+    left_behind(cluster, journal)
+    any_broker = None in journal.unanswered_by().values()
+    wanted = unanswered_by(cluster, cluster.in_doubt)
+    if not wanted and not any_broker:
+        return
+    silent = cluster.silent(None if any_broker else wanted)
+    if any_broker or not wanted <= silent:
+        time.sleep(RESUMED_SECONDS)
+    cluster.in_doubt = {key: rest for key, brokers in cluster.in_doubt.items() if (rest := brokers & silent)}
+    journal.answered_by_all_but(silent)
 
 
 def plan_repair(cluster: Reordering, journal: Journal) -> Open:
@@ -100,11 +123,21 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     found = doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept.keys()])
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
-    return Open(left, states, orders, kept, foreign(left, states))
+    unanswered = {key: unanswered_text(cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()}
+    return Open(left, states, orders, kept, foreign(left, states), unanswered)
+
+
+def unanswered_text(brokers: Collection[int]) -> str:
+    """Return the sentence about a partition whose order these brokers may still change."""
+    return (
+        f"broker {', '.join(map(str, sorted(brokers)))} got a request for the order of an election and never answered: if it hangs, it may still "
+        "carry it out; run again when it answers or has been stopped"
+    )
 
 
 def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     """Restore the replica orders that killed runs left changed. Returns the partitions whose order was restored, sorted. See `execute_repair`."""
+    await_answers(cluster, journal)
     what = plan_repair(cluster, journal)
     return sorted(what.orders.keys() - execute_repair(cluster, journal, what))
 
@@ -117,8 +150,14 @@ def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[To
     """
     refused = change(cluster, what.orders)
     unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}
-    journal.settle({key: changes for key, changes in what.left.items() if key in unsettled})
+    left = {key: changes for key, changes in what.left.items() if key in unsettled}
+    journal.settle(left, unanswered_by(cluster, left))
     return refused
+
+
+def unanswered_by(cluster: Reordering, keys: Collection[TopicPartition]) -> set[int]:
+    """Return the brokers that may still change the order of these partitions."""
+    return {broker for key in keys for broker in cluster.in_doubt.get(key, ())}
 
 
 def doubts(cluster: Reordering, states: Collection[PartitionState]) -> dict[TopicPartition, Reason]:
@@ -135,9 +174,12 @@ def doubts(cluster: Reordering, states: Collection[PartitionState]) -> dict[Topi
 def left_behind(cluster: Reordering, journal: Journal) -> Left:
     """Return the changed orders that the journal has open.
 
-    Elections of earlier runs that were never answered are added to the cluster's `elections_in_doubt`.
+    Elections and changes of orders of earlier runs that were never answered are added to the cluster's `elections_in_doubt` and `in_doubt`.
     """
     cluster.elections_in_doubt.update(journal.elections_in_doubt())
+    for key, brokers in journal.unanswered_by().items():
+        if brokers:
+            cluster.in_doubt[key] = {*cluster.in_doubt.get(key, ()), *brokers}
     return journal.left_behind()
 
 

@@ -108,6 +108,7 @@ class Cleanup:
     def _restore_orders(self) -> None:
         found = self._found
         with found.noted(), Journal(found.order_journal_path(make=True), self._cluster.cluster_id, self._run_id) as journal:
+            replica_orders.await_answers(self._cluster, journal)
             what = replica_orders.plan_repair(self._cluster, journal)
             rows = orders.rows(journal, what)
             refused = replica_orders.execute_repair(self._cluster, journal, what)

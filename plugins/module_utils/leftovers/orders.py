@@ -37,6 +37,8 @@ def rows(journal: Journal, what: Open) -> list[Leftover]:
             "run again when that has ended"
         )
         found.append(_row(key, what, origins, KEPT, why))
+    shown = {row.key for row in found}
+    found += [_row(key, what, origins, KEPT, why) for key, why in what.unanswered.items() if key in what.states and key not in shown]
     return found
 
 

@@ -88,7 +88,7 @@ class FakeAdmin(ConfigAdmin):
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
         return self._answer("any", make())
 
-    def _send_write(self, make: Callable[[], Any]) -> Any:
+    def _send_write(self, make: Callable[[], Any], _not_answered: Any = None) -> Any:
         return self._answer("any", make())
 
 

@@ -75,7 +75,7 @@ class Brokers(ConsumerAdmin):
     def __init__(self) -> None:
         super().__init__(Connection(("127.0.0.1:1",)))
         self._nodes = [brokers.Node(node, "127.0.0.1", node, None, False) for node in (1, 2)]
-        self.silent: set[int] = set()
+        self.mute: set[int] = set()
         self.errors: dict[TopicPartition, int] = {}
         self.producers: list[dict[TopicPartition, list[Producer]]] = []
         self.transactions: dict[int, list[Transaction]] = {}
@@ -96,7 +96,7 @@ class Brokers(ConsumerAdmin):
             self.asked += [(node, request.name) for request in made if request not in probes]
             found = (
                 []
-                if node in self.silent
+                if node in self.mute
                 else [
                     self.probed(node, request) if request in probes else getattr(self, "_" + request.name)(node, request)
                     for request in made
@@ -253,7 +253,7 @@ def test_a_batch_that_does_not_fit_is_asked_for_again(cluster: Brokers) -> None:
 
 
 def test_what_is_not_answered_or_refused_is_said_of_that_partition_alone(cluster: Brokers) -> None:
-    cluster.silent = {2}
+    cluster.mute = {2}
     cluster.errors = {("t", 5): NOT_LEADER}
     found = cluster.logs({ONE: 1, TWO: 2, ("t", 5): 1}, {})
     assert (found[ONE].error, found[TWO].error, found["t", 5].error) == (None, NO_ANSWER, "NOT_LEADER_OR_FOLLOWER")
@@ -270,7 +270,7 @@ def test_offsets_that_groups_of_all_coordinators_committed_are_returned(cluster:
 @pytest.mark.slow
 def test_groups_that_are_not_listed_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
-    cluster.silent = {2}
+    cluster.mute = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
     found = cluster.group_offsets({ONE})
@@ -284,7 +284,7 @@ def test_groups_that_are_not_listed_are_not_taken_for_none(cluster: Brokers, mon
 
 
 def test_groups_that_are_not_listed_may_prove_more_of_offline_partitions(cluster: Brokers) -> None:
-    cluster.silent = {2}
+    cluster.mute = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
     missed: list[str] = []
@@ -459,7 +459,7 @@ def test_what_is_given_up_leaves_no_transaction_in_doubt(cluster: Brokers) -> No
 
 
 def test_leaders_that_do_not_describe_producers_are_named(cluster: Brokers) -> None:
-    cluster.silent, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
+    cluster.mute, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
     found = cluster.active_transactions({ONE: 1, TWO: 2})
     assert found.unanswered == {ONE: "NOT_LEADER_OR_FOLLOWER", TWO: NO_ANSWER}
     assert found.producers == {}
@@ -467,7 +467,7 @@ def test_leaders_that_do_not_describe_producers_are_named(cluster: Brokers) -> N
 
 
 def test_canaries_are_written_and_fetched_back(cluster: Brokers) -> None:
-    cluster.silent, cluster.errors = {2}, {("t", 5): 19}
+    cluster.mute, cluster.errors = {2}, {("t", 5): 19}
     found = cluster.write_canaries({ONE: 1, TWO: 2, ("t", 5): 1}, "x")
     assert found[ONE] == {"offset": 7, "error": None, "read_back": True}
     assert found[TWO] == {"offset": None, "error": NO_ANSWER, "read_back": False}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
-ELECT_LEADERS, REORDER = 43, 45
+ELECT_LEADERS, REORDER, DESCRIBE_CLUSTER = 43, 45, 60
 KEY = ("t", 0)
 CHANGES = [(ELECT_LEADERS, "elect_unclean", [KEY], "elections_in_doubt"), (REORDER, "reorder", {KEY: (2, 1)}, "in_doubt")]
 
@@ -44,7 +45,8 @@ def test_a_request_without_an_answer_is_in_doubt(
     with opened(broker) as cluster:
         with pytest.raises(ClusterError):
             getattr(cluster, method)(argument)
-        assert getattr(cluster, doubtful) == {KEY}
+        assert {*getattr(cluster, doubtful)} == {KEY}
+        assert not cluster.in_doubt or cluster.in_doubt == {KEY: {1}}
         assert key in {request.api_key for request in broker.requests}
 
 
@@ -92,7 +94,7 @@ def test_a_request_that_timed_out_on_its_way_to_the_controller_is_in_doubt(
     with opened(broker) as cluster:
         (refused,) = getattr(cluster, method)(argument).values()
         assert refused.error == ("NOT_CONTROLLER" if row_error == 41 else "REQUEST_TIMED_OUT")
-        assert getattr(cluster, doubtful) == in_doubt
+        assert {*getattr(cluster, doubtful)} == in_doubt
 
 
 @pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
@@ -117,3 +119,38 @@ def test_an_election_of_designated_leaders_without_an_answer_is_in_doubt(
             cluster.elect_designated({KEY: 1})
         assert cluster.elections_in_doubt == {KEY}
         assert ELECT_LEADERS in {request.api_key for request in broker.requests}
+
+
+def test_only_the_broker_that_did_not_answer_is_in_doubt_when_another_one_does(
+    broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fake_brokers.VERSIONS, REORDER, (0, 0))
+    answer = AlterPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, responses=[])
+    with fake_brokers.brokers(1) as (other,):
+        for one in (broker, other):
+            one.names([(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)])
+            one.follows({1: 0.0, 2: 0.0})
+        other.answers[REORDER] = lambda _request: answer
+        with Cluster(Connection((other.server,), request_timeout=3.0)) as cluster:
+            cluster.reorder({KEY: (2, 1)})
+            assert cluster.in_doubt in ({}, {KEY: {1}})
+            assert bool(cluster.in_doubt) == (REORDER in {request.api_key for request in broker.requests})
+
+
+def test_a_broker_that_hangs_is_silent_and_one_that_refuses_connections_is_not(broker: fake_brokers.Broker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hanging, socket.create_server(("127.0.0.1", 0)) as closed:
+        ports = {2: hanging.getsockname()[1], 3: closed.getsockname()[1]}
+        closed.close()
+        broker.names([(1, "127.0.0.1", broker.port), *((node, "127.0.0.1", port) for node, port in ports.items())])
+        with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent() == {2}
+            assert cluster.silent({1, 3}) == set()
+            assert not cluster.unreachable
+            assert cluster.silent({4}) == set()
+
+
+def test_a_broker_that_is_not_listed_may_be_fenced_before_kafka_4(broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fake_brokers.VERSIONS, DESCRIBE_CLUSTER, (0, 1))
+    broker.follows({1: 0.0})
+    with opened(broker) as cluster:
+        assert cluster.silent({1, 4}) == {4}

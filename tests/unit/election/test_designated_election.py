@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -139,14 +140,25 @@ def test_a_request_that_fails_once_leaves_no_order_behind(tmp_path: Path, end_at
     assert all(state.leader >= 0 for state in controller.states.values())
 
 
-def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs", [0, 2])
+def test_a_change_of_order_that_was_never_answered_is_remembered_until_its_broker_answers(tmp_path: Path, runs: int) -> None:
+    """`runs`: while it hangs."""
+
     class Hanging(Controller):
         late: Mapping[TopicPartition, Sequence[int]] = {}
+
+        def silent(self, wanted: Collection[int] | None = None) -> set[int]:
+            found = super().silent(wanted)
+            if not found and self.late:  # the broker goes on, and answers before it has carried out the request
+                late, self.late = self.late, {}
+                self.reorder(late)
+            return found
 
         def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
             if not self.written:
                 self.late = orders
-                self.in_doubt |= orders.keys()
+                self.in_doubt = {key: {3} for key in orders}
+                self.hanging = {3}
             return super().reorder(orders)
 
     controller = Hanging()
@@ -154,11 +166,34 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
     assert controller.states["t", 0].replicas == (1, 3, 2)
     with Journal(tmp_path / "j", "abc") as journal:
         assert set(journal.left_behind()) == {("t", 0)}
-    controller.in_doubt = set()
-    controller.reorder(controller.late)  # the broker that hung goes on
-    assert controller.states["t", 0].replicas == (2, 3, 1)
+    for _run in range(runs):
+        controller.in_doubt = {}
+        recover(controller, tmp_path / "j")
+        with Journal(tmp_path / "j", "abc") as journal:
+            assert set(journal.left_behind()) == {("t", 0)}
+            assert journal.unanswered_by() == {("t", 0): {3}}
+            (warning,) = order_warnings(controller, journal.left_behind(), tmp_path / "j")
+        assert "was never answered by broker 3" in warning
+    controller.in_doubt, controller.hanging = {}, set()
     recover(controller, tmp_path / "j")
+    assert not controller.late
     assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_an_order_of_a_run_that_was_killed_may_be_changed_by_any_broker_that_hangs(tmp_path: Path) -> None:
+    controller = Controller(end_at=10)
+    with suppress(Killed):
+        recover(controller, tmp_path / "j")
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.unanswered_by() == {("t", 0): None}, "it was killed while it waited for the answer"
+    controller.end_at, controller.hanging = None, {1}
+    recover(controller, tmp_path / "j")
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.unanswered_by() == {("t", 0): {1}}
+    controller.hanging = set()
+    recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
         assert journal.left_behind() == {}
 

@@ -92,7 +92,7 @@ def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
 def test_an_election_that_may_be_under_way_is_known_to_the_next_run_until_its_order_is_put_back(path: Path) -> None:
     with Journal(path, "abc") as journal:
         identifier = journal.intend([ORDER])
-        journal.expect_elections(identifier, [("orders", 0)])
+        journal.expect(identifier, [("orders", 0)], [])
     for _run in range(2):
         with Journal(path, "abc") as journal:
             assert journal.elections_in_doubt() == {("orders", 0)}
@@ -106,7 +106,7 @@ def test_an_election_that_may_be_under_way_is_known_to_the_next_run_until_its_or
 def test_an_election_stays_in_doubt_while_its_order_is_not_settled(path: Path) -> None:
     other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
     with Journal(path, "abc") as journal:
-        journal.expect_elections(journal.intend([ORDER, other]), [("orders", 0), ("payments", 0)])
+        journal.expect(journal.intend([ORDER, other]), [("orders", 0), ("payments", 0)], [])
         journal.settle({("orders", 0): (ORDER,)})
         assert journal.elections_in_doubt() == {("orders", 0)}
     whole = path.read_bytes()
@@ -121,11 +121,33 @@ def test_an_election_stays_in_doubt_while_its_order_is_not_settled(path: Path) -
 def test_an_election_that_was_answered_is_in_doubt_no_more(path: Path) -> None:
     with Journal(path, "abc") as journal:
         identifier = journal.intend([ORDER])
-        journal.expect_elections(identifier, [("orders", 0)])
-        journal.expect_elections(identifier, [])
+        journal.expect(identifier, [("orders", 0)], [])
+        journal.expect(identifier, [], [])
     with Journal(path, "abc") as journal:
         assert journal.elections_in_doubt() == set()
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
+
+
+def test_brokers_that_may_still_change_an_order_are_known_to_the_next_run(path: Path) -> None:
+    key = ("orders", 0)
+    with Journal(path, "abc") as journal:
+        identifier = journal.intend([ORDER])
+        assert journal.unanswered_by() == {key: None}
+        journal.expect(identifier, [key], {4, 5})
+        assert journal.unanswered_by() == {key: {4, 5}}
+    with Journal(path, "abc") as journal:
+        journal.settle({key: (ORDER,)}, {4, 5})
+        journal.answered_by_all_but({5, 6})
+        assert (journal.unanswered_by(), journal.elections_in_doubt()) == ({key: {5}}, {key})
+        journal.intend([LATER])
+        assert journal.unanswered_by() == {key: None}
+    with Journal(path, "abc") as journal:
+        journal.answered_by_all_but({6})
+        assert journal.unanswered_by() == {key: {6}}
+        journal.settle({key: (ORDER, LATER)}, {6})
+        journal.settle({key: (ORDER, LATER)})
+        assert journal.unanswered_by() == {key: set()}
+        assert len(journal.left_behind()[key]) == 2
 
 
 @pytest.mark.parametrize("left", [0, 20])

@@ -31,7 +31,7 @@ def leave(controller: Controller, path: Path, present: tuple[int, ...] = CHANGED
     with Journal(path, "abc", "run-1") as journal:
         identifier = journal.intend([ChangedOrder(*KEY, "id", ORIGINAL, CHANGED)])
         if expected:
-            journal.expect_elections(identifier, [KEY])
+            journal.expect(identifier, [KEY], [])
     controller.states[KEY] = replace(controller.states[KEY], replicas=present)
 
 
@@ -67,6 +67,20 @@ def test_an_order_is_kept_for_the_reasons_of_a_run(
     (row,) = found(controller, path)
     assert row.outcome == "kept" and says in str(row.reason)
     assert orders.outcome(row, {}) == row
+
+
+@pytest.mark.parametrize("present", [ORIGINAL, CHANGED])
+def test_an_order_that_a_broker_may_still_change_is_kept(path: Path, present: tuple[int, ...]) -> None:
+    controller = Controller()
+    leave(controller, path, present)
+    controller.hanging = {3}
+    with Journal(path, "abc") as journal:
+        replica_orders.await_answers(controller, journal)
+        (row,) = orders.rows(journal, replica_orders.plan_repair(controller, journal))
+        replica_orders.repair(controller, journal)
+        (then,) = orders.rows(journal, replica_orders.plan_repair(controller, journal))
+    assert row.outcome == ("kept" if present == ORIGINAL else "removable")
+    assert (then.outcome, then.present) == ("kept", "1,3,2") and "broker 3 got a request" in str(then.reason)
 
 
 @pytest.mark.parametrize("state", [ORIGINAL, (4, 3, 2), None])

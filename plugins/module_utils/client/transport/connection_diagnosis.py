@@ -30,21 +30,30 @@ def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
 
     It takes at most NAME_SECONDS (less if the caller's deadline is earlier), and CONNECT_SECONDS for each CONCURRENT_CONNECTIONS of them.
     """
+    return {broker for broker, failed in _connection_failures([node for node in nodes if node.fenced]).items() if failed is None}
+
+
+def that_refuse(nodes: Iterable[Node]) -> set[int]:
+    """Return the ids of the brokers among `nodes` whose host refuses connections to their port: no process listens there. Time: as above."""
+    return {broker for broker, failed in _connection_failures(nodes).items() if isinstance(failed, ConnectionRefusedError)}
+
+
+def _connection_failures(nodes: Iterable[Node]) -> dict[int, OSError | None]:
+    """Return why no connection to these nodes could be made, None for one that was made, by broker id. Invalid addresses are left out."""
     resolver = addresses.Resolver()
-    down = [node for node in nodes if node.fenced and is_address(node.host, node.port)]
-    lookups = [resolver.lookup(node.host, node.port) for node in down]
+    valid = [node for node in nodes if is_address(node.host, node.port)]
+    lookups = [resolver.lookup(node.host, node.port) for node in valid]
     futures.wait(lookups, deadline.at_most(NAME_SECONDS))
     with futures.ThreadPoolExecutor(max_workers=CONCURRENT_CONNECTIONS) as pool:
-        answers = pool.map(_port_answers, down, lookups)
-    return {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
+        return {node.broker_id: failed for node, failed in zip(valid, pool.map(_connection_failure, valid, lookups), strict=True)}
 
 
-def _port_answers(node: Node, lookup: futures.Future[list[addresses.Address]]) -> bool:
+def _connection_failure(node: Node, lookup: futures.Future[list[addresses.Address]]) -> OSError | None:
     try:
         with addresses.connect_to(addresses.lookup_result(node.host, lookup), CONNECT_SECONDS):
-            return True
-    except OSError:
-        return False
+            return None
+    except OSError as error:
+        return error
 
 
 def explain(connection: Connection, error: Exception) -> str:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
@@ -23,6 +25,14 @@ def test_an_impossible_address_does_not_answer(host: str, port: int) -> None:
 def test_an_address_of_an_interface_that_is_not_there_does_not_answer() -> None:
     assert connection_diagnosis.fenced_that_answer([Node(1, "fe80::1%nowhere", 9092, None, True)]) == set()
     assert "cannot be resolved" in connection_diagnosis.diagnose(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))
+
+
+def test_only_a_port_without_a_process_refuses_connections() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as closed:
+        ports = {1: listening.getsockname()[1], 2: closed.getsockname()[1]}
+        closed.close()
+        nodes = [Node(broker, "127.0.0.1", port, None, False) for broker, port in ports.items()]
+        assert connection_diagnosis.that_refuse([*nodes, Node(3, "", 0, None, False)]) == {2}
 
 
 def test_a_message_names_some_addresses_and_counts_the_others() -> None:
