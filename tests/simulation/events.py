@@ -186,19 +186,21 @@ class Events:
 
         def look(name: str, node: int) -> None:
             nonlocal left
-            if name != strike.request or node not in self._cluster.brokers or self.calm:
+            if name != strike.request or self.calm:
                 return
             left -= 1
-            broker = self._cluster.brokers[node]
-            if left != -1 or not broker.running or broker.hangs:
-                return
-            if strike.fills_disk:
+            broker = self._cluster.brokers.get(node)
+            if left == -1 and strike.fills_disk:
                 self._count("disk full at a request")
                 self._cluster.fill_disk(strike.seconds)
+            elif left != -1 or broker is None or not broker.running or broker.hangs:
+                return
             elif strike.seconds:
-                self._count("broker hangs at a request")
+                self._count("broker hangs at a request" + (", run killed" if strike.kills_run else ""))
                 self.slowed = True
                 self._cluster.hang(node, strike.seconds)
+                if strike.kills_run:
+                    self._cluster.world.kill_soon()
             else:
                 self._count("broker killed at a request")
                 self._cluster.crash(node)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +47,9 @@ class Judges:
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
+        self._on_forks: set[tuple[Key, int]] = (
+            set()
+        )  # partitions, with the leader that a plan or result chose on a fork that nothing resolved
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
@@ -109,6 +112,7 @@ class Judges:
 
     def judge_plan(self, plan: dict[str, Any]) -> None:
         """A plan holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""
+        self._note_forks(plan["partitions"])
         if self._events.slowed:
             return
         unfenced = {row["broker_id"] for row in plan["brokers"] if row["broker_state"] == "unfenced"}
@@ -121,6 +125,7 @@ class Judges:
 
     def judge_end(self, result: dict[str, Any]) -> None:
         """Judge a run that has ended without an error. `result`: of its election."""
+        self._note_forks(result["results"])
         said = " ".join(result["repaired"])
         for key, state in self._cluster.controller.partitions.items():
             if not self._is_settled(key, state) and key not in self._journalled():
@@ -149,7 +154,13 @@ class Judges:
                 )
         if not self._events.harmed:
             for election, batch in self.committed_lost():
-                self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
+                if not (self._gives_up and (election.key, election.leader) in self._on_forks):
+                    self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
+
+    def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row in rows:
+            if row["evidence"] == "forked":
+                self._on_forks.add(((row["topic"], row["partition"]), row["leader"] if "leader" in row else row["designatedLeader"]))
 
     def _is_settled(self, key: Key, state: Partition) -> bool:
         """Return whether a partition has the replicas that it must have when all runs have ended."""

@@ -42,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
+from simulation.script import SAVED_FOLDER
 from simulation.transport import Connections, EventLoop
 from simulation.world import World
 
@@ -132,6 +133,8 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         cluster.world.step(f"{name} {arguments[0]}")
+        if name == "mkdir" and "saved" in Path(arguments[0]).parts:
+            cluster.before_request(SAVED_FOLDER, -1)
         if cluster.disk_is_full and name in GROWING:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         done = None if name == "fsync" else real(*arguments, **keywords)

@@ -58,13 +58,23 @@ UNCLEAN_BEFORE = (
 OLD_LEADER = (
     ("write", "copy", "cut_off_leader", "wait", "wait", "write_to_old_leader", "write", "copy", "alone", "write", "lose_isr"),
     ("write", "copy", "write", "cut_off_leader", "wait", "wait", "write", "lose_isr", "write_to_old_leader"),
+    ("write", "copy", "alone", "write", "cut_off_leader"),
 )
-OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK = 0.15, 0.08, 0.06, 0.05  # of all histories
+# Logs of four replicas that have forked: a leader goes before any other replica has the end of its log, and comes back when the others have gone on.
+FORKED = (
+    ("write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first"),
+    ("write", "copy", "crash_leader", "write", "crash_leader", "start_first", "catch_up", "alone", "lose_isr", "start_first"),
+    ("write", "crash_leader", "write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first", "start_first"),
+    ("write", "copy", "write", "crash_leader", "write", "copy", "alone", "write", "copy", "write", "lose_isr", "start_first"),
+)
+FORKS = 0.12  # of all histories
+OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = 0.15, 0.08, 0.06, 0.12, 0.08  # of all histories
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
     "ListOffsetsRequest", "DescribeTopicPartitionsRequest",
 )  # fmt: skip
+SAVED_FOLDER = "folder of saved records"  # stands for a request: the control node makes this folder
 OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
     "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader"
@@ -75,13 +85,14 @@ LATE = 0.3  # seconds of a recovery in which most faults strike; without faults 
 class Strike(NamedTuple):
     """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
 
-    `fills_disk`: instead, the disk of the control nodes is full for so long.
+    `fills_disk`: instead, the disk of the control nodes is full for so long. `kills_run`: the control node that sends it dies soon after, too.
     """
 
     request: str
     number: int
     seconds: float
     fills_disk: bool = False
+    kills_run: bool = False
 
 
 class Step(NamedTuple):
@@ -176,7 +187,29 @@ def drawn(seed: int) -> Script:
     other = Random(f"moves of {seed}")
     if other.random() < MOVES:
         return _with_moves(script, other)
-    return _with_rare_events(script, Random(f"rare events of {seed}"))
+    return _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
+
+
+def _with_forks(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with logs that have forked for certain: an election must choose, and save records of the others."""
+    if random.random() >= FORKS:
+        return script
+    brokers, (first, *others) = random.choice((4, 5)), script.topics
+    damage = (*_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))
+    return replace(
+        script,
+        brokers=brokers,
+        topics={
+            first: [random.sample(range(1, brokers + 1), 4)],
+            **{topic: script.topics[topic] for topic in others if brokers >= script.brokers},
+        },
+        strategy=random.choice(("aggressive", "balanced")),
+        controllers=random.random() < 0.6,
+        # No broker comes back without the end of its logs.
+        damage=tuple(
+            step._replace(numbers=(step.numbers[0], 0, *step.numbers[2:])) if step.what == "start_first" else step for step in damage
+        ),
+    )
 
 
 def _with_rare_events(script: Script, random: Random) -> Script:
@@ -190,9 +223,14 @@ def _with_rare_events(script: Script, random: Random) -> Script:
     elif random.random() < TWO_LEADERS:
         damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
         late = [_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
-        script = replace(script, damage=damage, faults=(*script.faults, *late))
+        script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=random.choice((script.strategy, "aggressive")))
     if random.random() < FULL_DISK:
-        script = replace(script, strike=Strike("FetchRequest", random.randrange(3), random.choice((0.02, 0.1)), fills_disk=True))
+        what, number = random.choice((("FetchRequest", random.randrange(3)), (SAVED_FOLDER, 0), (SAVED_FOLDER, 0), (SAVED_FOLDER, 0)))
+        script = replace(script, strike=Strike(what, number, random.choice((0.02, 0.1, 1.0)), fills_disk=True))
+    elif random.random() < KILLED_AT_A_CHANGE:
+        what = random.choice(("ElectLeadersRequest", "AlterPartitionReassignmentsRequest"))
+        strike = Strike(what, random.choice((0, 0, 1)), random.choice((6.0, 15.0)), kills_run=True)
+        script = replace(script, strike=strike, kill_at=None)
     return script
 
 
