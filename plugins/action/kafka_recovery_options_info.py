@@ -199,6 +199,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         yield from local_machine.home_problems(specs, chosen)
         yield from self._lost_broker_problems(cluster, chosen, task_vars)
         yield from variable_values.conflicts(chosen, {name: chosen.get(name) for name in specs if name in variables.host})
+        yield from variable_values.unnamed_revivals(roles, chosen)
         yield from self._machine_problems(variables, clusters, roles, apply, gitops)
 
     def _lost_broker_problems(self, cluster: str, chosen: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Iterator[str]:
