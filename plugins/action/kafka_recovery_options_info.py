@@ -24,6 +24,7 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.streamops.kafka_recovery.plugins.filter.run_limit import run_limit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.mounts import has_url
@@ -198,6 +199,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         yield from local_machine.home_problems(specs, chosen)
         yield from self._lost_broker_problems(cluster, chosen, task_vars)
         yield from variable_values.conflicts(chosen, {name: chosen.get(name) for name in specs if name in variables.host})
+        yield from variable_values.unnamed_revivals(roles, chosen)
         yield from self._machine_problems(variables, clusters, roles, apply, gitops)
 
     def _lost_broker_problems(self, cluster: str, chosen: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Iterator[str]:
@@ -262,7 +264,7 @@ def _too_many_failed(arguments: Mapping[str, Any], batch: Iterable[str], task_va
     """Return why this batch must not start, None if it may. Called at its start, before any of its own clusters can fail."""
     going_on = set(task_vars.get("ansible_play_hosts") or ())
     failed = [cluster for cluster in task_vars.get("ansible_play_hosts_all") or () if cluster not in going_on]
-    return play_clusters.too_many_failed(failed, list(batch), arguments["max_failed_clusters"], arguments["serial"])
+    return play_clusters.too_many_failed(failed, list(batch), arguments["max_failed_clusters"], arguments["serial"], run_limit(None))
 
 
 def _line(text: str, concerned: list[str], clusters: list[str]) -> str:

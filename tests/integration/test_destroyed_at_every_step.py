@@ -83,10 +83,6 @@ class Machines:
             key.removeprefix(f"{workdir}/"): content for key, content in self.bucket.contents().items() if key.startswith(f"{workdir}/")
         }
 
-    def nothing_is_open(self, workdir: str, where: Any) -> None:
-        """See `nothing_is_open`."""
-        nothing_is_open(self.contents(workdir), where)
-
 
 def nothing_is_open(contents: Mapping[str, bytes], where: Any) -> None:
     """Fail unless every journal among the objects of a workdir is closed and every lock was released."""
@@ -154,7 +150,7 @@ def test_recover(damage: Damage, machines: Machines, tmp_path: Path) -> None:
         assert {states[key].leader for key in keys(unit)} == {2}, where
         results = json.loads(machines.contents(f"work-{unit}")[f"results/1/unit-{unit}.json"])["partitions"]
         assert [(row["outcome"] in ("elected", "already_online"), row["leader"]) for row in results] == [(True, 2)] * EACH, where
-        machines.nothing_is_open(f"work-{unit}", where)
+        nothing_is_open(machines.contents(f"work-{unit}"), where)
     log = RequestLog(operator.cluster)
     third = run_all(machines.elsewhere(job) for job, _step, _run in ends)
     assert log.written() == {} and not any(run.result["changed"] or run.result["repaired"] for run in third)
@@ -193,7 +189,7 @@ def test_saving(damage: Damage, machines: Machines, tmp_path: Path) -> None:
     for job, step, run in ends:
         assert run.result["counts"]["saved"] == 4, (step, job, run)
         assert saved(job.files) == expected, (step, job, run)
-        machines.nothing_is_open(job.files, (step, job, run))
+        nothing_is_open(machines.contents(job.files), (step, job, run))
     third = run_all(machines.elsewhere(job) for job, _step, _run in ends)
     assert {(run.result["counts"]["saved_before"], run.result["counts"]["bytes"]) for run in third} == {(4, 0)}
     print(f"save: {len(ends)} steps: all ended elsewhere")
@@ -219,7 +215,7 @@ def walk(machines: Machines, whole: Run, steps: Iterable[int], make: Callable[[i
     for step in steps:
         ((job, name, run),) = machines.walk([(make(step), step)], whole)
         check((name, job, run))
-        machines.nothing_is_open(job.files, (name, job, run))
+        nothing_is_open(machines.contents(job.files), (name, job, run))
 
 
 @pytest.mark.long

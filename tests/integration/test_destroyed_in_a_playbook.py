@@ -115,10 +115,6 @@ class Walk:
         second, again = self.on_a_machine(play)
         assert second.returncode == 0, (at, writes, again, second)
 
-    def nothing_is_open(self, where: Any) -> None:
-        """Fail unless every lock was released and every journal is closed."""
-        nothing_is_open(self._bucket.contents(), where)
-
 
 @pytest.fixture
 def walk(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Walk:
@@ -146,7 +142,7 @@ def test_recover(east: Operator, bucket: Bucket, walk: Walk) -> None:
         walk.destroyed(recovering(partition), at, arrives=bool(at % 2))
         where = (partition, at, writes[at - 1])
         assert east.in_order_again(before)[BY_PLAYBOOK, partition].leader == 2, where
-        walk.nothing_is_open(where)
+        nothing_is_open(bucket.contents(), where)
     log = RequestLog(east.cluster)
     last, _writes = walk.on_a_machine(recovering(len(ends)))
     assert last.returncode == 0 and last.recap[east.name]["changed"] == 0 and log.written() == {}, last
@@ -171,7 +167,7 @@ def test_reassign(west: Operator, bucket: Bucket, walk: Walk, tmp_path: Path) ->
         west.cluster.wait_for_partitions([MOVED], lambda state: state.replicas == (1, broker), "moved")
         wait_for_throttles(west.cluster)
         assert west.ask("kafka_partition_reassignment_info")["summary"]["moving"] == 0, where
-        walk.nothing_is_open(where)
+        nothing_is_open(bucket.contents(), where)
 
     writes = walk.undisturbed(moving(3))
     has_moved(3, "undisturbed")

@@ -100,6 +100,7 @@ def test_one_first_then_batches_and_what_fails_stops_the_next_one(
     options = {**variables, "kafka_recovery_workdir": str(workdir), "kafka_recovery_serial": [1, "100%"]}
     played = play("streamops.kafka_recovery.recover", order, variables=options)
     assert played.returncode != 0 and "login was refused" in played.said, played
+    assert "lagging, forked, healthy, partly, dead are not begun" in played.said, played
     assert set(played.recap) == {"localhost", "locked"}
     assert begun(workdir) == set()
     assert states(fleet) == before

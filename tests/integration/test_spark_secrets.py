@@ -13,10 +13,11 @@ import pytest
 from integration.support import play, run_module
 from unit.partition_situations import RUN
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options
 from rig.fleet import inventory, write_inventory
 
 KEY, SECRET = "spark.hadoop.fs.s3a.secret.key", "swordfish-4711"
-WRONG = f"spark_conf: {KEY} looks like a secret, and logs show spark_conf: put it into spark_secret_conf"
+WRONG = f"{options.CONF}: {KEY} looks like a secret, and logs show it: put it into {options.SECRET_CONF}"
 # What a module sends to syslog.
 LOGGED = """
 import syslog

@@ -117,18 +117,19 @@ class History:
             self._world.after(step.at, partial(self._events.happen, step))
         if self._script.strike is not None:
             self._events.strike_at(self._script.strike)
-        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first", review=self._script.review)}
+        works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         for process in self._world.run(works, kill).values():
             self._counts["control nodes killed"] += process.killed
 
-    def _run(self, run_id: str, delay: float = 0.0, review: float = 0.0) -> dict[str, Any] | None:
-        """Recover, after `delay` seconds. `review`: seconds between the plan and its elections. Return the result, None if the run fails."""
+    def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
+        """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""
         if delay:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
+        review = self._script.review if run_id == "first" else 0.0
         try:
             result = self._operator.recover(run_id, None, review, self._judges.judge_plan)
         except RecoveryError as error:

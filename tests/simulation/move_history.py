@@ -61,7 +61,7 @@ class MoveHistory(History):
             self._cluster.start(broker.node_id, broker.was_shut_down)
         self._world.wait(SESSION_SECONDS + 1)
 
-    def _run(self, run_id: str, delay: float = 0.0, review: float = 0.0) -> dict[str, Any] | None:
+    def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Move, or do what a second control node does."""
         if delay:
             self._world.sleep(delay)

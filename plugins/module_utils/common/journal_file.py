@@ -203,6 +203,16 @@ def _line(entry: Mapping[str, Any]) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
+def checked_entry(line: bytes, shapes: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the entry of one line, whose kind is one of `shapes` and has that shape, or HOLDER_LINE. Raises ContentError for another one."""
+    entry: dict[str, Any] = strict_json.parse(line)
+    strict_json.check(entry, {"kind": strict_json.Name()})
+    if (shape := {HOLDER_LINE: {}, **shapes}.get(entry["kind"])) is None:
+        raise strict_json.ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
+    strict_json.check(entry, shape)
+    return entry
+
+
 class JournalFile:
     """Lines of JSON, read when the file is opened (as a context manager), and appended."""
 

@@ -45,6 +45,7 @@ NO_REPOSITORY = (
 )
 PEOPLE = "kafka_recovery_require_signatures"
 PRIVATE, MAX_HEADER_BYTES = b"PRIVATE KEY-----", 100
+KEY_SECONDS = 10.0
 
 
 def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str, Path | None], path: str | None) -> Iterator[str]:
@@ -67,13 +68,11 @@ def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str,
         yield NO_GIT
     keys = {name: key for name in KEYS[use] if (key := paths.get(name))}
     signers = paths.get("plan_signers") if use == APPLY else None
-    if keys or signers:
-        if shutil.which("ssh-keygen", path=path) is None:
-            yield signatures.NO_SSH_KEYGEN
-        elif is_unnamed():
-            yield NO_NAME.format(os.getuid())
+    can_run = shutil.which("ssh-keygen", path=path) is not None and not is_unnamed()
+    if (keys or signers) and not can_run:
+        yield NO_NAME.format(os.getuid()) if shutil.which("ssh-keygen", path=path) else signatures.NO_SSH_KEYGEN
     for name, key in keys.items():
-        yield from _key_problems(f"kafka_recovery_{name}", key)
+        yield from _key_problems(f"kafka_recovery_{name}", key, can_run)
     if use == APPLY:
         yield from _signers_problems(values, paths)
 
@@ -84,16 +83,22 @@ def _address_problems(url: str, allow_plaintext_secrets: bool) -> Iterator[str]:
     except RecoveryError as error:
         yield f"kafka_recovery_git_{error}"
         return
+    # Any other text may be an address that git's own configuration knows.
+    if url.startswith(("/", "./", "../", "~/")) and not Path(url).expanduser().exists():
+        yield f"kafka_recovery_git_repository is {redacted_line(url)}, and there is no such directory: name the URL or the path of a repository"
     if not allow_plaintext_secrets and (problem := unencrypted.refusal(url)):
         yield f"kafka_recovery_git_repository is {redacted_line(url)}: {problem}"
 
 
-def _key_problems(option: str, key: Path) -> Iterator[str]:
+def _key_problems(option: str, key: Path, can_run: bool) -> Iterator[str]:
+    """Yield what is wrong with a key. `can_run`: whether ssh-keygen works here."""
     try:
         with opened_regular(key) as stream:
             private = PRIVATE in stream.read(MAX_HEADER_BYTES)
         if private:  # an agent holds the private half of a public key
             secret_files.check(option, key)
+            if can_run:
+                signatures.check_key(option, key, KEY_SECONDS)
     except RecoveryError as error:
         yield str(error)
     except OSError as error:
@@ -106,7 +111,7 @@ def _key_problems(option: str, key: Path) -> Iterator[str]:
 def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None]) -> Iterator[str]:
     if signers := paths.get("plan_signers"):
         try:
-            signatures.AllowedSigners(signers, 0)
+            signatures.AllowedSigners(signers, 0).check()
         except RecoveryError as error:
             yield str(error)
     elif not _true(values.get("allow_unsigned_plans")):
@@ -118,7 +123,7 @@ def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None
     reviewers = paths.get("merge_signers")
     if reviewers and _true(values.get("require_signature")):
         try:
-            signatures.AllowedSigners(reviewers, 0, signatures.MERGE_SIGNERS)
+            signatures.AllowedSigners(reviewers, 0, signatures.MERGE_SIGNERS).check()
         except RecoveryError as error:
             yield str(error)
 

@@ -31,6 +31,8 @@ SUFFIX = ".sig"
 MAX_SIGNATURE_BYTES = 65536
 _GOOD = re.compile(rf'Good "{NAMESPACE}" signature for .* with \S+ key (SHA256:\S+)')
 _QUOTED = 300
+# A line of a file of allowed signers: its names come before the kind of the key. A public key itself has nothing before it.
+_SIGNER = re.compile(rb"\s*[^#\s].*\s(ssh|ecdsa|sk)-\S+\s+AAAA")
 _MAGIC = b"SSHSIG"
 NO_SSH_KEYGEN = "ssh-keygen is not installed on the host that runs Ansible: install OpenSSH 8.2 or newer"
 NO_SIGNERS = (
@@ -54,6 +56,22 @@ class SignatureError(RecoveryError):
     """A plan cannot be signed, or its signature is not valid; the text has the reason."""
 
 
+def check_key(option: str, key: Path, seconds: float) -> None:
+    """Raise SignatureError if a private ssh key needs a passphrase or is damaged, unless an agent may hold it. Parameters: those of `sign`."""
+    if "SSH_AUTH_SOCK" in os.environ:
+        return
+    done = _ssh_keygen(["-y", "-P", "", "-f", str(key)], b"", str(key.parent), seconds)
+    if done.returncode:
+        raise SignatureError(_cannot_sign(option, key, done))
+
+
+def _cannot_sign(option: str, key: Path, done: subprocess.CompletedProcess[bytes]) -> str:
+    return (
+        f"{option} {key} cannot sign: {_error_output(done)}; name a private ssh key without a passphrase (chmod 600), or the public key of one that an "
+        "agent holds"
+    )
+
+
 def sign(content: bytes, key: Path, seconds: float) -> bytes:
     """Return the content of the signature file of a plan (`content`: its bytes). Raises SignatureError if the key cannot sign.
 
@@ -65,10 +83,7 @@ def sign(content: bytes, key: Path, seconds: float) -> bytes:
         done = _ssh_keygen(["-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(plan)], b"", folder, seconds)
         signature = Path(folder, f"plan{SUFFIX}")
         if done.returncode or not signature.is_file():
-            raise SignatureError(
-                f"kafka_recovery_plan_signing_key {key} cannot sign: {_error_output(done)}; name a private ssh key without a passphrase (chmod 600), or "
-                "the public key of one that an agent holds"
-            )
+            raise SignatureError(_cannot_sign("kafka_recovery_plan_signing_key", key, done))
         return signature.read_bytes()
 
 
@@ -82,6 +97,7 @@ class AllowedSigners:
     def __init__(self, path: Path, seconds: float, option: str = PLAN_SIGNERS) -> None:
         self._path = path
         self._seconds = seconds
+        self._option = option
         try:
             with opened_regular(path) as stream:
                 found = os.fstat(stream.fileno())
@@ -92,6 +108,14 @@ class AllowedSigners:
             raise SignatureError(
                 f"{option} {path} could be changed by others (mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid}): "
                 "let it belong to root or to the user who runs Ansible, chmod go-w"
+            )
+
+    def check(self) -> None:
+        """Raise SignatureError if the file has no line of a key, so that it could allow no signature."""
+        if not any(map(_SIGNER.match, self._lines.splitlines())):
+            raise SignatureError(
+                f"{self._option} {self._path} has no line of a key that may sign: write a name before each public key, such as planner@example.com "
+                "ssh-ed25519 AAAA…"
             )
 
     def signer(self, content: bytes, signature: bytes) -> Signer:

@@ -92,7 +92,7 @@ class _Reader:
         for shift in range(0, 35, 7):
             byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
-            if byte < 0x80:
+            if byte < 0x80 and value < 1 << 32:
                 return value
         raise OffsetRecordError("it has a length of more than 32 bits")
 

@@ -50,12 +50,13 @@ def invalid_serial(serial: Any) -> str | None:
     )
 
 
-def too_many_failed(failed: Sequence[str], batch: Collection[str], limit: Any, serial: Any) -> str | None:
+def too_many_failed(failed: Sequence[str], batch: Collection[str], limit: Any, serial: Any, pattern: str | None) -> str | None:
     """Return why a batch of clusters does not start, None if it starts. Work in progress is never interrupted.
 
-    failed  clusters of earlier batches
-    limit   kafka_recovery_max_failed_clusters; 0 if it is not a number
-    serial  kafka_recovery_serial; without batches nothing is limited
+    failed   clusters of earlier batches
+    limit    kafka_recovery_max_failed_clusters; 0 if it is not a number
+    serial   kafka_recovery_serial; without batches nothing is limited
+    pattern  --limit of the run, None without
     """
     try:
         allowed = int(limit)
@@ -65,6 +66,21 @@ def too_many_failed(failed: Sequence[str], batch: Collection[str], limit: Any, s
         return None
     return (
         f"{', '.join(batch)} and all later batches do not start, because {', '.join(failed)} failed before, and kafka_recovery_max_failed_clusters is "
-        f"{limit}. Fix the cause and run again (what is done is not repeated), exclude the failed clusters with "
-        f"--limit '{':!'.join(['kafka_clusters', *failed])}', or continue anyway with -e kafka_recovery_max_failed_clusters={len(failed)}"
+        f"{limit}. Fix the cause and run again (what is done is not repeated), exclude the failed clusters with {_exclusion(failed, pattern)}, or continue "
+        f"anyway with -e kafka_recovery_max_failed_clusters={len(failed)}"
     )
+
+
+def not_begun(later: Collection[str], failed: Sequence[str], pattern: str | None) -> str:
+    """Return which clusters are not begun after a batch that failed as a whole, and how to continue. `pattern`: --limit of the run, None without."""
+    return (
+        f"{', '.join(later)} are not begun, because every cluster of this batch has failed. Fix the cause and run again (what is done is not repeated), or "
+        f"exclude the failed clusters with {_exclusion(failed, pattern)}"
+    )
+
+
+def _exclusion(failed: Sequence[str], pattern: str | None) -> str:
+    """Return the limit without the failed clusters. The limit of the run is not repeated: it may have any characters."""
+    if pattern is None:
+        return f"--limit '{':!'.join(['kafka_clusters', *failed])}'"
+    return "".join(f"{',' if ',' in pattern else ':'}!{cluster}" for cluster in failed) + " at the end of --limit"

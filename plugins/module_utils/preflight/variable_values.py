@@ -9,7 +9,7 @@ Pure: no I/O, no Kafka client.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -141,6 +141,17 @@ def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
             "the second elects in this run. "
             f"Run the playbook plan with the first, then apply with the second and -e kafka_recovery_plan_dir={shown(output)}"
         )
+
+
+def unnamed_revivals(roles: Collection[str], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each variable without which a play with these roles can revive nothing. It is not set, or empty."""
+    needed = {
+        "kafka_recovery_revive_empty": ("the topics or partitions whose records are given up", [{"topic": "orders"}]),
+        "kafka_recovery_lost_brokers": ("the brokers that are lost with their disks", [1]),
+    }
+    for name, (what, example) in needed.items():
+        if "revive" in roles and not values.get(name):
+            yield f"{name} is not set: name {what}, for example -e '{json.dumps({name: example})}'"
 
 
 def is_true(value: Any) -> bool:

@@ -111,17 +111,18 @@ Wanted: TypeAlias = "dict[TopicPartition, tuple[int, ...] | None]"
 def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: str | None, file_sha256: str | None = None) -> Wanted | None:
     """Return the requested replicas by partition in recovery order, from the option `partitions` or `reassignment_file`; None if neither is set.
 
-    The file holds the JSON of kafka-reassign-partitions, `{"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}`;
-    other fields are ignored. `file_sha256`: that the file must have. Entries without replicas have None. Raises RecoveryError for a file that cannot be
-    read, another sha256, another version, log directories other than "any", and a partition that is named twice (KIP-179: INVALID_REQUEST).
+    Entries without replicas have None. Raises RecoveryError as `read_document` and `wanted_in` do.
     """
     if reassignment_file is not None:
-        source = f"reassignment_file {reassignment_file}"
-        rows = _rows_of(Path(reassignment_file).expanduser(), source, file_sha256)
-    elif partitions is not None:
-        source, rows = "option partitions", list(partitions)
-    else:
-        return None
+        return wanted_in(read_document(reassignment_file, file_sha256)["partitions"], f"reassignment_file {reassignment_file}")
+    return None if partitions is None else wanted_in(partitions, "option partitions")
+
+
+def wanted_in(rows: Sequence[Mapping[str, Any]], source: str) -> Wanted:
+    """Return what `wanted` returns for the entries of an option or a file. `source`: its name for errors.
+
+    Raises RecoveryError if there are none, for log directories other than "any", and for a partition that is named twice (KIP-179: INVALID_REQUEST).
+    """
     if not rows:
         # A list that a template made empty must not mean "everything".
         raise RecoveryError(f"{source} names no partition: name some")
@@ -149,11 +150,16 @@ def with_replicas(found: Wanted | None) -> dict[TopicPartition, tuple[int, ...]]
     return {key: replicas or () for key, replicas in found.items()}
 
 
-def _rows_of(path: Path, source: str, file_sha256: str | None) -> list[Any]:
+def read_document(reassignment_file: str, file_sha256: str | None) -> dict[str, Any]:
+    """Return the JSON of kafka-reassign-partitions, `{"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}`, with its other fields.
+
+    `file_sha256`: that the file must have. Raises RecoveryError for a file that cannot be read, another sha256, and another version.
+    """
+    source = f"reassignment_file {reassignment_file}"
     try:
-        content = read_regular(path)
+        content = read_regular(Path(reassignment_file).expanduser())
         file_digest.check(content, file_sha256, source, "reassignment_file_sha256")
-        document = strict_json.parse(content)
+        document: dict[str, Any] = strict_json.parse(content)
         strict_json.check(document, {"version": int, "partitions": [dict]})
     except OSError as error:
         raise RecoveryError(f"{source} cannot be read: {error.strerror}") from error
@@ -163,8 +169,7 @@ def _rows_of(path: Path, source: str, file_sha256: str | None) -> list[Any]:
         ) from error
     if document["version"] != FILE_VERSION:
         raise RecoveryError(f"{source} has version {document['version']}, but only version {FILE_VERSION} is supported")
-    rows: list[Any] = document["partitions"]
-    return rows
+    return document
 
 
 def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[int, ...] | None]:

@@ -16,7 +16,12 @@ from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import HOLDER_LINE, JournalBusy, JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import (
+    HOLDER_LINE,
+    JournalBusy,
+    JournalFile,
+    checked_entry,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
@@ -24,12 +29,11 @@ FOLDER = "revivals"
 MANY_LINES = 100
 _KEY = {"topic": Name(), "partition": int}
 _BEGUN = {**_KEY, "topic_id": Name(), "original": [BROKER], "target": [BROKER]}
-_SHAPES = {
+_SHAPES: dict[str, dict[str, Any]] = {
     "begun": {"cluster_id": Name(), "partitions": [_BEGUN]},
     "reset": {"partitions": [{**_KEY, "group": str, "offset": OFFSET}]},
     "restored": {"partitions": [_KEY]},
     "ended": {"partitions": [_KEY]},
-    HOLDER_LINE: {},
 }
 
 
@@ -83,11 +87,7 @@ class RevivalJournal(JournalFile):
     def _take(self, number: int, line: bytes) -> None:
         self._lines = number
         try:
-            entry = strict_json.parse(line)
-            strict_json.check(entry, {"kind": Name()})
-            if entry["kind"] not in _SHAPES:
-                raise strict_json.ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
-            strict_json.check(entry, _SHAPES[entry["kind"]])
+            entry = checked_entry(line, _SHAPES)
             if entry["kind"] == HOLDER_LINE:
                 return
             if not all(can_be_partition(row["topic"], row["partition"]) for row in entry["partitions"]):

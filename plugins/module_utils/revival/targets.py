@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
@@ -57,15 +55,10 @@ def chosen(params: Mapping[str, Any], begun: Mapping[TopicPartition, Begun]) -> 
 
 def _planned(reassignment_file: str, file_sha256: str | None) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, str]]:
     """Return the new replicas by partition, and why others have none. A file may have no partition: then nothing was planned."""
-    path = Path(reassignment_file).expanduser()
+    document, source = validate.read_document(reassignment_file, file_sha256), f"reassignment_file {reassignment_file}"
     try:
-        content = read_regular(path)
-        file_digest.check(content, file_sha256, f"reassignment_file {path}", "reassignment_file_sha256")
-        document = strict_json.parse(content)
-        strict_json.check(document, {"partitions": [dict], "held": [{"topic": Name(), "partition": int, "explanation": str}]})
-    except OSError as error:
-        raise RecoveryError(f"reassignment_file {path} cannot be read: {error.strerror}") from error
+        strict_json.check(document, {"held": [{"topic": Name(), "partition": int, "explanation": str}]})
     except strict_json.ContentError as error:
-        raise RecoveryError(f"reassignment_file {path}: {error}; plan again with kafka_redundancy_plan") from error
-    planned = validate.with_replicas(validate.wanted(None, reassignment_file, file_sha256)) if document["partitions"] else {}
+        raise RecoveryError(f"{source}: {error}; plan again with kafka_redundancy_plan") from error
+    planned = validate.with_replicas(validate.wanted_in(document["partitions"], source)) if document["partitions"] else {}
     return planned, {(row["topic"], row["partition"]): row["explanation"] for row in document["held"]}

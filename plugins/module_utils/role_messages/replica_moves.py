@@ -36,7 +36,9 @@ def planned_lines(moves: Mapping[str, Any], run: PresentRun, interrupted_run: st
     planned, violations = moves["planned"], moves["rack_violations"]
     lines = [
         f"{count(planned, 'partition')} {verb(planned, 'gets', 'get')} back {count(moves['adding_replicas'], 'replica')}, "
-        f"{bytes_to_human(moves['bytes'])} to be copied",
+        f"{bytes_to_human(moves['bytes'])} to be copied"
+        if planned
+        else "no partition is to get other replicas, so nothing is copied and no throttle is needed",
         *(
             f"held: {count(held, 'partition')}, {reason}: {_step(reason, interrupted_run)}"
             for reason, held in moves["held_by_reason"].items()

@@ -16,6 +16,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.errors import PySparkException
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import CONF, SECRET_CONF
 
 # Java's messages if Spark cannot write its temporary files.
 NO_ROOM = (
@@ -63,10 +64,10 @@ def _error_message(error: Exception, log: IO[bytes], remote: str | None = None) 
     full_text = f"{text}{error}"
     if any(sign in full_text + _whole(log) for sign in NO_MEMORY):
         return (
-            f"Spark ran out of memory: give it more with spark_conf spark.driver.memory (6g, for example), or use a larger machine ({text})"
+            f"Spark ran out of memory: give it more with spark.driver.memory (6g, for example) in {CONF}, or use a larger machine ({text})"
         )
     if any(sign in full_text for sign in NO_ROOM):
-        return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark_conf spark.local.dir ({text})"
+        return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark.local.dir in {CONF} ({text})"
     return f"Spark failed: {text}"
 
 
@@ -77,7 +78,7 @@ def _problem_of_store(text: str) -> str | None:
         return f"Spark has no file system for {scheme}://, so it cannot read the workdir: give it the jars of that store (spark.jars, docs/spark.md)"
     if "java.nio.file.AccessDeniedException" in text and (found := STORE_URL.search(text)):
         return (
-            f"Spark may not read or write the workdir ({found[0]}): put keys for its store into spark_secret_conf, or give the Spark hosts a role that may "
+            f"Spark may not read or write the workdir ({found[0]}): put keys for its store into {SECRET_CONF}, or give the Spark hosts a role that may "
             "(docs/spark.md)"
         )
     return None

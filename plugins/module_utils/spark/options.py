@@ -30,6 +30,8 @@ SECRET = re.compile(
 # The name of a class, such as spark.hadoop.fs.s3a.aws.credentials.provider.
 NO_SECRET = ".provider"
 JAVA_OPTIONS = "javaoptions"
+# As messages name them: the option of a module, and the variable of a playbook.
+CONF, SECRET_CONF = "spark_conf (kafka_recovery_spark_conf)", "spark_secret_conf (kafka_recovery_spark_secret_conf)"
 ON_COMMAND_LINE = "it is on the command line of Java, which all users of the host can read: leave it out"
 
 
@@ -46,12 +48,12 @@ def settings(module: AnsibleModule) -> tuple[dict[str, str], dict[str, str]]:
     module.no_log_values |= {value for value in (*conf.values(), *secrets.values()) if value}
     for name, value in conf.items():
         if name.lower().endswith(JAVA_OPTIONS) and SECRET.search(value):
-            raise RecoveryError(f"spark_conf: {name} has what looks like a secret; {ON_COMMAND_LINE}")
+            raise RecoveryError(f"{CONF}: {name} has what looks like a secret; {ON_COMMAND_LINE}")
         if SECRET.search(name) and not name.endswith(NO_SECRET) and value not in ("true", "false"):
-            raise RecoveryError(f"spark_conf: {name} looks like a secret, and logs show spark_conf: put it into spark_secret_conf")
+            raise RecoveryError(f"{CONF}: {name} looks like a secret, and logs show it: put it into {SECRET_CONF}")
     for name in secrets:
         if name.lower().endswith(JAVA_OPTIONS):
-            raise RecoveryError(f"spark_secret_conf: {name} cannot be kept secret; {ON_COMMAND_LINE}")
+            raise RecoveryError(f"{SECRET_CONF}: {name} cannot be kept secret; {ON_COMMAND_LINE}")
     module.no_log_values -= set(conf.values()) - set(secrets.values())
     return conf, secrets
 

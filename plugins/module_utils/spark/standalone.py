@@ -16,6 +16,7 @@ with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import CONF, SECRET_CONF
 
 STANDALONE = "spark://"
 AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
@@ -38,9 +39,9 @@ def need_authentication(master: str, conf: Mapping[str, str], secrets: Mapping[s
     chosen = settings.get(AUTHENTICATE, "").lower()
     if master.startswith("local") or chosen == "false" or (chosen == "true" and (settings.get(SECRET) or not is_standalone(master))):
         return
-    secret = f" and {SECRET} in spark_secret_conf, as on that cluster" if is_standalone(master) else ""
+    secret = f" and {SECRET} in {SECRET_CONF}, as on that cluster" if is_standalone(master) else ""
     raise RecoveryError(
-        f"spark_master: the driver for {master} would accept every peer: set {AUTHENTICATE}: true in spark_conf{secret}. If only trusted users reach "
+        f"spark_master: the driver for {master} would accept every peer: set {AUTHENTICATE}: true in {CONF}{secret}. If only trusted users reach "
         f"both, set {AUTHENTICATE}: false"
     )
 

@@ -41,6 +41,11 @@ ADDRESS = {
     "gs": "GOOGLE_BASE_URL",
     "az": "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ENDPOINT",
 }
+CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY",
+}
 # 408, 409 and 429 go away: S3 answers 409 if two conditional writes meet.
 TRANSIENT = {408, 409, 429}
 NOT_IMPLEMENTED = 501
@@ -273,8 +278,8 @@ class Client:
         )
         if denied:
             return FileError(
-                f"{self.url} refuses the request for {key or 'its list'} ({_text(error)}): check the credentials in the environment, and that they may read, "
-                "write, list and remove there (docs/stores.md)"
+                f"{self.url} refuses the request for {key or 'its list'} ({_text(error)}): check the credentials in the environment "
+                f"({CREDENTIALS[self.url.partition(':')[0]]}, or a role of this machine), and that they may read, write, list and remove there (docs/stores.md)"
             )
         if status == NOT_IMPLEMENTED:
             return FileError(

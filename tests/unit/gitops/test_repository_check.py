@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def test_without_a_file_of_signers_no_signature_can_be_required() -> None:
         ({"git_repository": ""}, "No git repository is named"),
         ({"git_repository": None}, "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY"),
         ({"git_repository": "https://ada:s3cret@git.example.com/x"}, "kafka_recovery_git_repository https://git.example.com/x holds a password"),
+        ({"git_repository": "/no/repository.git"}, "kafka_recovery_git_repository is /no/repository.git, and there is no such directory"),
         ({"git_repository": "http://git.example.com/x"}, "kafka_recovery_git_repository is http://git.example.com/x: git would send"),
         ({"git_directory": "../x"}, "kafka_recovery_git_directory '../x' cannot be a folder"),
         ({"plan_signing_key": Path("/no/key")}, "kafka_recovery_plan_signing_key /no/key cannot be read: No such file"),
@@ -77,6 +79,28 @@ def test_a_key_that_others_can_read_is_refused_with_the_command(keys: tuple[Path
     key.chmod(0o644)
     (text,) = problems(PROPOSE, plan_signing_key=key)
     assert text.startswith(f"kafka_recovery_plan_signing_key {key} can be read") and f"chmod go= {key}" in text
+
+
+def test_a_key_with_a_passphrase_is_refused_unless_an_agent_may_hold_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before evidence is collected, not when the plans are to be signed."""
+    key = tmp_path / "locked"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "swordfish", "-f", key], check=True, timeout=60)
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    (text,) = problems(PROPOSE, plan_signing_key=key)
+    assert text.startswith(f"kafka_recovery_plan_signing_key {key} cannot sign: ") and "without a passphrase" in text
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    assert problems(PROPOSE, plan_signing_key=key) == []
+
+
+@pytest.mark.parametrize("content", ["", "# planner@example.com {key}\n", "{key}\n", "PRIVATE KEY\n"])
+def test_a_file_of_signers_without_a_line_of_a_signer_is_refused_before_there_is_a_plan(keys: tuple[Path, Path], content: str) -> None:
+    """As the public key itself, which is easily named in its place."""
+    key, signers = keys
+    signers.write_text(content.format(key=key.with_suffix(".pub").read_text().strip()))
+    (text,) = problems(APPLY, plan_signers=signers)
+    assert text.startswith(f"kafka_recovery_plan_signers {signers} has no line of a key") and "planner@example.com" in text
+    (text,) = problems(APPLY, allow_unsigned_plans=True, merge_signers=signers, require_signature=True)
+    assert text.startswith(f"kafka_recovery_merge_signers {signers} has no line of a key")
 
 
 def test_plans_are_applied_with_signers_alone(keys: tuple[Path, Path], tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_a_record_that_is_cut_off_or_too_long_is_refused(version: int, data: st.
                 read(wrong)
 
 
+def test_a_varint_has_at_most_32_bits() -> None:
+    record = offset_value(5, version=4)[:-1]
+    assert value_of(record + b"\x01\xff\xff\xff\xff\x0f\0") == value_of(record + b"\0")  # the tag 2**32 - 1, which is not known
+    for wrong in (b"\x01\x80\x80\x80\x80\x10\0", b"\x01\xff\xff\xff\xff\x7f\0"):
+        with pytest.raises(OffsetRecordError, match="32 bits"):
+            value_of(record + wrong)
+
+
 def test_records_of_other_kinds_are_none() -> None:
     assert {key_of(struct.pack(">h", version) + b"rest") for version in (2, 3, 17)} == {None}
     with pytest.raises(OffsetRecordError):

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -125,9 +129,14 @@ def test_documents_name_no_variable_that_would_be_refused() -> None:
     assert misspelled_variables(NAMES, given, on_command_line=given) == []
 
 
-def test_every_playbook_checks_this_before_its_roles() -> None:
-    for path in sorted((ROOT / "playbooks").glob("*.yml")):
-        # The first play is about the inventory, and a last one without tasks before its roles goes on with clusters of the second.
-        play = yaml.safe_load(path.read_text())[1]
-        imported = [task.get("ansible.builtin.import_tasks", "") for task in play["pre_tasks"]]
-        assert "../roles/preflight/tasks/options.yml" in imported, path
+@pytest.mark.slow
+def test_every_playbook_checks_this_once_before_its_roles(tmp_path: Path) -> None:
+    names = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
+    (tmp_path / "inventory").write_text("[kafka_clusters]\neast\n")
+    done = subprocess.run(
+        [Path(sys.executable).parent / "ansible-playbook", "--list-tasks", "-i", "inventory", *(f"streamops.kafka_recovery.{name}" for name in names)],
+        capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache/collections")},
+    )  # fmt: skip
+    for name, listed in zip(names, done.stdout.split("playbook: ")[1:], strict=True):
+        before, *after = listed.split("Check variables, libraries, Java and files")
+        assert f"/{name}.yml" in before and "Validating arguments" not in before and len(after) == 1, listed

@@ -12,7 +12,11 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.filter.core import to_bool
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented_variables import role_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_values import conflicts, value_problems
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_values import (
+    conflicts,
+    unnamed_revivals,
+    value_problems,
+)
 
 ACCEPTED = ["true", "false", "yes", "no", "on", "off", "1", "0"]
 # All spellings that the filter `bool` or `boolean()`, by which modules read an option, takes for true or false.
@@ -131,3 +135,10 @@ def test_variables_that_exclude_each_other_are_named(values: dict[str, Any], exp
 
 def test_an_empty_default_means_nothing() -> None:
     assert list(conflicts({"kafka_recovery_partitions": [], "kafka_recovery_partitions_file": ""}, {})) == []
+
+
+def test_what_is_revived_must_be_named_before_a_cluster_is_contacted() -> None:
+    both = {"kafka_recovery_revive_empty": [{"topic": "orders"}], "kafka_recovery_lost_brokers": {"east": [1]}}
+    assert list(unnamed_revivals(["revive"], both)) == list(unnamed_revivals(["elect"], {})) == []
+    texts = list(unnamed_revivals(["revive"], {"kafka_recovery_revive_empty": []}))
+    assert [text.split()[0] for text in texts] == list(both) and all("for example -e '{" in text for text in texts)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target, chosen
@@ -36,6 +38,13 @@ def read(
 def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecoveryError, match=r"east\.json has sha256 .*it was replaced since it was made"):
         read(tmp_path, [{"topic": "t"}], file_sha256="0" * 64)
+
+
+def test_the_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was checked is what is used, also if the file is replaced in between."""
+    parse = Mock(wraps=strict_json.parse)
+    monkeypatch.setattr(strict_json, "parse", parse)
+    assert read(tmp_path, [{"topic": "t"}], begun={}) and parse.call_count == 1
 
 
 def test_a_topic_is_revived_as_planned_and_as_begun(tmp_path: Path) -> None:

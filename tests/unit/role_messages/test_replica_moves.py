@@ -33,6 +33,9 @@ def test_planned_moves_are_counted() -> None:
         "3 partitions get back 3 replicas, 2.00 KB to be copied",
         "Plan: /w/reassignments/2/east.json",
     ]
+    assert replica_moves.planned_lines({**MOVES, "planned": 0, "adding_replicas": 0, "bytes": 0}, RUN, "")[0] == (
+        "no partition is to get other replicas, so nothing is copied and no throttle is needed"
+    )
     one = {**MOVES, "planned": 1, "adding_replicas": 1, "rack_violations": 1, "held_by_reason": {"no_leader": 1}}
     assert replica_moves.planned_lines(one, RUN, "")[:3] == [
         "1 partition gets back 1 replica, 2.00 KB to be copied",

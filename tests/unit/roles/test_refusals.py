@@ -86,6 +86,18 @@ def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, 
     assert rows == [f"{one['path']}: it is not sealed" for one in FILES[:5]]
 
 
+def test_a_refused_merge_names_the_folder_without_which_later_runs_go_on() -> None:
+    (block,) = yaml.safe_load((ROOT / "playbooks/apply_merged.yml").read_text())[1]["tasks"]
+    (task,) = (one for one in block["block"] if one["name"] == "Fail if a merged plan must not be applied")
+    row = {"cluster": "east", "state": "unsigned", "reason": "it needs signatures of 2 people"}
+    files = [{**row, "path": f"ops/recoveries/r1/{kind}/east.json"} for kind in ("plans", "moves")]
+    reason, repeated, remedy = said("common", task["ansible.builtin.fail"]["msg"], **task["vars"], kafka_recovery_merged_files=files)
+    assert reason == repeated == row["reason"]
+    assert "each later apply_merged fails" in remedy and remedy.endswith(
+        "remove its folder from the protected branch by a reviewed merge: ops/recoveries/r1"
+    )
+
+
 @pytest.mark.slow
 def test_moves_and_revivals_that_are_not_named_are_refused(tmp_path: Path) -> None:
     own: dict[str, dict[str, Any]] = {

@@ -61,7 +61,9 @@ def test_what_is_empty_was_not_named() -> None:
 )
 def test_a_secret_in_spark_conf_is_refused_and_stays_hidden(name: str) -> None:
     made = module(spark_conf={name: "swordfish", "spark.executor.memory": "1g"})
-    with pytest.raises(RecoveryError, match=rf"spark_conf: {name} looks like a secret.* put it into spark_secret_conf$") as refused:
+    with pytest.raises(
+        RecoveryError, match=rf"kafka_recovery_spark_conf\): {name} looks .* into .*kafka_recovery_spark_secret_conf\)$"
+    ) as refused:
         settings(made)
     assert "swordfish" in made.no_log_values and "swordfish" not in str(refused.value)
 
@@ -69,7 +71,9 @@ def test_a_secret_in_spark_conf_is_refused_and_stays_hidden(name: str) -> None:
 @pytest.mark.parametrize("option", ["spark_conf", "spark_secret_conf"])
 def test_a_secret_among_the_options_of_java_is_refused(option: str) -> None:
     made = module(**{option: {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=swordfish"}})
-    with pytest.raises(RecoveryError, match=rf"^{option}: spark\.driver\.extraJavaOptions .* command line of Java") as refused:
+    with pytest.raises(
+        RecoveryError, match=rf"^{option} \(kafka_recovery_{option}\): spark\.driver\.extraJavaOptions .* command line of Java"
+    ) as refused:
         settings(made)
     assert "swordfish" not in str(refused.value)
 

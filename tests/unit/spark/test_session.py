@@ -122,7 +122,9 @@ def test_a_driver_that_would_accept_every_peer_is_refused(
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://127.0.0.1:1"])
 def test_drivers_of_clusters_that_make_a_secret_by_themselves_need_authentication_too(master: str) -> None:
     with (
-        pytest.raises(RecoveryError, match=r"would accept every peer: set spark\.authenticate: true in spark_conf\. If"),
+        pytest.raises(
+            RecoveryError, match=r"would accept every peer: set spark\.authenticate: true in spark_conf \(kafka_recovery_spark_conf\)\. If"
+        ),
         session(master, None, {}, 0),
     ):
         pass
@@ -176,7 +178,10 @@ def test_a_java_that_had_too_little_memory_is_reported_with_the_remedy() -> None
     # What a fleet's plan with 1 GB came to: the error itself does not name the cause.
     log = BytesIO(b"Caused by: java.lang.OutOfMemoryError: Java heap space\n" + b"26/11/21 15:00:01 ERROR Utils: Aborting task\n" * 200)
     with (
-        pytest.raises(RecoveryError, match=r"ran out of memory: give it more with spark_conf spark\.driver\.memory"),
+        pytest.raises(
+            RecoveryError,
+            match=r"ran out of memory: give it more with spark\.driver\.memory .* in spark_conf \(kafka_recovery_spark_conf\)",
+        ),
         translate_spark_errors(log),
     ):
         raise PySparkException("Job aborted due to stage failure: Lost task 0.0: TaskResultLost (result lost from block manager)")

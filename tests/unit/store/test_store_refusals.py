@@ -62,7 +62,7 @@ def test_a_bucket_that_does_not_exist_is_named_whatever_is_asked_first(url: str,
 def test_credentials_that_are_lost_are_named_at_once(status: int, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with refused(monkeypatch, "s3://box/fleet", status, code) as client:
         for ask in (client.list_top, lambda: client.get("journal"), lambda: client.replace("journal", b"x", '"etag"')):
-            with pytest.raises(FileError, match=f"{code}.*check the credentials"):
+            with pytest.raises(FileError, match=f"{code}.*check the credentials.*AWS_SECRET_ACCESS_KEY"):
                 ask()
 
 

@@ -59,7 +59,10 @@ def _connection_failure(node: Node, lookup: futures.Future[list[addresses.Addres
 def explain(connection: Connection, error: Exception) -> str:
     """Return one sentence with the reason and the remedy for each bootstrap server. `error`: the client's error."""
     why = diagnose(connection, connection.bootstrap_servers, error)
-    return f"no bootstrap server answered (request_timeout {connection.request_timeout:g} s): {why}"
+    return (
+        "no bootstrap server answered (bootstrap_servers, in an inventory kafka_bootstrap_servers; "
+        f"request_timeout {connection.request_timeout:g} s): {why}"
+    )
 
 
 def diagnose(connection: Connection, servers: Collection[str], error: Exception) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import HOLDER_LINE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import checked_entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
@@ -39,7 +39,6 @@ _RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value"
 LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
 _PAIR = {"leader": IntRange(LEAST_RATE, MOST_INT64), "follower": IntRange(LEAST_RATE, MOST_INT64)}
 _SHAPES: dict[str, dict[str, Any]] = {
-    HOLDER_LINE: {},
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
     "set": {"owner": Name(), "cluster_id": Name(), "rates": [_RATE], "replicas": [{**LIST, "was_empty": bool}]},
@@ -70,14 +69,10 @@ def read_entry(line: bytes) -> dict[str, Any]:
 
     A journal that others have changed must not make a run change other configs than throttles.
     """
-    entry: dict[str, Any] = strict_json.parse(line)
-    strict_json.check(entry, {"kind": Name()})
-    if entry["kind"] not in _SHAPES:
-        raise ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
-    strict_json.check(entry, _SHAPES[entry["kind"]])
+    entry = checked_entry(line, _SHAPES)
     if entry["kind"] == "expiry" and entry["expiry"]:
         timestamps.read(entry["expiry"]["at"])
-    if "owner" not in _SHAPES[entry["kind"]]:
+    if entry["kind"] not in ("set", "gone"):
         return entry
     if entry["owner"] not in LAYERS:
         raise ContentError(f"owner {strict_json.shortened(entry['owner'])} is unknown")

@@ -107,6 +107,11 @@ class ReplicationThrottle:
                 return replace(missing, rates=list(dict.fromkeys([*missing.rates, *other.rates])))
 
             what = lacking()
+            if keys is None and replicas is None and not copying and not journal.has_standing():
+                self.warnings.append(
+                    "no live replica is out of sync, so no throttle was needed: for replicas that are about to be copied, name partitions or "
+                    "throttled_replicas"
+                )
             self._expire(journal, expires_after, bool(what.rates or what.added))
             self._set(journal, what)
             if self._look_again(journal, before):

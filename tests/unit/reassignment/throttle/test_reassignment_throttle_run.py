@@ -115,6 +115,18 @@ def test_what_catches_up_is_throttled_once_and_removed_once(task: Task, journal:
     assert task.absent(cluster)["changed"] is False
 
 
+def test_a_throttle_that_nothing_needs_is_not_set_and_a_warning_says_so(journal: ThrottleJournal) -> None:
+    for cluster, warned in ((Configurable(), 1), (recovering(), 0)):
+        throttle = ReplicationThrottle(cluster, journal, 0.0)
+        throttle.present(Rates.same(5000), None)
+        assert ["no live replica is out of sync" in text and "throttled_replicas" in text for text in throttle.warnings] == [True] * warned
+        assert bool(cluster.changes) is not bool(warned)
+    Task(journal.path.parents[1]).absent(cluster)
+    named = ReplicationThrottle(Configurable(), journal, 0.0)
+    named.present(Rates.same(5000), [("t", 1)])
+    assert named.warnings == []
+
+
 def test_named_partitions_are_throttled_also_where_nothing_is_to_be_copied_yet(task: Task, journal: ThrottleJournal) -> None:
     cluster = Configurable()
     task.present(cluster, 5000, [("t", 1)])
