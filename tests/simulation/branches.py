@@ -24,6 +24,7 @@ PARTS = {
     "save": ("saved_records/*", "election/saved_tails.py"),
     "elect": ("election/*",),
     "journal": ("common/journal_file.py", "election/reorder_journal.py", "election/replica_orders.py"),
+    "reassign": ("reassignment/*", "reassignment/throttle/*"),
 }
 
 

@@ -121,8 +121,10 @@ class History:
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
-        for process in self._world.run(works, kill).values():
-            self._counts["control nodes killed"] += process.killed
+        processes = self._world.run(works, kill).values()
+        self._counts["control nodes killed"] += sum(process.killed for process in processes)
+        if self._script.strike is not None and self._script.strike.kills_run and any(process.killed for process in processes):
+            self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the killed run
 
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""
