@@ -181,15 +181,20 @@ class Events:
             self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
 
     def strike_at(self, strike: Strike) -> None:
-        """Let the broker hang, or kill it, that gets a certain request; or fill the disk of the control nodes while they save records."""
+        """Let the broker hang, or kill it, that gets a certain request; or strike control nodes while they save records."""
         left = strike.number
 
-        def fill() -> None:
+        def save() -> None:
             nonlocal left
             left -= 1
-            if left == -1 and not self.calm:
+            if left != -1 or self.calm:
+                return
+            if strike.seconds:
                 self._count("disk full while records are saved")
                 self._cluster.fill_disk(strike.seconds)
+            else:
+                for number in range(len(self.keys)):
+                    self.write_to_old_leader((number, 0))
 
         def look(name: str, node: int) -> None:
             nonlocal left
@@ -208,7 +213,7 @@ class Events:
                 self._cluster.crash(node)
 
         if strike.request == SAVING:
-            self._cluster.before_saving = fill
+            self._cluster.before_saving = save
         else:
             self._cluster.before_request = look
 

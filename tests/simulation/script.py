@@ -77,7 +77,8 @@ LATE = 0.3  # seconds of a recovery in which most faults strike; without faults 
 class Strike(NamedTuple):
     """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
 
-    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records.
+    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records; 0: old leaders
+    take records then.
     """
 
     request: str
@@ -194,6 +195,8 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         # This strategy elects although the old leader, which is fenced, has more records.
         strategy = random.choice((script.strategy, "aggressive"))
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
+        if random.random() < 0.5:
+            script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
     if random.random() < FULL_DISK:
         # What is forked is elected by this strategy, and so there is something to save.
         damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
