@@ -42,12 +42,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
-from simulation.script import SAVED_FOLDER
 from simulation.transport import Connections, EventLoop
 from simulation.world import World
 
 NAME = "simulated"
 REQUEST_SECONDS = 4
+SAVED = "saved"  # the folder of saved records
 GROWING = ("fsync", "pwrite")  # what fails on a full disk
 WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
 
@@ -133,8 +133,8 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         cluster.world.step(f"{name} {arguments[0]}")
-        if name == "mkdir" and "saved" in Path(arguments[0]).parts:
-            cluster.before_request(SAVED_FOLDER, -1)
+        if name == "mkdir" and SAVED in Path(arguments[0]).parts:
+            cluster.before_saving()
         if cluster.disk_is_full and name in GROWING:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         done = None if name == "fsync" else real(*arguments, **keywords)

@@ -44,6 +44,7 @@ PATTERNS = (
     ("write", "copy", "alone", "write", "fail_leaders_disk", "wait", "lose_isr"),
     ("alone", "write", "crash_leader", "cut_off", "start", "wait", "wait"),
 )
+FORKS = PATTERNS[:2]
 # Another tool has elected uncleanly before: the history of ISRs proves nothing from then on.
 UNCLEAN_BEFORE = (
     (
@@ -56,9 +57,8 @@ UNCLEAN_BEFORE = (
 )  # fmt: skip
 # A leader is cut off, and producers still write to it after another one was elected, and while that one's partition is recovered.
 OLD_LEADER = (
-    ("write", "copy", "cut_off_leader", "wait", "wait", "write_to_old_leader", "write", "copy", "alone", "write", "lose_isr"),
-    ("write", "copy", "write", "cut_off_leader", "wait", "wait", "write", "lose_isr", "write_to_old_leader"),
-    ("write", "copy", "alone", "write", "cut_off_leader"),
+    ("write", "copy", "cut_off_leader", "write_to_old_leader", "write", "copy", "alone", "write", "lose_isr"),
+    ("write", "copy", "write", "cut_off_leader", "write", "lose_isr", "write_to_old_leader"),
 )
 # Logs of four replicas that have forked: a leader goes before any other replica has the end of its log, and comes back when the others have gone on.
 FORKED = (
@@ -67,31 +67,37 @@ FORKED = (
     ("write", "crash_leader", "write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first", "start_first"),
     ("write", "copy", "write", "crash_leader", "write", "copy", "alone", "write", "copy", "write", "lose_isr", "start_first"),
 )
-FORKS = 0.12  # of all histories
-OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = 0.15, 0.08, 0.06, 0.12, 0.08  # of all histories
+FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = (
+    0.12,
+    0.15,
+    0.08,
+    0.06,
+    0.05,
+    0.08,
+)  # of all histories
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
     "ListOffsetsRequest", "DescribeTopicPartitionsRequest",
 )  # fmt: skip
-SAVED_FOLDER = "folder of saved records"  # stands for a request: the control node makes this folder
 OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
     "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader"
 }  # fmt: skip
+SAVING = "saving"  # records, which needs no certain request
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
 
 class Strike(NamedTuple):
     """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
 
-    `fills_disk`: instead, the disk of the control nodes is full for so long. `kills_run`: the control node that sends it dies soon after, too.
+    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records; 0: old leaders
+    take records then. `kills_run`: the control node that sends the request dies soon after.
     """
 
     request: str
     number: int
     seconds: float
-    fills_disk: bool = False
     kills_run: bool = False
 
 
@@ -192,7 +198,7 @@ def drawn(seed: int) -> Script:
 
 def _with_forks(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with logs that have forked for certain: an election must choose, and save records of the others."""
-    if random.random() >= FORKS:
+    if random.random() >= FOUR_FORKED:
         return script
     brokers, (first, *others) = random.choice((4, 5)), script.topics
     damage = (*_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))
@@ -223,10 +229,16 @@ def _with_rare_events(script: Script, random: Random) -> Script:
     elif random.random() < TWO_LEADERS:
         damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
         late = [_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
-        script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=random.choice((script.strategy, "aggressive")))
+        # This strategy elects although the old leader, which is fenced, has more records.
+        strategy = random.choice((script.strategy, "aggressive"))
+        script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
+        if random.random() < 0.5:
+            script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
     if random.random() < FULL_DISK:
-        what, number = random.choice((("FetchRequest", random.randrange(3)), (SAVED_FOLDER, 0), (SAVED_FOLDER, 0), (SAVED_FOLDER, 0)))
-        script = replace(script, strike=Strike(what, number, random.choice((0.02, 0.1, 1.0)), fills_disk=True))
+        # What is forked is elected by this strategy, and so there is something to save.
+        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
+        strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
+        script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
         what = random.choice(("ElectLeadersRequest", "AlterPartitionReassignmentsRequest"))
         strike = Strike(what, random.choice((0, 0, 1)), random.choice((6.0, 15.0)), kills_run=True)
