@@ -26,7 +26,7 @@ class Election(NamedTuple):
     """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected.
 
     `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
-    where its log ends. `committed`: what was committed before. A record that was lost by it may be committed later, by a leader that never
+    where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be committed later, by a leader that never
     truncated it.
     """
 
@@ -36,6 +36,7 @@ class Election(NamedTuple):
     logs: Mapping[int, Log]
     elected: Log
     read_at: Mapping[int, float]
+    electable: frozenset[int]
     committed: Mapping[str, Batch]
 
     def destroys(self, broker: int, batch: Batch) -> bool:
@@ -102,9 +103,10 @@ class Judges:
         }
         leader = brokers[after.leader]
         elected = leader.logs.get(key) or leader.disks.kept.get(key, Log())
+        electable = frozenset(one for one in logs if self._cluster.controller.alive(one))
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         self.elections.append(
-            Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, dict(self._cluster.committed.get(key, {})))
+            Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, dict(self._cluster.committed.get(key, {})))
         )
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
@@ -203,12 +205,12 @@ class Judges:
                     )
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
-        """Return the committed records that a survivor had, and the elected one had not."""
+        """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""
         return [
             (one, batch)
             for one in self.elections
             for batch in one.committed.values()
-            if any(one.destroys(broker, batch) for broker in one.logs)
+            if any(one.destroys(broker, batch) for broker in (one.electable if self._gives_up else one.logs))
         ]
 
     def _is_saved(self, key: Key, batch: Batch) -> bool:

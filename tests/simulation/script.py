@@ -240,8 +240,8 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
         script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
-        what = random.choice(("ElectLeadersRequest", "AlterPartitionReassignmentsRequest"))
-        strike = Strike(what, random.choice((0, 0, 1)), random.choice((6.0, 15.0)), kills_run=True)
+        what = random.choice(("ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest"))
+        strike = Strike(what, random.choice((0, 0, 0, 1)), random.choice((6.0, 15.0)), kills_run=True)
         script = replace(script, strike=strike, kill_at=None)
     return script
 
