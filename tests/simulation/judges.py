@@ -26,8 +26,8 @@ class Election(NamedTuple):
     """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected.
 
     `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
-    where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be committed later, by a leader that never
-    truncated it.
+    where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be
+    committed later, by a leader that never truncated it.
     """
 
     key: Key
