@@ -30,6 +30,11 @@ options:
   plan:
     description: Plan file of O(run_id), needed with O(state=claimed).
     type: path
+  plan_sha256:
+    description:
+      - The sha256 that the file O(plan) must have, as C(sha256sum) prints it and M(streamops.kafka_recovery.kafka_recovery_plan) returns it. The task fails
+        if the file has another one, because it was replaced since it was made.
+    type: str
   incident:
     description: Incident id of the triggering event. Stored in the claim.
     type: str
@@ -168,7 +173,7 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
     """Claim the outages of the plan, or return the reasons why not. RecoveryError if the plan is of another run or cluster."""
     params = module.params
     check_inside(workdir, Path(params["plan"]))
-    plan = plan_file.load(params["plan"])
+    plan = plan_file.load(params["plan"], params["plan_sha256"])
     if (plan.get("run_id"), plan.get("cluster")) != (params["run_id"], params["cluster"]):
         raise RecoveryError(
             f"{params['plan']} is not the plan of run {params['run_id']} for {params['cluster']}: only the plan of the same run is applied unattended"
@@ -246,6 +251,7 @@ def main() -> None:
             **workdir_arguments(),
             "state": {"type": "str", "choices": ["claimed", "finished"], "default": "claimed"},
             "plan": {"type": "path"},
+            "plan_sha256": {"type": "str"},
             "incident": {"type": "str", "default": ""},
             "watcher": {"type": "str", "default": ""},
             "allow_data_loss": {"type": "bool", "default": False},

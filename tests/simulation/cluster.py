@@ -51,8 +51,10 @@ class SimulatedCluster:
         self.configs, self.quotas = DynamicConfigs(), Quotas()
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
+        self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
         self.before_request: Callable[[str, int], None] = lambda _name, _broker: None
+        self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
         for broker in self.brokers:
             self.controller.register(broker, clean=True)

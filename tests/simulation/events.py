@@ -15,7 +15,7 @@ from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import NO_LEADER, Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.script import Step, Strike
+from simulation.script import SAVING, Step, Strike
 
 Numbers = tuple[int, ...]
 
@@ -181,8 +181,20 @@ class Events:
             self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
 
     def strike_at(self, strike: Strike) -> None:
-        """Let the broker hang, or kill it, that gets a certain request."""
+        """Let the broker hang, or kill it, that gets a certain request; or strike control nodes while they save records."""
         left = strike.number
+
+        def save() -> None:
+            nonlocal left
+            left -= 1
+            if left != -1 or self.calm:
+                return
+            if strike.seconds:
+                self._count("disk full while records are saved")
+                self._cluster.fill_disk(strike.seconds)
+            else:
+                for number in range(len(self.keys)):
+                    self.write_to_old_leader((number, 0))
 
         def look(name: str, node: int) -> None:
             nonlocal left
@@ -192,10 +204,7 @@ class Events:
             broker = self._cluster.brokers[node]
             if left != -1 or not broker.running or broker.hangs:
                 return
-            if strike.fills_disk:
-                self._count("disk full at a request")
-                self._cluster.fill_disk(strike.seconds)
-            elif strike.seconds:
+            if strike.seconds:
                 self._count("broker hangs at a request")
                 self.slowed = True
                 self._cluster.hang(node, strike.seconds)
@@ -203,7 +212,10 @@ class Events:
                 self._count("broker killed at a request")
                 self._cluster.crash(node)
 
-        self._cluster.before_request = look
+        if strike.request == SAVING:
+            self._cluster.before_saving = save
+        else:
+            self._cluster.before_request = look
 
     def cut_off(self, numbers: Numbers) -> None:
         """A broker does not reach the controllers for some seconds."""
@@ -214,12 +226,13 @@ class Events:
             self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5])
 
     def cut_off_leader(self, numbers: Numbers) -> None:
-        """The leader of a partition does not reach the controllers for long."""
+        """The leader of a partition does not reach the controllers. It is fenced, mostly until the recovery has begun, and is back before the last runs."""
         leader = self._cluster.controller.partitions[self._key(numbers[0])].leader
         if leader != NO_LEADER and not self._cluster.brokers[leader].cut_off:
             self._count("broker cut off")
             self.slowed = True
-            self._cluster.cut_off(leader, (15.0, 40.0)[numbers[1] % 2])
+            self._cluster.cut_off(leader, (60.0, 75.0)[numbers[1] % 2])
+            self._cluster.world.wait(SESSION_SECONDS + 1)
 
     def hide(self, numbers: Numbers) -> None:
         """Control nodes do not reach a broker for some seconds. It is alive for all others."""

@@ -75,6 +75,12 @@ class History:
             self._world.wait(CALM_SECONDS)
             self._judges.judge_truncations()
             self._recover_to_the_end()
+        self._counts["records of an old leader given up by an election"] += sum(
+            election.destroys(broker, batch) and batch.name in self._cluster.written_to_old
+            for election in self._judges.elections
+            for broker, log in election.logs.items()
+            for batch in log.batches
+        )
         self._outcome.violations = self._judges.violations
         return self._outcome
 

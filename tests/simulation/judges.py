@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,24 +18,29 @@ from simulation.logs import Batch, Log
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
-# What is written to a leader that does not know of its end, right before another one is elected, comes after the last look of the guards.
-UNSAVED_SECONDS = 1.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 
 
 class Election(NamedTuple):
-    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected, `at`: when.
+    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected.
 
-    `committed`: what was committed before. A record that was lost by it may be committed later, by a leader that never truncated it.
+    `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
+    where its log ends. `committed`: what was committed before. A record that was lost by it may be committed later, by a leader that never
+    truncated it.
     """
 
-    at: float
     key: Key
     epoch: int
     leader: int
     logs: Mapping[int, Log]
+    elected: Log
+    read_at: Mapping[int, float]
     committed: Mapping[str, Batch]
+
+    def destroys(self, broker: int, batch: Batch) -> bool:
+        """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
+        return broker in self.logs and self.logs[broker].has(batch) and not self.elected.has(batch)
 
 
 class Judges:
@@ -91,17 +97,19 @@ class Judges:
             for one in after.replicas
             if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
+        leader = brokers[after.leader]
+        elected = leader.logs.get(key) or leader.disks.kept.get(key, Log())
+        read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         self.elections.append(
-            Election(self._cluster.world.now, key, after.epoch, after.leader, logs, dict(self._cluster.committed.get(key, {})))
+            Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, dict(self._cluster.committed.get(key, {})))
         )
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
 
     def _look_for_forks(self, election: Election) -> None:
-        elected = election.logs.get(election.leader)
         for broker, log in election.logs.items():
-            lacking = [batch for batch in log.batches if elected is not None and not elected.has(batch)]
+            lacking = [batch for batch in log.batches if election.destroys(broker, batch)]
             if lacking:
                 self.found(
                     f"broker {election.leader} is elected for {name(election.key)} and lacks {lacking[0].name}, which broker {broker} has"
@@ -147,9 +155,8 @@ class Judges:
                 self.found(
                     f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
                 )
-        if not self._events.harmed:
-            for election, batch in self.committed_lost():
-                self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
+        for election, batch in self.committed_lost():
+            self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _is_settled(self, key: Key, state: Partition) -> bool:
         """Return whether a partition has the replicas that it must have when all runs have ended."""
@@ -171,33 +178,37 @@ class Judges:
     def judge_truncations(self) -> None:
         """What brokers truncated that were alive when a leader was elected must have been saved."""
         new, self._seen = self._cluster.destroyed[self._seen :], len(self._cluster.destroyed)
-        by_epoch = {(one.key, one.epoch): one for one in self.elections}
         for key, epoch, broker, gone in new:
-            election = by_epoch.get((key, epoch))
-            if election is None or broker not in election.logs:
-                continue
             for batch in gone:
-                unseen = election.at - self._cluster.written_to_old.get(batch.name, -UNSAVED_SECONDS) < UNSAVED_SECONDS
-                if election.logs[broker].has(batch) and not unseen and not self._is_saved(batch):
+                # The leader may have changed since: what counts is who was elected without the records.
+                election = next(
+                    (one for one in reversed(self.elections) if one.key == key and one.epoch <= epoch and one.destroys(broker, batch)), None
+                )
+                if election is None or self._cluster.written_to_old.get(batch.name, -math.inf) > election.read_at[broker]:
+                    continue
+                if not self._is_saved(key, batch):
                     self.found(
                         f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
                     )
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not."""
-        found = []
-        for one in self.elections:
-            elected = one.logs.get(one.leader)
-            if elected is None:
-                continue
-            for batch in one.committed.values():
-                if any(log.has(batch) for log in one.logs.values()) and not elected.has(batch):
-                    found.append((one, batch))
-        return found
+        return [
+            (one, batch)
+            for one in self.elections
+            for batch in one.committed.values()
+            if any(one.destroys(broker, batch) for broker in one.logs)
+        ]
 
-    def _is_saved(self, batch: Batch) -> bool:
-        folder = self._workdir / "saved"
-        return any(batch.data in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    def _is_saved(self, key: Key, batch: Batch) -> bool:
+        """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again."""
+        for index in (self._workdir / "saved").rglob("*.jsonl"):
+            content = index.with_suffix(".batches").read_bytes()
+            for row in map(json.loads, index.read_text().splitlines()):
+                place = (row["topic"], row["partition"]) if row.get("kind") == "piece" else None
+                if place == key and batch.data in content[row["position"] : row["position"] + row["bytes"]]:
+                    return True
+        return False
 
     def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""

@@ -68,6 +68,7 @@ def list_offsets(broker: Broker, request: Any) -> Any:
 
 def _offset(broker: Broker, kind: Any, key: Key, replica_id: int) -> Any:
     error, offset, epoch = log_error(broker, key), -1, -1
+    broker.cluster.read_at[broker.node_id, key] = broker.cluster.world.now
     if error is None:
         state, log = broker.image[key], broker.logs[key]
         if replica_id == -1 and state.leader != broker.node_id:

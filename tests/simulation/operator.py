@@ -47,6 +47,7 @@ from simulation.world import World
 
 NAME = "simulated"
 REQUEST_SECONDS = 4
+SAVED = "saved"  # the folder of saved records
 GROWING = ("fsync", "pwrite")  # what fails on a full disk
 WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
 
@@ -127,6 +128,8 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         cluster.world.step(f"{name} {arguments[0]}")
+        if name == "mkdir" and SAVED in Path(arguments[0]).parts:
+            cluster.before_saving()
         if cluster.disk_is_full and name in GROWING:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         done = None if name == "fsync" else real(*arguments, **keywords)

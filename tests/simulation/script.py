@@ -44,6 +44,7 @@ PATTERNS = (
     ("write", "copy", "alone", "write", "fail_leaders_disk", "wait", "lose_isr"),
     ("alone", "write", "crash_leader", "cut_off", "start", "wait", "wait"),
 )
+FORKS = PATTERNS[:2]
 # Another tool has elected uncleanly before: the history of ISRs proves nothing from then on.
 UNCLEAN_BEFORE = (
     (
@@ -56,8 +57,8 @@ UNCLEAN_BEFORE = (
 )  # fmt: skip
 # A leader is cut off, and producers still write to it after another one was elected, and while that one's partition is recovered.
 OLD_LEADER = (
-    ("write", "copy", "cut_off_leader", "wait", "wait", "write_to_old_leader", "write", "copy", "alone", "write", "lose_isr"),
-    ("write", "copy", "write", "cut_off_leader", "wait", "wait", "write", "lose_isr", "write_to_old_leader"),
+    ("write", "copy", "cut_off_leader", "write_to_old_leader", "write", "copy", "alone", "write", "lose_isr"),
+    ("write", "copy", "write", "cut_off_leader", "write", "lose_isr", "write_to_old_leader"),
 )
 OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK = 0.15, 0.08, 0.06, 0.05  # of all histories
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
@@ -69,19 +70,20 @@ OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
     "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader"
 }  # fmt: skip
+SAVING = "saving"  # records, which needs no certain request
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
 
 class Strike(NamedTuple):
     """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
 
-    `fills_disk`: instead, the disk of the control nodes is full for so long.
+    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records; 0: old leaders
+    take records then.
     """
 
     request: str
     number: int
     seconds: float
-    fills_disk: bool = False
 
 
 class Step(NamedTuple):
@@ -190,9 +192,16 @@ def _with_rare_events(script: Script, random: Random) -> Script:
     elif random.random() < TWO_LEADERS:
         damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
         late = [_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
-        script = replace(script, damage=damage, faults=(*script.faults, *late))
+        # This strategy elects although the old leader, which is fenced, has more records.
+        strategy = random.choice((script.strategy, "aggressive"))
+        script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
+        if random.random() < 0.5:
+            script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
     if random.random() < FULL_DISK:
-        script = replace(script, strike=Strike("FetchRequest", random.randrange(3), random.choice((0.02, 0.1)), fills_disk=True))
+        # What is forked is elected by this strategy, and so there is something to save.
+        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
+        strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
+        script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     return script
 
 

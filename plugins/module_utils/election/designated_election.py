@@ -218,7 +218,9 @@ def _batch(
         with _turn(reading):
             if asked_to_stop():
                 return []
-            live = replace(look(cluster, batch, journal.known()), restored=journal.restored())
+            live = look(cluster, batch, journal.known())
+            # Also orders whose restoration was not answered: it may have been carried out.
+            live = replace(live, restored=journal.restored() | cluster.in_doubt)
             results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
         ready = [entry for entry in batch if entry.key not in results]
         elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
@@ -296,10 +298,8 @@ def elect_by_order(
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
-            if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
-                journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
-            elif identifier is not None:
-                journal.close(identifier)
+            if identifier is not None:
+                _close(journal, identifier, changed, {*unsettled, *cluster.in_doubt}, cluster.elections_in_doubt)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
     failed += [
@@ -310,6 +310,22 @@ def elect_by_order(
         if entry.key in missing
     ]
     return failed + [judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
+
+
+def _close(
+    journal: Journal,
+    identifier: str,
+    changed: Sequence[ChangedOrder],
+    unsettled: Collection[TopicPartition],
+    elections_in_doubt: Collection[TopicPartition],
+) -> None:
+    """Record that the orders of an intent are restored but those in `unsettled`. The run must know which, as brokers may still show the changed ones."""
+    left = [order for order in changed if order.key in unsettled]
+    is_split = len(left) < len(changed)
+    if left:
+        journal.expect_elections(journal.intend(left) if is_split else identifier, {order.key for order in left} & {*elections_in_doubt})
+    if is_split:
+        journal.close(identifier)
 
 
 def elect_by_designation(

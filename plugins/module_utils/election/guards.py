@@ -49,10 +49,11 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
         return False
     may_live = [broker for broker in live.states[entry.key].replicas if _may_be_elected(broker, entry.key, live)]
     order = [broker for broker in entry.best_first if broker in may_live]
+    is_shown_late = entry.key in live.restored
     if entry.designated_by_hand and entry.key in live.reassigning:
         # A new order would replace the reassignment. For a designation it is enough if its broker is the first.
-        return may_live[:1] != order[:1]
-    return may_live != order or entry.key in live.restored
+        return is_shown_late or may_live[:1] != order[:1]
+    return is_shown_late or may_live != order
 
 
 def refusal(entry: Entry, live: Live) -> Result | None:

@@ -40,6 +40,8 @@ class Origin(NamedTuple):
 FOLDER = "journal"
 # A longer journal of which nothing is open becomes empty: in a store each entry writes all of it again.
 MANY_BYTES = 1 << 20
+# On a disk a journal is locked also while another process only reads it. A run that begins then must not take that for another run.
+LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ class Journal(JournalFile):
     Raises RecoveryError if another run has it open, if it cannot be read, or if it has open work on another cluster than `cluster_id`.
     """
 
-    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False, patience: float = 0.0) -> None:
+    def __init__(
+        self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False, patience: float = LOOK_SECONDS
+    ) -> None:
         super().__init__(path, patience, self._is_busy, read_only)
         self._cluster_id = cluster_id
         self._run_id = run_id

@@ -264,6 +264,17 @@ def test_an_order_that_was_restored_a_moment_ago_is_set_again() -> None:
     assert needs_reorder(ENTRY, replace(with_state(replicas=ENTRY.best_first), restored={KEY}))
 
 
+def test_a_designation_is_held_if_a_reassignment_keeps_an_order_from_being_set_again() -> None:
+    """The order that brokers show may be that of the killed run still, and a new order would replace the reassignment."""
+    entry = replace(ENTRY, designated_by_hand=True)
+    live = replace(
+        with_state(replicas=ENTRY.best_first, isr=(2,)), ours={KEY: {ENTRY.best_first}}, originals={KEY: ENTRY.replicas}, reassigning={KEY}
+    )
+    assert refusal(entry, live) is None
+    result = refusal(entry, replace(live, restored={KEY}))
+    assert result is not None and (result.outcome, result.reason_code) == ("held", "reassignment_in_progress")
+
+
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refused(replace(ENTRY, strategy="aggressive"), coming) is None

@@ -9,6 +9,8 @@ import json
 import os
 import re
 import socket
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,25 @@ def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> Non
     assert re.search(rf"another run .*east\.jsonl: run run-1, process {os.getpid()} on {socket.gethostname()}, since 20", str(error.value))
     with Journal(path, "abc"):
         pass
+
+
+def test_a_run_that_begins_while_the_journal_is_only_looked_at_waits_for_the_look(path: Path) -> None:
+    """An event source looks at the journal, and starts the run itself."""
+    with Journal(path, "cluster-1", "run-1"):
+        pass
+    looks = threading.Event()
+
+    def look() -> None:
+        with Journal(path, "cluster-1", read_only=True):
+            looks.set()
+            time.sleep(0.2)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    assert looks.wait(10)
+    with Journal(path, "cluster-1", "run-2") as journal:
+        assert journal.left_behind() == {}
+    reader.join()
 
 
 def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:

@@ -20,7 +20,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 
 KEY = ("t", 0)
 ORIGINAL, BEST_FIRST = (1, 3, 2), (2, 3, 1)
@@ -326,3 +330,59 @@ def test_a_replica_that_is_not_registered_is_named_with_the_order_that_helps(pat
     result = recover(Closed(), path, entry())
     assert (result.outcome, result.reason_code, result.error) == ("failed", "replica_not_registered", "INVALID_REPLICA_ASSIGNMENT")
     assert "[2, 3]" in (result.reason or "") and "broker 1" in (result.reason or "")
+
+
+class ShowsTheElectionsOrder(Controller):
+    """Its brokers go on showing the order of the first election of partition 0, which is not carried out. Meanwhile somebody moves partition 1."""
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        self.misstated.setdefault(KEY, replace(self.states[KEY], replicas=tuple(orders[KEY])))
+        return super().reorder(orders)
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        found = super().partitions(keys)
+        return {key: self.states[key] if self.states[key].leader >= 0 else state for key, state in found.items()}
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        return {state.key: StatedReplicas(3, state.replicas) for state in states}
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if self.moves:
+            return super().elect_unclean(keys)
+        self.moves = {("t", 1)}
+        others = super().elect_unclean([key for key in keys if key != KEY])
+        return {**others, KEY: Refusal("NOT_CONTROLLER", None)}
+
+
+def test_an_order_that_was_restored_is_set_again_although_another_one_of_its_batch_was_not_restored(path: Path) -> None:
+    controller = ShowsTheElectionsOrder()
+    controller.states["t", 1] = replace(controller.states["t", 1], replicas=ORIGINAL)
+    entries = [entry(), found_again(replace(entry(), partition=1, live_evidence=None))]
+    with Journal(path, "abc") as journal:
+        results = designated_election.run(controller, journal, entries, 60.0, 1, designated_election.elect_by_order)
+    assert [(result.outcome, result.leader) for result in results] == [("elected", 2), ("elected", 2)], results
+    assert controller.states[KEY].replicas == ORIGINAL
+    assert [*left_behind(path)] == [("t", 1)]
+
+
+def test_an_order_whose_restoration_was_not_answered_is_set_again(path: Path) -> None:
+    class TimesOut(Controller):
+        """Restores the order of the killed run, and says that it has heard nothing of that. Brokers show the order of the killed run."""
+
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            answer = super().reorder(orders)
+            if self.written > 1:
+                return answer
+            self.in_doubt = {*orders}
+            return dict.fromkeys(orders, Refusal("REQUEST_TIMED_OUT", None))
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            return {key: replace(state, replicas=BEST_FIRST) for key, state in super().partitions(keys).items()}
+
+        def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+            return {state.key: StatedReplicas(3, state.replicas) for state in states}
+
+    controller = TimesOut()
+    kill(controller, path, ORIGINAL, BEST_FIRST)
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert controller.states[KEY].leader == 2

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -106,6 +107,16 @@ def codes_of(reasons: list[str]) -> set[str]:
 )
 def test_only_what_needs_no_judgement_and_is_small_goes_by_itself(content: dict[str, Any], allowed: bool, expected: set[str]) -> None:
     assert codes_of(auto_recovery_ledger.objections(content, LIMITS, allowed)) == expected
+
+
+def test_a_plan_that_was_replaced_since_it_was_made_claims_nothing(tmp_path: Path) -> None:
+    content = plan(entry(0))
+    made = hashlib.sha256(written(tmp_path, content).read_bytes()).hexdigest()
+    forged = run(tmp_path, plan(entry(0), entry(1)), plan_sha256=made)
+    assert forged["failed"] and "it was replaced since it was made" in forged["msg"]
+    unknown = run(tmp_path, content, plan_sha256="")
+    assert unknown["failed"] and "not a sha256" in unknown["msg"]
+    assert run(tmp_path, content, plan_sha256=made)["automatic"]
 
 
 EVIDENCE = st.sampled_from(

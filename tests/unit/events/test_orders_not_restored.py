@@ -1,11 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The event source on a shared workdir: what a killed run has left is sent once, and never while a run works on it or another source is active."""
+"""The event source on a shared workdir: what a killed run has left is sent, and never while a run works on it or another source is active."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -46,14 +47,20 @@ def leave(workdir: Path, run_id: str) -> None:
         journal.intend(ORDERS)
 
 
-def sent(workdir: Path, active: ActiveWatcher, meanwhile: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(SECONDS)) -> list[Any]:
+def sent(
+    workdir: Path,
+    active: ActiveWatcher,
+    meanwhile: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(SECONDS),
+    observer: Any = None,
+    remind: float = 0.0,
+) -> list[Any]:
     """The events of one cluster while this source polls it."""
     source = loaded("fleet")
 
     async def watch() -> list[Any]:
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        interval, killed_runs = PollInterval(0.01, 0.0), source["KilledRuns"]("east", workdir)
-        watch = source["Watch"](queue, Healthy(), lambda: OutageTracker("east"), interval, 60.0, active, killed_runs)
+        interval, killed_runs = PollInterval(0.01, 0.0), source["KilledRuns"]("east", workdir, remind)
+        watch = source["Watch"](queue, observer or Healthy(), lambda: OutageTracker("east"), interval, 60.0, active, killed_runs)
         task = asyncio.create_task(watch.run())
         await meanwhile()
         task.cancel()
@@ -85,19 +92,56 @@ def test_a_source_that_stands_by_sends_nothing(tmp_path: Path, active: ActiveWat
     assert active.check() and not second.check() and sent(tmp_path, second) == []
 
 
-def test_a_source_that_becomes_active_again_sends_only_what_is_new(tmp_path: Path, active: ActiveWatcher) -> None:
+def test_a_source_that_becomes_active_again_sends_what_is_still_not_restored(tmp_path: Path, active: ActiveWatcher) -> None:
+    """The run that an earlier event has started may have failed, also on the machine that was active meanwhile."""
+
     async def become_active_again() -> None:
-        for run_id in (None, "2"):
+        for is_restored in (False, True):
             await asyncio.sleep(SECONDS)
             active.stop()
             await asyncio.sleep(SECONDS)
-            if run_id:
-                leave(tmp_path, run_id)
+            if is_restored:
+                with opened(tmp_path, "2") as journal:
+                    journal.settle({})
             assert active.check()
         await asyncio.sleep(SECONDS)
 
     leave(tmp_path, "1")
     assert [event["count"] for event in sent(tmp_path, active, become_active_again)] == [2, 2]
+
+
+def test_an_event_that_is_not_sent_because_the_source_stands_by_meanwhile_is_sent_later(tmp_path: Path, active: ActiveWatcher) -> None:
+    class SlowOnce(Healthy):
+        """Another source becomes active during the second poll, after this one has looked at the journal."""
+
+        polls = 0
+
+        def observe(self) -> ClusterObservation:
+            self.polls += 1
+            if self.polls == 2:
+                time.sleep(SECONDS)
+                active.stop()
+            return super().observe()
+
+    async def become_active_again() -> None:
+        await asyncio.sleep(2 * SECONDS)
+        assert active.watcher is None and active.check()
+        await asyncio.sleep(SECONDS)
+
+    leave(tmp_path, "1")
+    assert len(sent(tmp_path, active, become_active_again, SlowOnce())) == 1
+
+
+def test_orders_are_sent_again_while_they_are_not_restored_and_those_of_a_run_that_was_killed_since(
+    tmp_path: Path, active: ActiveWatcher
+) -> None:
+    async def go_on() -> None:
+        await asyncio.sleep(SECONDS)
+        leave(tmp_path, "1")
+        await asyncio.sleep(3 * SECONDS)
+
+    assert len(sent(tmp_path, active, go_on, remind=SECONDS)) >= 2
+    assert len(sent(tmp_path, active)) == 1
 
 
 def test_orders_of_a_run_in_progress_are_sent_when_it_was_killed(tmp_path: Path, active: ActiveWatcher) -> None:
@@ -145,4 +189,4 @@ def test_a_journal_that_cannot_be_read_now_is_read_later(tmp_path: Path, active:
 
 
 def test_without_a_shared_workdir_no_journal_is_read() -> None:
-    assert loaded("fleet")["KilledRuns"]("east", None).events("abc", 0.0) == []
+    assert loaded("fleet")["KilledRuns"]("east", None, 1.0).events("abc", 0.0) == []

@@ -51,8 +51,9 @@ description:
   - Several sources with one O(workdir) are one watch. One of them is active and sends events, the others stand by. If the active one ends, or its machine
     does, another one becomes active, and sends the outages that it finds. One that stands by logs an error if the active one does not watch all of its
     clusters. C(watcher) in events names the active one, and is empty without O(workdir).
-  - With O(workdir), a source that becomes active reads the journal of each cluster there once. If a run was killed before it restored replica orders, it sends
-    C(orders_not_restored) with the C(count) of their partitions. If another run has the journal open, it waits until that run has ended.
+  - With O(workdir), a source that becomes active reads the journal of each cluster there. If a run was killed before it restored replica orders, it sends
+    C(orders_not_restored) with the C(count) of their partitions. If another run has the journal open, it waits until that run has ended. With O(remind), it
+    reads the journal again after these seconds, and sends what is still not restored, or was left since.
   - Events hold only names that Kafka allows, and no text in them is a template.
 options:
   inventory:
@@ -91,7 +92,7 @@ options:
     type: float
     default: 60
   remind:
-    description: Seconds after which an outage that continues is sent again, V(0) for never.
+    description: Seconds after which an outage that continues, and orders that are still not restored, are sent again, V(0) for never.
     type: float
     default: 0
   workdir:
@@ -175,18 +176,21 @@ class Alone:
 
 
 class KilledRuns:
-    """Finds out once after each `restart` whether killed runs have left replica orders changed on one cluster. `workdir`: None for never."""
+    """Finds out whether killed runs have left replica orders changed on one cluster: after each `restart`, and then every `remind` seconds (0: never).
 
-    def __init__(self, cluster: str, workdir: Path | None) -> None:
-        self._cluster, self._workdir = cluster, workdir
-        self._sent: Mapping[Any, Any] = {}
+    `workdir`: None for no look at all.
+    """
+
+    def __init__(self, cluster: str, workdir: Path | None, remind: float = 0.0) -> None:
+        self._cluster, self._workdir, self._remind = cluster, workdir, remind
         self._problem = ""
         self.restart()
 
     def restart(self) -> None:
-        """Look at the journal again, which has an event only if it is another one than before."""
-        self._cluster_id = ""
+        """Look at the journal again. Whatever it has is sent again: it is not known what became of an event of before."""
+        self._cluster_id, self._looked_at = "", 0.0
         self._look: asyncio.Future[Mapping[Any, Any] | None] | None = None
+        self._sent: dict[str, tuple[Mapping[Any, Any], float]] = {}  # by cluster id: what, and when
 
     def events(self, cluster_id: str, now: float) -> list[dict[str, Any]]:
         """Return the event of the look that has ended, or begin one. `now`: seconds since 1970.
@@ -196,16 +200,20 @@ class KilledRuns:
         if self._workdir is None:
             return []
         look = partial(self._open_orders, self._workdir, cluster_id)
-        if cluster_id != self._cluster_id:
+        if cluster_id != self._cluster_id or (self._look is None and self._is_due(self._looked_at, now)):
             self._cluster_id, self._look = cluster_id, in_thread(look)
         if self._look is None or not self._look.done():
             return []
         found = self._look.result()
-        self._look = in_thread(look) if found is None else None
-        if not found or found == self._sent:
+        self._look, self._looked_at = in_thread(look) if found is None else None, now
+        before, sent_at = self._sent.get(cluster_id, ({}, 0.0))
+        if not found or (found == before and not self._is_due(sent_at, now)):
             return []
-        self._sent = found
+        self._sent[cluster_id] = found, now
         return [orders_not_restored(self._cluster, cluster_id, len(found), now)]
+
+    def _is_due(self, since: float, now: float) -> bool:
+        return 0 < self._remind <= now - since
 
     def _open_orders(self, workdir: Path, cluster_id: str) -> Mapping[Any, Any] | None:
         """Return what the journal has open, None to look again later."""
@@ -217,7 +225,7 @@ class KilledRuns:
             if str(error) != self._problem:
                 logger.error("%s: the journal of replica orders is not used: %s", self._cluster, error)
             self._problem = str(error)
-            return None if isinstance(error, FileError) else {}
+            return None if isinstance(error, (FileError, OSError)) else {}
 
 
 class Watch:
@@ -349,7 +357,9 @@ async def main(queue: Any, args: dict[str, Any]) -> None:
         return OutageTracker(name, options["remind"], options["unreachable_after"])
 
     watches = [
-        Watch(queue, observer, partial(tracker, name), interval, options["look_timeout"], active, KilledRuns(name, workdir))
+        Watch(
+            queue, observer, partial(tracker, name), interval, options["look_timeout"], active, KilledRuns(name, workdir, options["remind"])
+        )
         for name, observer in observers.items()
     ]
     turns = [take_turns(active, options["interval"])] if isinstance(active, ActiveWatcher) else []
