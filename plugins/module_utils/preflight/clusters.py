@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import verb
+
 BATCH_SIZE = re.compile(r"[1-9][0-9]*%?")
 # Ansible's own value for a play without batches.
 ALL_AT_ONCE = "100%"
@@ -74,8 +76,8 @@ def too_many_failed(failed: Sequence[str], batch: Collection[str], limit: Any, s
 def not_begun(later: Collection[str], failed: Sequence[str], pattern: str | None) -> str:
     """Return which clusters are not begun after a batch that failed as a whole, and how to continue. `pattern`: --limit of the run, None without."""
     return (
-        f"{', '.join(later)} are not begun, because every cluster of this batch has failed. Fix the cause and run again (what is done is not repeated), or "
-        f"exclude the failed clusters with {_exclusion(failed, pattern)}"
+        f"{', '.join(later)} {verb(len(later), 'is', 'are')} not begun, because every cluster of this batch has failed. Fix the cause and run again "
+        f"(what is done is not repeated), or exclude the failed clusters with {_exclusion(failed, pattern)}"
     )
 
 

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.ou
     OutageTracker,
     PollInterval,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.killed_runs import KilledRuns
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +60,7 @@ def sent(
 
     async def watch() -> list[Any]:
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        interval, killed_runs = PollInterval(0.01, 0.0), source["KilledRuns"]("east", workdir, remind)
+        interval, killed_runs = PollInterval(0.01, 0.0), KilledRuns("east", workdir, remind)
         watch = source["Watch"](queue, observer or Healthy(), lambda: OutageTracker("east"), interval, 60.0, active, killed_runs)
         task = asyncio.create_task(watch.run())
         await meanwhile()
@@ -189,4 +190,4 @@ def test_a_journal_that_cannot_be_read_now_is_read_later(tmp_path: Path, active:
 
 
 def test_without_a_shared_workdir_no_journal_is_read() -> None:
-    assert loaded("fleet")["KilledRuns"]("east", None, 1.0).events("abc", 0.0) == []
+    assert KilledRuns("east", None, 1.0).events("abc", 0.0) == []

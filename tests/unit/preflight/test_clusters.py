@@ -50,6 +50,7 @@ def test_later_clusters_are_named_after_a_batch_that_failed_as_a_whole() -> None
     text = not_begun(["west", "south"], ["east"], None)
     assert text.startswith("west, south are not begun, because every cluster of this batch has failed") and "run again" in text
     assert text.endswith("--limit 'kafka_clusters:!east'")
+    assert not_begun(["west"], ["east"], None).startswith("west is not begun, because")
 
 
 @pytest.mark.parametrize(("limit", "added"), [("europe", ":!east:!north"), ("west,east,north", ",!east,!north")])

@@ -26,7 +26,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ("variables", "expected"),
     [
         ({}, "east has no kafka_bootstrap_servers in the inventory: name some brokers"),
-        ({"bootstrap_servers": "broker-1"}, "kafka_bootstrap_servers: 'broker-1' is not host:port"),
+        ({"bootstrap_servers": "broker-1"}, "kafka_bootstrap_servers: 'broker-1' is not host:port, such as broker-1.example.com:9092"),
         ({"controller_bootstrap_servers": ["x:y"]}, "kafka_controller_bootstrap_servers: 'x:y' is not host:port"),
         ({"security_protocol": "TLS"}, "kafka_security_protocol is TLS: it must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ({"security_protocol": "SASL_SSL"}, "kafka_security_protocol is SASL_SSL, which needs kafka_sasl_mechanism (PLAIN, SCRAM-SHA-256"),

@@ -98,7 +98,7 @@ class Connection:
             for server in getattr(self, option):
                 host, _colon, port = server.rpartition(":")
                 if not host or not 0 < (whole_number(port) or 0) < 65536:
-                    raise RecoveryError(f"{option}: {server!r} is not host:port")
+                    raise RecoveryError(f"{option}: {server!r} is not host:port, such as broker-1.example.com:9092")
         if self.request_timeout <= 0:
             raise RecoveryError("request_timeout must be more than 0 seconds")
         for option in ("ca_cert", "client_cert", "client_key"):
