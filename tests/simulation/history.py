@@ -18,7 +18,7 @@ from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.operator import Operator, simulated
-from simulation.script import Script
+from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.world import World
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
@@ -129,8 +129,9 @@ class History:
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         processes = self._world.run(works, kill).values()
         self._counts["control nodes killed"] += sum(process.killed for process in processes)
-        if self._script.strike is not None and self._script.strike.kills_run and any(process.killed for process in processes):
-            self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the killed run
+        strike = self._script.strike
+        if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
+            self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
 
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""

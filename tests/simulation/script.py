@@ -84,6 +84,8 @@ OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
     "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader"
 }  # fmt: skip
+CHANGES = ("ElectLeadersRequest", "AlterPartitionReassignmentsRequest")
+LONG_HANG = 6.0  # seconds
 SAVING = "saving"  # records, which needs no certain request
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 
@@ -240,8 +242,8 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
         script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
-        what = random.choice(("ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest"))
-        strike = Strike(what, random.choice((0, 0, 0, 1)), random.choice((6.0, 15.0)), kills_run=True)
+        what = random.choice(CHANGES)
+        strike = Strike(what, random.choice((0, 0, 0, 1)), random.choice((LONG_HANG, 15.0)), kills_run=random.random() < 0.7)
         script = replace(script, strike=strike, kill_at=None)
     return script
 

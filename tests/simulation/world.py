@@ -80,8 +80,8 @@ class World:
             raise Killed
 
     def kill_soon(self) -> None:
-        """Let the control node that runs die at the step after the next one."""
-        self._current.kill_at = self._current.steps + 2
+        """Let the control node that runs die at its next step."""
+        self._current.kill_at = self._current.steps + 1
 
     def wait(self, seconds: float | None, ready: Callable[[], bool] = lambda: False) -> None:
         """Let time pass until `ready`, at most so many seconds."""
