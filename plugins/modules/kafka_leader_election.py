@@ -39,6 +39,11 @@ options:
       - Even with V(true) the partitions of C(__transaction_state) are elected only if they are named.
     type: bool
     default: false
+  partitions_file_sha256:
+    description:
+      - The sha256 that the file O(partitions_file) must have, as C(sha256sum) prints it. The task fails before it elects if the file has another one, because
+        it was replaced since it was made.
+    type: str
   approved_moves:
     description:
       - File of merged moves, as M(streamops.kafka_recovery.kafka_recovery_commit_info) has copied it. It approves the preferred leaders of its partitions.
@@ -187,7 +192,9 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     """Return what RETURN documents."""
     params = module.params
     kind = LeaderElection if cluster.silence is None else DirectElection
-    election = kind(cluster, params["election_type"], requested(params["partitions"], params["partitions_file"]))
+    election = kind(
+        cluster, params["election_type"], requested(params["partitions"], params["partitions_file"], params["partitions_file_sha256"])
+    )
     if cluster.silence is not None:
         module.ansible.warn(f"elections are sent to the active controller itself, and the new leaders are not verified: {cluster.silence}")
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
@@ -219,7 +226,7 @@ def is_approved(params: dict[str, Any]) -> bool:
     """
     if params["election_type"] != PREFERRED or params["approved_moves"] is None:
         return False
-    keys = requested(params["partitions"], params["partitions_file"])
+    keys = requested(params["partitions"], params["partitions_file"], params["partitions_file_sha256"])
     if keys is None:
         return False
     params |= {"partitions": [{"topic": topic, "partition": partition} for topic, partition in keys], "partitions_file": None}
@@ -232,6 +239,7 @@ def main() -> None:
     module = KafkaModule(
         {
             **partition_arguments(),
+            "partitions_file_sha256": {"type": "str"},
             "election_type": {"type": "str", "choices": [PREFERRED, UNCLEAN], "required": True},
             "allow_data_loss": {"type": "bool", "default": False},
             "approved_moves": {"type": "path"},

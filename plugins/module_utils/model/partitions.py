@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import shown_command, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_digest, shown_command, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER
@@ -119,15 +119,18 @@ def in_recovery_order(key: TopicPartition) -> tuple[int, str, int]:
     return INTERNAL_TOPICS.get(key[0], len(INTERNAL_TOPICS)), *key
 
 
-def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: str | None) -> list[TopicPartition] | None:
+def requested(
+    partitions: Iterable[Mapping[str, Any]] | None, partitions_file: str | None, file_sha256: str | None = None
+) -> list[TopicPartition] | None:
     """Return the partitions of the options `partitions` or `partitions_file` in recovery order, or None if neither is set.
 
     The file has KIP-1275's form, `{"partitions": [{"topic": "foo", "partitions": [0, 3]}]}`, or KIP-460's,
     `{"partitions": [{"topic": "foo", "partition": 1}]}`. Raises RecoveryError for an empty list, a duplicate
-    partition, a file that cannot be read, invalid JSON (with line and column) and wrong shapes.
+    partition, a file that cannot be read, invalid JSON (with line and column) and wrong shapes. `file_sha256`: that the file must have; RecoveryError if
+    it has another.
     """
     if partitions_file is not None:
-        keys = _from_file(Path(partitions_file).expanduser())
+        keys = _from_file(Path(partitions_file).expanduser(), file_sha256)
         source = partitions_file
     elif partitions is not None:
         if not partitions:
@@ -150,9 +153,10 @@ def can_be_partition(topic: str, partition: int) -> bool:
     return TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..") and 0 <= partition <= BROKER.high
 
 
-def _from_file(path: Path) -> list[TopicPartition]:
+def _from_file(path: Path, file_sha256: str | None) -> list[TopicPartition]:
     try:
         content = read_regular(path)
+        file_digest.check(content, file_sha256, f"partitions_file {path}", "partitions_file_sha256")
         document = strict_json.parse(content)
     except OSError as error:
         raise RecoveryError(f"partitions_file {path} cannot be read: {error.strerror}; name a JSON file that this user may read") from error

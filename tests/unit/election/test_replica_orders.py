@@ -335,6 +335,8 @@ def test_a_replica_that_is_not_registered_is_named_with_the_order_that_helps(pat
 class ShowsTheElectionsOrder(Controller):
     """Its brokers go on showing the order of the first election of partition 0, which is not carried out. Meanwhile somebody moves partition 1."""
 
+    is_first = True
+
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         self.misstated.setdefault(KEY, replace(self.states[KEY], replicas=tuple(orders[KEY])))
         return super().reorder(orders)
@@ -347,9 +349,9 @@ class ShowsTheElectionsOrder(Controller):
         return {state.key: StatedReplicas(3, state.replicas) for state in states}
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-        if self.moves:
+        if not self.is_first:
             return super().elect_unclean(keys)
-        self.moves = {("t", 1)}
+        self.is_first, self.moves = False, {("t", 1)}
         others = super().elect_unclean([key for key in keys if key != KEY])
         return {**others, KEY: Refusal("NOT_CONTROLLER", None)}
 

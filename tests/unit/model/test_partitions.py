@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -122,3 +123,13 @@ def test_chunks_lose_nothing(items: list[int], size: int) -> None:
     cut = list(chunks(items, size))
     assert [item for chunk in cut for item in chunk] == items
     assert all(0 < len(chunk) <= size for chunk in cut)
+
+
+def test_a_file_that_was_replaced_since_it_was_made_names_no_partition(tmp_path: Path) -> None:
+    path = tmp_path / "partitions.json"
+    path.write_text('{"partitions": [{"topic": "foo", "partition": 1}]}')
+    made = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert requested(None, str(path), made) == [("foo", 1)]
+    path.write_text('{"partitions": [{"topic": "bar", "partition": 1}]}')
+    with pytest.raises(RecoveryError, match=r"partitions_file .* was replaced since it was made"):
+        requested(None, str(path), made)
