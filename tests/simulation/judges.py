@@ -43,6 +43,14 @@ class Election(NamedTuple):
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
         return broker in self.logs and self.logs[broker].has(batch) and not self.elected.has(batch)
 
+    def has_latest_epoch(self) -> bool:
+        """Return whether no electable log has a last batch of a later epoch than that of the leader."""
+        return all(_last_epoch(self.logs[one]) <= _last_epoch(self.elected) for one in self.electable)
+
+
+def _last_epoch(log: Log) -> int:
+    return log.batches[-1].epoch if log.batches else -1
+
 
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far."""
@@ -163,7 +171,7 @@ class Judges:
                     f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
                 )
         for election, batch in self.committed_lost():
-            if not (self._gives_up and (election.key, election.leader) in self._on_forks):
+            if not (self._gives_up and (election.key, election.leader) in self._on_forks and election.has_latest_epoch()):
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
