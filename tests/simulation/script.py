@@ -136,7 +136,7 @@ class Script:
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         if fields.get("strike"):
-            fields["strike"] = Strike(*fields["strike"])
+            fields["strike"] = Strike(*fields["strike"][:3])  # scripts that were kept before may have one field more
         return cls(**fields)
 
 

@@ -189,5 +189,24 @@ def test_a_journal_that_cannot_be_read_now_is_read_later(tmp_path: Path, active:
     assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
 
 
+def test_each_cluster_at_the_same_addresses_has_its_own_event_once(tmp_path: Path, active: ActiveWatcher) -> None:
+    class Alternates:
+        """Brokers of two clusters answer in turn."""
+
+        polls = 0
+
+        def observe(self) -> ClusterObservation:
+            self.polls += 1
+            return ClusterObservation("abc" if self.polls // 20 % 2 else "def", ())
+
+    leave(tmp_path, "1")
+    with Journal(journal_file(tmp_path, FOLDER, "def"), "def", "2") as journal:
+        journal.intend(ORDERS)
+    assert sorted(event["cluster_id"] for event in sent(tmp_path, active, lambda: asyncio.sleep(4 * SECONDS), Alternates())) == [
+        "abc",
+        "def",
+    ]
+
+
 def test_without_a_shared_workdir_no_journal_is_read() -> None:
     assert KilledRuns("east", None, 1.0).events("abc", 0.0) == []
