@@ -49,7 +49,7 @@ ELECTIONS, NOBODY, UNSAVED = "elections", "elections.nobody", "elections.unsaved
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
 NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"
 # As lagging, in pairs: one for each step at which an election is killed.
-KILLED, KILLED_PARTITIONS = "killed.everywhere", 420
+KILLED, KILLED_PARTITIONS = "killed.everywhere", 500
 # The same for elections whose workdir is in an object store.
 DESTROYED, DESTROYED_PARTITIONS = "store.destroyed", 240
 # The same for playbooks.

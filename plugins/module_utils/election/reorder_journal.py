@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import lock_holder, strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import JournalBusy, JournalFile, checked_entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -62,7 +62,7 @@ class ChangedOrder:
 
 
 _ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "changed": [BROKER]}
-_SHAPES = {
+_SHAPES: dict[str, dict[str, Any]] = {
     "run": {"run_id": Name(), "host": Name(), "pid": int, "begun": Name()},
     "intent": {"id": Name(), "cluster_id": Name(), "orders": [_ORDER]},
     "election": {"id": Name(), "partitions": [{"topic": Name(), "partition": int}], "unanswered_by": [BROKER]},
@@ -72,11 +72,7 @@ _SHAPES = {
 
 def _entry(line: bytes) -> dict[str, Any]:
     """Return the checked entry of one line. Raises ContentError if no run can have written it: an order must have the same replicas as before."""
-    entry = strict_json.parse(line)
-    strict_json.check(entry, {"kind": Name()})
-    if entry["kind"] not in _SHAPES:
-        raise ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
-    strict_json.check(entry, _SHAPES[entry["kind"]])
+    entry = checked_entry(line, _SHAPES)
     for index, row in enumerate(entry["orders"] if entry["kind"] == "intent" else ()):
         original = row["original"]
         if not can_be_partition(row["topic"], row["partition"]):
@@ -84,8 +80,7 @@ def _entry(line: bytes) -> dict[str, Any]:
             raise ContentError(f"orders[{index}]: {topic} partition {partition} cannot be a partition of Kafka")
         if len({*original}) != len(original) or sorted(original) != sorted(row["changed"]):
             raise ContentError(f"orders[{index}]: original and changed are not the same replicas, each once")
-    checked: dict[str, Any] = entry
-    return checked
+    return entry
 
 
 # Announced changes of an order, oldest first. The `original` of the first one is the order to restore.
