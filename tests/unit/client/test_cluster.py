@@ -79,7 +79,7 @@ class Hanging(Cluster):
     def _current(self) -> set[int]:
         return set(range(100))
 
-    def _answered(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
+    def _answered_by(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> tuple[Any, Any]:
         self.seconds = deadline.at_most(float("inf"))
         raise ClusterError("no broker answered")
 
