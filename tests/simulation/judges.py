@@ -62,9 +62,8 @@ class Judges:
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
-        self._on_forks: set[tuple[Key, int]] = (
-            set()
-        )  # partitions, with the leader that a plan or result chose on a fork that nothing resolved
+        # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
+        self._on_forks: set[tuple[Key, int]] = set()
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0

@@ -177,11 +177,15 @@ class Cluster(PartitionClient, ReplicaLogClient):
     def _that_answer(self, fenced: Collection[int]) -> set[int]:
         """Return which of these fenced brokers answer a request. One that hangs is asked once."""
         asked = {*fenced} - self._mute
+        found = self._answering(asked)
+        self._mute |= asked - found
+        return found
+
+    def _answering(self, asked: Collection[int]) -> set[int]:
+        """Return which of these brokers answer a request. The others are not `unreachable` by that: a lost broker is expected not to answer."""
         answers = self._ask_each({broker: [api_versions.api_versions()] for broker in asked})
         found = {broker for broker in asked if answers.get(broker)}
-        self._mute |= asked - found
-        # A lost broker is expected not to answer.
-        for broker in asked - found:
+        for broker in {*asked} - found:
             self.unreachable.pop(broker, None)
         return found
 
@@ -192,11 +196,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         """
         nodes = {node.broker_id: node for node in self._refresh_nodes()}
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
-        answers = self._ask_each({broker: [api_versions.api_versions()] for broker in asked})
-        mute = {broker for broker in asked if not answers.get(broker)}
-        # Without an answer here the broker may answer other requests: of a lost one none is expected.
-        for broker in mute:
-            self.unreachable.pop(broker, None)
+        mute = asked - self._answering(asked)
         unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
         return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown
 

@@ -68,9 +68,10 @@ def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str,
         yield NO_GIT
     keys = {name: key for name in KEYS[use] if (key := paths.get(name))}
     signers = paths.get("plan_signers") if use == APPLY else None
-    can_run = shutil.which("ssh-keygen", path=path) is not None and not is_unnamed()
+    ssh_keygen = shutil.which("ssh-keygen", path=path)
+    can_run = ssh_keygen is not None and not is_unnamed()
     if (keys or signers) and not can_run:
-        yield NO_NAME.format(os.getuid()) if shutil.which("ssh-keygen", path=path) else signatures.NO_SSH_KEYGEN
+        yield signatures.NO_SSH_KEYGEN if ssh_keygen is None else NO_NAME.format(os.getuid())
     for name, key in keys.items():
         yield from _key_problems(f"kafka_recovery_{name}", key, can_run)
     if use == APPLY:

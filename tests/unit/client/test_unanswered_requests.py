@@ -121,10 +121,7 @@ def test_an_election_of_designated_leaders_without_an_answer_is_in_doubt(
         assert ELECT_LEADERS in {request.api_key for request in broker.requests}
 
 
-def test_only_the_broker_that_did_not_answer_is_in_doubt_when_another_one_does(
-    broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(fake_brokers.VERSIONS, REORDER, (0, 0))
+def test_only_the_broker_that_did_not_answer_is_in_doubt_when_another_one_does(broker: fake_brokers.Broker) -> None:
     answer = AlterPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, responses=[])
     with fake_brokers.brokers(1) as (other,):
         for one in (broker, other):

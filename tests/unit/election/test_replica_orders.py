@@ -333,7 +333,7 @@ def test_a_replica_that_is_not_registered_is_named_with_the_order_that_helps(pat
 
 
 class ShowsTheElectionsOrder(Controller):
-    """Its brokers go on showing the order of the first election of partition 0, which is not carried out. Meanwhile somebody moves partition 1."""
+    """Its brokers go on showing the order of the first election of partition 0, which is not carried out. Meanwhile another tool moves partition 1."""
 
     is_first = True
 
