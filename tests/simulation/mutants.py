@@ -22,6 +22,7 @@ import ansible_collections.streamops.kafka_recovery as collection
 
 ROOT = Path(next(iter(collection.__path__))).resolve()
 MUTANTS = Path(__file__).with_suffix(".toml")
+KEPT = Path(__file__).with_name("kept")
 MODULE_UTILS = "plugins/module_utils"
 SEEDS = 1, 2000
 SECONDS = 1800
@@ -57,7 +58,7 @@ def main() -> int:
 
 
 def is_found(mutant: Mutant) -> bool:
-    """Return whether a seed in SEEDS ends badly with this mistake. Raises ValueError if the product does not have the text any more."""
+    """Return whether a seed in SEEDS, or else a script that is kept, ends badly with this mistake. Raises ValueError if the product does not have the text."""
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_product(Path(folder))
         for edit in mutant.edits:
@@ -65,15 +66,20 @@ def is_found(mutant: Mutant) -> bool:
             if text.count(edit.old) != 1:
                 raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
             (copy / edit.file).write_text(text.replace(edit.old, edit.new))
-        command = [sys.executable, "-m", "simulation", *map(str, SEEDS), "--first-bad"]
-        environment = {**os.environ, "PYTHONPATH": folder}
-        played = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-    found = re.search(r"^seed (\d+): (.*)", played.stdout, re.M)
-    print(
-        f"{'found' if found else 'NOT FOUND'}: {mutant.what}" + (f": seed {found[1]}: {found[2][:140]}" if found else played.stderr[-300:]),
-        flush=True,
-    )
-    return found is not None
+        found = _first_bad(folder, [*map(str, SEEDS), "--first-bad"], r"^(seed \d+: .*)")
+        for script in sorted(KEPT.glob("*.json")):
+            found = found or _first_bad(folder, [str(script)], r"([^\n]+)\s*\Z", script.stem)
+    print(f"{'found' if found else 'NOT FOUND'}: {mutant.what}: {found[:150]}", flush=True)
+    return bool(found)
+
+
+def _first_bad(folder: str, arguments: list[str], pattern: str, name: str = "") -> str:
+    """Play histories with the copy of the product in `folder`. Return what is wrong with the first that ends badly, empty if all end well."""
+    environment = {**os.environ, "PYTHONPATH": folder}
+    command = [sys.executable, "-m", "simulation", *arguments]
+    played = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    found = re.search(pattern, played.stdout, re.M) if played.returncode else None
+    return f"{name} {found[1]}".strip() if found else ""
 
 
 def copy_product(folder: Path) -> Path:

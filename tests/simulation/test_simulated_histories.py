@@ -41,9 +41,10 @@ def test_histories_end_well() -> None:
 
 
 @pytest.mark.parametrize("kept", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
-def test_what_ended_badly_before_a_mistake_was_mended_ends_well(kept: Path) -> None:
+def test_what_ended_badly_with_a_mistake_ends_well_without(kept: Path) -> None:
     outcome = play(Script.from_json(kept.read_text()))
-    assert outcome.violations == [] and outcome.counts["offline partitions"], "\n".join(outcome.story)
+    has_worked = {"elected", "held", "moves:"} & {kind.split()[0] for kind in outcome.counts}
+    assert outcome.violations == [] and has_worked, "\n".join(outcome.story)
 
 
 def test_a_seed_gives_the_same_history_each_time() -> None:

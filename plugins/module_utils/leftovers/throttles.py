@@ -125,7 +125,7 @@ def _rows(
             yield row(owner, broker_id=first.broker, config=first.config, present=_present(rate), original=rate.after)
     for owner, added in what.added.items():
         # A topic that was deleted, and maybe created again, has lost the entries.
-        for entries in (entries for entries in added if what.lists[place(entries)] is not None):
+        for entries in (entries for entries in added if place(entries) in what.lists):
             setting = configs.topics.get(entries.topic, {}).get(entries.config)
             there = {*model.parse_list(setting.value if setting else None)}
             if set_still := [entry for entry in entries.entries if entry in there]:

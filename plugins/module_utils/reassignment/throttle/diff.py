@@ -15,8 +15,6 @@ from typing import Any, Protocol, Self
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
-    DELETE,
-    SUBTRACT,
     ConfigOperation,
     Refusal,
     Resource,
@@ -84,12 +82,18 @@ class RateRestore:
 
 @dataclass(frozen=True)
 class ThrottleToRemove:
-    """Throttles of these `owners` to remove. `added`: entries by owner; `lists`: the change of each list, None if the topic was deleted."""
+    """Throttles of these `owners` to remove.
+
+    added  entries by owner
+    lists  the entries to remove from each list; a topic that was deleted since has none
+    whole  those lists of which no entry of this collection stays
+    """
 
     owners: Collection[str]
     rates: Sequence[RateRestore] = ()
     added: Mapping[str, Sequence[AddedReplicas]] = field(default_factory=dict)
-    lists: Mapping[Place, ConfigOperation | None] = field(default_factory=dict)
+    lists: Mapping[Place, AddedReplicas] = field(default_factory=dict)
+    whole: Collection[Place] = ()
 
 
 def plan_throttle(
@@ -152,19 +156,18 @@ def plan_removal(
     settings = cluster.topic_configs_of(topics, LISTS) if topics else {}
     states = cluster.partitions({(topic, 0) for topic in settings}) if settings else {}
 
-    def list_change(row: AddedReplicas) -> ConfigOperation | None:
+    def is_there(row: AddedReplicas) -> bool:
+        """Return whether the topic was not deleted since, and maybe created again: the entries were deleted with it."""
         state = states.get((row.topic, 0))
-        if row.topic not in settings or (state is not None and state.topic_id != row.topic_id):
-            return None  # deleted since, maybe created again: the entries were deleted with it
-        present = settings[row.topic].get(row.config)
-        staying = {*own_entries[place(row)]} - {*row.entries}
-        return model.removal_change(row, None if present is None else present.value, staying)
+        return row.topic in settings and (state is None or state.topic_id == row.topic_id)
 
+    merged = {where: model.merge_layers(rows) for where, rows in lists.items()}
     return ThrottleToRemove(
         owners,
         [_rate_restore(layers, configs.get(broker), config) for (broker, config), layers in rates.items()],
         added,
-        {where: list_change(model.merge_layers(rows)) for where, rows in lists.items()},
+        {where: row for where, row in merged.items() if is_there(row)},
+        {where for where, row in merged.items() if {*own_entries[where]} <= {*row.entries}},
     )
 
 
@@ -244,8 +247,7 @@ class ThrottleChanges:
                 first = row.layers[0]
                 self.rates.append(_rate(first.broker, first.config, row.present if row.live else first.values[-1], row.after))
         for rows in what.added.values():
-            found = [(row, what.lists[place(row)]) for row in rows]
-            self.replicas += [_list(row, REMOVED) for row, change in found if change is not None and change.operation in (DELETE, SUBTRACT)]
+            self.replicas += [_list(row, REMOVED) for row in rows if place(row) in what.lists]
 
 
 def _rate(broker: int, config: str, before: str | None, after: str | None) -> dict[str, Any]:

@@ -47,6 +47,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     partition_of,
 )
 
+Answers = dict[Resource, Refusal | None]  # the refusal of each change, None if there is none. A resource without an answer is absent
+
 VISIBLE_SECONDS, POLL_SECONDS = 10.0, 0.05  # seconds: a broker shows a change a moment after the controller has made it
 
 
@@ -119,34 +121,79 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     Returns a sentence for each throttle that could not be removed: it stays in the journal, for the next run.
     """
     problems: list[str] = []
-    answers: dict[Resource, Refusal | None] = {}
-    for changes in ([row.change for row in what.rates], list(what.lists.values())):
-        wanted = [change for change in changes if change is not None]
-        if not wanted:
-            continue
-        try:
-            answers |= cluster.alter_configs(wanted)
-        except RecoveryError as error:
-            problems.append(f"{error}: {len(wanted)} throttle configs may still be set")
+    answers: Answers = {}
+    lists = what.lists.values()
+    for changes in ([row.change for row in what.rates if row.change is not None], [model.subtraction(row) for row in lists]):
+        _alter(cluster, changes, answers, problems)
+    done = [row for row in what.rates if row.change is None or _is_done(answers, row.change.resource)]
+    shown = [row for row in done if row.live and row.change is not None]
+    subtracted = [row for row in lists if _is_done(answers, Resource(TOPIC, row.topic))]
+    _wait_until_removed(cluster, shown, subtracted)
+    _delete_empty_lists(cluster, [row for row in subtracted if place(row) in what.whole], answers, problems)
     for resource, refusal in answers.items():
         if refusal is not None and refusal.error != kafka_errors.UNKNOWN_TOPIC_OR_PARTITION:
             problems.append(f"the throttle of {resource} cannot be removed: {refusal}; grant ALTER_CONFIGS")
-    done = [row for row in what.rates if _is_done(answers, row.change)]
     silent = {row.layers[0].broker for row in what.rates if row.change is not None and row.change.resource not in answers}
     problems += [
         f"broker {broker} does not answer, and keeps its replication rates: run again when it is back, or name controller_bootstrap_servers, "
         "which can remove them in its place"
         for broker in sorted(silent)
     ]
-    out: list[AddedReplicas] = []
     # A rate of another owner in a lower layer stays in the journal.
     for owner in what.owners:
-        rows = [row for row in what.added.get(owner, ()) if _is_done(answers, what.lists[place(row)])]
-        out += [row for row in rows if what.lists[place(row)] is not None]
+        rows = [row for row in what.added.get(owner, ()) if place(row) not in what.lists or _is_done(answers, Resource(TOPIC, row.topic))]
         keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
         journal.record_removed(owner, [layer for key, layers in journal.rates([owner]).items() if key in keys for layer in layers], rows)
-    _wait_until_removed(cluster, [row for row in done if row.live and row.change is not None], out)
     return problems
+
+
+def _alter(cluster: ThrottleCluster, changes: Sequence[ConfigOperation], answers: Answers, problems: list[str]) -> None:
+    """Change configs. `answers` gets those of the cluster, `problems` a sentence if there is none: then the resources have no answer."""
+    if not changes:
+        return
+    for change in changes:
+        answers.pop(change.resource, None)
+    try:
+        answers |= cluster.alter_configs(changes)
+    except RecoveryError as error:
+        problems.append(f"{error}: {len(changes)} throttle configs may still be set")
+
+
+def _delete_empty_lists(cluster: ThrottleCluster, rows: Sequence[AddedReplicas], answers: Answers, problems: list[str]) -> None:
+    """Delete the lists that are empty without these entries, and wait until brokers show it. `answers`, `problems`: as for `_alter`.
+
+    They are read first: others may have added entries since ours were removed.
+    """
+    if not rows:
+        return
+    try:
+        settings = cluster.topic_configs_of({row.topic for row in rows}, LISTS)
+    except RecoveryError as error:
+        for row in rows:
+            answers.pop(Resource(TOPIC, row.topic), None)
+        problems.append(f"{error}: {len(rows)} throttle lists may be left empty")
+        return
+    late = [row for row in rows if {*row.entries} & {*parse_list(_value(settings, row))}]
+    for row in late:
+        answers.pop(Resource(TOPIC, row.topic), None)
+        problems.append(
+            f"brokers still show the entries that were removed from {row.config} of topic {row.topic}; the next run looks again"
+        )
+    changes = [change for row in rows if row.topic in settings and (change := model.deletion(row, _value(settings, row)))]
+    _alter(cluster, changes, answers, problems)
+
+    def shown() -> bool:
+        found = cluster.topic_configs_of({row.topic for row in rows}, LISTS)
+        return all(model.deletion(row, value) is None for row in rows if (value := _value(found, row)) is not None)
+
+    with suppress(RecoveryError):  # they are deleted: only reading it back has failed
+        _poll_until(shown)
+
+
+def _value(settings: Mapping[str, Settings], row: AddedReplicas) -> str | None:
+    """Return the value of a list, None if it is not set."""
+    setting = settings.get(row.topic, {}).get(row.config)
+    return None if setting is None else setting.value
 
 
 def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], added: Sequence[AddedReplicas]) -> None:
@@ -236,13 +283,11 @@ def _removed(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleT
     return changed.without_those_in(journal, what.owners), problems
 
 
-def _error(answers: Mapping[Resource, Refusal | None], row: AddedReplicas) -> str | None:
+def _error(answers: Answers, row: AddedReplicas) -> str | None:
     refusal = answers.get(Resource(TOPIC, row.topic))
     return None if refusal is None else refusal.error
 
 
-def _is_done(answers: Mapping[Resource, Refusal | None], change: ConfigOperation | None) -> bool:
-    if change is None:
-        return True
-    refusal = answers.get(change.resource, Refusal("", None))
+def _is_done(answers: Answers, resource: Resource) -> bool:
+    refusal = answers.get(resource, Refusal("", None))
     return refusal is None or refusal.error == kafka_errors.UNKNOWN_TOPIC_OR_PARTITION

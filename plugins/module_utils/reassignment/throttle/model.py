@@ -282,17 +282,23 @@ def restore_change(broker: int, config: str, value: str | None) -> ConfigOperati
     return ConfigOperation(Resource(BROKER, str(broker)), config, DELETE if value is None else SET, value)
 
 
-def removal_change(own: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> ConfigOperation:
-    """Return the change that removes entries that this collection added from a list, or deletes the list if it has no others.
+def subtraction(own: AddedReplicas) -> ConfigOperation:
+    """Return the change that removes entries that this collection added from a list.
 
-    `present`: the list's value, None if it is not set. `staying`: other entries of this collection, which stay. The change is also right
-    if a broker does not show the entries yet: removing a missing entry changes nothing.
+    Others may add to the list at any moment, so it is not deleted before brokers show that it is empty (`deletion`). The change is also right if
+    a broker does not show the entries yet: removing a missing entry changes nothing but that a list which is not set becomes empty.
     """
-    resource = Resource(TOPIC, own.topic)
-    others = {*parse_list(present)} - {*own.entries}
-    if staying or (present is not None and (others or own.was_empty)):
-        return ConfigOperation(resource, own.config, SUBTRACT, ",".join(own.entries))
-    return ConfigOperation(resource, own.config, DELETE)
+    return ConfigOperation(Resource(TOPIC, own.topic), own.config, SUBTRACT, ",".join(own.entries))
+
+
+def deletion(own: AddedReplicas, present: str | None) -> ConfigOperation | None:
+    """Return the change that deletes a list whose own entries are removed, None if it stays: others have entries in it, or it was empty before.
+
+    `present`: the list's value, None if it is not set, or if a broker does not show yet that it is empty.
+    """
+    if own.was_empty or parse_list(present):
+        return None
+    return ConfigOperation(Resource(TOPIC, own.topic), own.config, DELETE)
 
 
 def merge_layers(layers: Iterable[AddedReplicas]) -> AddedReplicas:

@@ -80,6 +80,24 @@ def test_what_others_set_meanwhile_stays(journal: ThrottleJournal) -> None:
     assert cluster.topics["t"] == {LEADER_REPLICAS: "9:9"}
 
 
+@pytest.mark.parametrize("name", ["alter_configs", "topic_configs_of"])
+def test_what_others_add_while_the_throttle_is_removed_stays(journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A broker that hangs can keep the removal waiting between any two requests."""
+    cluster = Configurable()
+    request = getattr(cluster, name)
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        answer = request(*arguments, **options)
+        cluster.topics["t"][LEADER_REPLICAS] += ",0:91"
+        monkeypatch.undo()
+        return answer
+
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        monkeypatch.setattr(cluster, name, slow)
+    assert cluster.topics["t"] == {LEADER_REPLICAS: "0:91"} and throttle.warnings == []
+
+
 def test_a_move_that_copies_nothing_is_not_throttled(journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
@@ -127,7 +145,7 @@ def run(cluster: Configurable, journal: ThrottleJournal) -> None:
 
 def steps() -> int:
     """How many requests an undisturbed run takes."""
-    return 25
+    return 33
 
 
 @pytest.mark.parametrize("moving", [False, True])
@@ -209,6 +227,18 @@ def test_entries_are_removed_one_by_one_even_if_brokers_do_not_show_them_yet(
         throttle.cover(MOVES)
         throttle.release([ZERO])
         assert cluster.topics["t"] == {LEADER_REPLICAS: "1:1,1:2,1:3", FOLLOWER_REPLICAS: "1:4"}
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_a_list_that_brokers_show_late_stays_in_the_journal(journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        late = cluster.topic_configs_of(["t"], [LEADER_REPLICAS, FOLLOWER_REPLICAS])
+        with monkeypatch.context() as patch:
+            patch.setattr(cluster, "topic_configs_of", lambda topics, names: late)
+            throttle.release(MOVES)
+        assert cluster.topics["t"] == {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: ""}
     assert cluster.configs() == Configurable().configs()
 
 
