@@ -16,6 +16,7 @@ from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
 from simulation.quotas import Quotas
+from simulation.transactions import Transactions
 from simulation.world import World
 
 PORT = 9092
@@ -49,7 +50,9 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self.configs, self.quotas = DynamicConfigs(), Quotas()
+        self.transactions = Transactions(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
+        self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
@@ -180,8 +183,8 @@ class SimulatedCluster:
         leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
         if leader is None or leader.image[key].epoch != self.controller.partitions[key].epoch:
             return None
-        written = self._append(leader, key, name, records, size)
-        self._commit(leader, key)
+        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
+        self.append(leader, key, written)
         return written
 
     def write_to_old_leader(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
@@ -194,12 +197,15 @@ class SimulatedCluster:
         if leader is None:
             return None
         self.written_to_old[name] = self.world.now
-        return self._append(leader, key, name, records, size)
-
-    def _append(self, leader: Broker, key: Key, name: str, records: int, size: int) -> Batch:
         written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
-        leader.logs[key].append(written)
+        self.append(leader, key, written)
         return written
+
+    def append(self, leader: Broker, key: Key, written: Batch) -> None:
+        """Let a leader append a batch."""
+        leader.logs[key].append(written)
+        self.written.setdefault(key, []).append(written)
+        self._commit(leader, key)
 
     def replicate(self, key: Key, follower: int, batches: int | None = None) -> None:
         """Let a follower fetch: truncate its log to the leader's, copy some batches (None: all) and learn the high watermark."""

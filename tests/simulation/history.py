@@ -41,9 +41,10 @@ class Outcome:
 def play(script: Script) -> Outcome:
     """Play a history."""
     from simulation.move_history import MoveHistory
+    from simulation.replay_history import ReplayHistory
 
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        kind = History if script.moves is None else MoveHistory
+        kind = MoveHistory if script.moves else ReplayHistory if script.replay else History
         return kind(script, Path(folder)).play()
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A control node that recovers a simulated cluster with the code of the product: collect, decide, save, elect.
 
-Replaced are the network (`kafka_python.connections`, and the plain sockets with which a diagnosis looks at ports), the clocks, and threads, which would
-not run in the same order each time. Everything else is the product's, files included.
+Replaced are the network (`kafka_python.connections`, the plain sockets with which a diagnosis looks at ports, and librdkafka's producer), the clocks, and
+threads, which would not run in the same order each time. Everything else is the product's, files included.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 from unit.fake_brokers import options
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, replay_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -42,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
+from simulation.replay_producer import SimulatedProducer
 from simulation.transport import Connections, EventLoop
 from simulation.world import World
 
@@ -108,6 +109,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (connection_diagnosis, "that_refuse", that_refuse),
             (connection_diagnosis, "diagnose", lambda _connection, servers, error: f"{', '.join(servers)}: {error}"),
             (part_writer, "ThreadPoolExecutor", InTurn),
+            (replay_client, "Producer", partial(SimulatedProducer, cluster)),
             (designated_election, "ThreadPoolExecutor", InTurn),
         ):
             stack.enter_context(patch.object(owner, name, replacement))

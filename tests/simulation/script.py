@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from simulation.move_script import MoveScript, drawn_moves
+from simulation.replay_script import ReplayScript, drawn_replay
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
@@ -75,6 +76,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.05,
     0.08,
 )  # of all histories
+REPLAYED, REPLAYED_FORKS = 0.8, 0.08  # of all histories of elections, and of those
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -123,6 +125,7 @@ class Script:
     review       seconds between the plan and its elections
     strike       a broker that hangs or is killed at a request, None: there is none
     moves        what control nodes move; None: they only elect
+    replay       how saved records are replayed at the end; None: they are not
     """
 
     seed: int
@@ -140,6 +143,7 @@ class Script:
     review: float = 0.0
     strike: Strike | None = None
     moves: MoveScript | None = None
+    replay: ReplayScript | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -152,6 +156,7 @@ class Script:
         for name in ("damage", "faults"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
+        fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         if fields.get("strike"):
             fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
@@ -195,7 +200,8 @@ def drawn(seed: int) -> Script:
     other = Random(f"moves of {seed}")
     if other.random() < MOVES:
         return _with_moves(script, other)
-    return _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
+    script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
+    return _with_replay(script, Random(f"replay of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -262,6 +268,16 @@ def _with_moves(script: Script, random: Random) -> Script:
         review=0.0,  # these have no review
         moves=drawn_moves(random, script.brokers, script.topics),
     )
+
+
+def _with_replay(script: Script, random: Random) -> Script:
+    """Return the script, of most seeds with a replay of what was saved, and of some with logs that have forked, so that there is something to save."""
+    if random.random() >= REPLAYED:
+        return script
+    if random.random() < REPLAYED_FORKS:
+        damage = (*_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKS)))
+        script = replace(script, damage=damage, strategy="aggressive")
+    return replace(script, replay=drawn_replay(random))
 
 
 def _drawn_damage(random: Random) -> tuple[Step, ...]:

@@ -30,6 +30,7 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, kill_at=None)
     if script.strike is not None:
         yield replace(script, strike=None)
+    yield from _with_shorter_replay(script)
     if script.review:
         yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2
@@ -48,3 +49,12 @@ def _shorter(script: Script) -> Iterator[Script]:
             yield replace(script, topics={name: rows for name, rows in script.topics.items() if name != topic})
         if len(partitions) > 1:
             yield replace(script, topics={**script.topics, topic: partitions[:-1]})
+
+
+def _with_shorter_replay(script: Script) -> Iterator[Script]:
+    if script.replay is None:
+        return
+    yield replace(script, replay=None)
+    for name, nothing in (("second", None), ("kill_at", None)):
+        if getattr(script.replay, name) != nothing:
+            yield replace(script, replay=replace(script.replay, **{name: nothing}))

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must hold when saved records have been replayed. The judges look at logs and at files of saved records, not at what the product says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from simulation.cluster import SimulatedCluster
+from simulation.judges import Judges, name
+from simulation.kraft import NO_LEADER, Key
+from simulation.logs import Batch, Log
+from simulation.operator import SAVED
+from simulation.producer_logs import committed, last_stable_offset
+
+REPLAYS = "kafka-recovery-replay."
+
+
+class Saved(NamedTuple):
+    """A batch that a run has saved of a replica, with its place there."""
+
+    run_id: str
+    broker: int
+    batch: Batch
+
+
+class ReplayJudges:
+    """Judges what logs have after replays."""
+
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, judges: Judges) -> None:
+        self._cluster, self._workdir, self._judges = cluster, workdir, judges
+
+    def ends(self) -> dict[Key, int]:
+        """Return where the log of each leader ends: a replay that changes nothing does not change that."""
+        return {key: log.end for key, log in self._leader_logs()}
+
+    def _leader_logs(self) -> Iterator[tuple[Key, Log]]:
+        for key, state in self._cluster.controller.partitions.items():
+            if state.leader != NO_LEADER and key in self._cluster.brokers[state.leader].logs:
+                yield key, self._cluster.brokers[state.leader].logs[key]
+
+    def judge_end(self) -> None:
+        """Judge the end: faults have ended, and replays have come to their ends."""
+        saved = self._saved()
+        for key, log in self._leader_logs():
+            self._judge_log(key, log, saved.get(key, []))
+        for one in self._cluster.transactions.by_id.values():
+            if one.transactional_id.startswith(REPLAYS) and not one.state.startswith(("Empty", "Complete")):
+                self._judges.found(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
+
+    def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
+        if log.high_watermark < log.end:
+            self._judges.found(f"the log of {name(key)} is committed up to {log.high_watermark} alone, and ends at {log.end}")
+        if saved and last_stable_offset(log) < log.high_watermark:
+            self._judges.found(f"a transaction is open in {name(key)} from offset {last_stable_offset(log)} on")
+        seen = Counter(value for _, value in committed(log))
+        for value, times in seen.items():
+            if times > 1:
+                self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
+        for one in saved:
+            for value in one.batch.values:
+                if not seen[value]:
+                    self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
+        self._judge_order(key, log, saved)
+
+    def _judge_order(self, key: Key, log: Log, saved: list[Saved]) -> None:
+        """What one run has saved is replayed in the order in which it was written: by leader epoch and offset."""
+        replayed = [value for _, value in committed(log)]
+        last: dict[bytes, int] = {value: place for place, value in enumerate(replayed)}
+        original = {value for one in log.batches if one.ends is None and not one.name.startswith("replayed") for value in one.values}
+        for run_id in sorted({one.run_id for one in saved}):
+            batches = sorted({one.batch for one in saved if one.run_id == run_id}, key=lambda batch: (batch.epoch, batch.base))
+            places = [last[value] for batch in batches for value in batch.values if value in last and value not in original]
+            if places != sorted(places):
+                self._judges.found(f"what run {run_id} has saved of {name(key)} is replayed in another order")
+
+    def _saved(self) -> dict[Key, list[Saved]]:
+        """Return the batches of parts whose index says so, by partition."""
+        found: dict[Key, list[Saved]] = {}
+        for index in sorted((self._workdir / SAVED).rglob("*.jsonl")):
+            content = index.with_suffix(".batches").read_bytes()
+            for row in map(json.loads, index.read_text().splitlines()):
+                if row.get("kind") != "piece":
+                    continue
+                key = row["topic"], row["partition"]
+                part = content[row["position"] : row["position"] + row["bytes"]]
+                for batch in self._cluster.written.get(key, ()):
+                    if batch.data in part:
+                        found.setdefault(key, []).append(Saved(index.parents[1].name, row["broker_id"], batch))
+        return found
