@@ -32,7 +32,7 @@ class SimulatedCluster:
     """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic.
 
     `before_change`: is called with each request that is about to change the cluster: what it does, and the partition. `before_request`: with the name
-    of each request that is sent to a broker, and the broker.
+    of each request that is sent to a broker, and the broker. Returns whether the connection is cut before the answer.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class SimulatedCluster:
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
-        self.before_request: Callable[[str, int], None] = lambda _name, _broker: None
+        self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
         for broker in self.brokers:

@@ -15,7 +15,7 @@ from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import NO_LEADER, Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.script import SAVING, Step, Strike
+from simulation.steps import CUT, SAVING, Step, Strike
 
 Numbers = tuple[int, ...]
 
@@ -196,14 +196,17 @@ class Events:
                 for number in range(len(self.keys)):
                     self.write_to_old_leader((number, 0))
 
-        def look(name: str, node: int) -> None:
+        def look(name: str, node: int) -> bool:
             nonlocal left
             if name != strike.request or node not in self._cluster.brokers or self.calm:
-                return
+                return False
             left -= 1
             broker = self._cluster.brokers[node]
             if left != -1 or not broker.running or broker.hangs:
-                return
+                return False
+            if strike.seconds == CUT:
+                self._count("connection cut before an answer")
+                return True
             if strike.seconds:
                 self._count("broker hangs at a request" + (", run killed" if strike.kills_run else ""))
                 self.slowed = True
@@ -213,6 +216,7 @@ class Events:
             else:
                 self._count("broker killed at a request")
                 self._cluster.crash(node)
+            return False
 
         if strike.request == SAVING:
             self._cluster.before_saving = save

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ class ReplayHistory(History):
         self._world.wait(SESSION_SECONDS + CALM_SECONDS)
 
     def _replay_under_faults(self) -> None:
+        self._events.calm = False
+        for step in self._replay.faults:
+            self._world.after(step.at, partial(self._events.happen, step))
+        if self._replay.strike is not None:
+            self._events.strike_at(self._replay.strike)
         works: dict[str, Callable[[], Any]] = {"first": self._replay_all}
         if (delay := self._replay.second) is not None:
             works["second"] = lambda: self._replay_all(delay)
@@ -71,6 +77,7 @@ class ReplayHistory(History):
         self._world.tell(
             f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
         )
+        self._counts["replays stopped"] += result["counts"]["left"] > 0
         self._counts["records replayed"] += result["counts"]["replayed"]
         for reason, number in result["counts"]["skipped"].items():
             self._counts[f"records not replayed: {reason}"] += number

@@ -153,7 +153,7 @@ class SimulatedProducer:
     ) -> Answer:
         """Let a broker carry something out, and return the answer; NO_ANSWER if it is late, or lost. `ready`: returns the answer once the broker has it."""
         self._world.step(f"{what} to {broker.node_id}")
-        self._cluster.before_request(f"{what}Request", broker.node_id)
+        is_cut = self._cluster.before_request(f"{what}Request", broker.node_id)
         incarnation, answers, gives_up = broker.incarnation, list[Answer](), False
 
         def is_alive() -> bool:
@@ -166,7 +166,10 @@ class SimulatedProducer:
                 self._world.after(HANG_SECONDS, arrive)
             elif not broker.unreachable:
                 carried_out = act()
-                self._world.after(0.0, lambda: answer(carried_out))
+                if is_cut:
+                    answers.append(("NO_ANSWER", None))
+                else:
+                    answer(carried_out)
 
         def answer(carried_out: Answer) -> None:
             if not is_alive():

@@ -10,8 +10,18 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from simulation.steps import CUT, Step, Strike, drawn_steps
+
 MOST_STEPS = 60  # a replay makes about so many requests, waits and writes
-LATE = 0.5  # seconds of a replay in which most faults strike
+LATE = 0.5  # seconds in which most faults strike; without faults a replay takes a few
+FAULTS = {
+    "crash": 2, "crash_leader": 3, "shut_down": 1, "start": 4, "hang": 4, "hide": 2, "cut_off": 2, "cut_off_leader": 1, "hand_over": 3, "shrink": 2,
+    "lose_controller": 1, "write": 3, "fill_disk": 1, "fail_leaders_disk": 1
+}  # fmt: skip
+STRUCK_REQUESTS = (
+    "ProduceRequest", "ProduceRequest", "EndTxnRequest", "EndTxnRequest", "AddPartitionsToTxnRequest", "InitProducerIdRequest", "FetchRequest",
+    "ListOffsetsRequest", "WriteTxnMarkersRequest"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -20,15 +30,20 @@ class ReplayScript:
 
     kill_at  the step at which the first control node dies, None: it lives
     second   seconds after which a second control node replays the same, None: there is none
+    faults   what goes wrong meanwhile
+    strike   a broker that hangs or is killed at a request, or whose answer is lost, None: there is none
     """
 
     kill_at: int | None
     second: float | None
+    faults: tuple[Step, ...]
+    strike: Strike | None
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ReplayScript:
         """Return what was written as JSON."""
-        return cls(**fields)
+        faults = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields["faults"])
+        return cls(**{**fields, "faults": faults, "strike": Strike(*fields["strike"]) if fields["strike"] else None})
 
 
 def drawn_replay(random: Random) -> ReplayScript:
@@ -36,4 +51,11 @@ def drawn_replay(random: Random) -> ReplayScript:
     return ReplayScript(
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.6 else None,
         second=random.uniform(0, LATE) if random.random() < 0.3 else None,
+        faults=tuple(
+            step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 8 * LATE))))
+            for step in drawn_steps(random, FAULTS, random.choice((0, 0, 1, 2, 3)))
+        ),
+        strike=Strike(random.choice(STRUCK_REQUESTS), random.randrange(3), random.choice((CUT, CUT, 2.0, 6.0, 15.0, 0.0)))
+        if random.random() < 0.6
+        else None,
     )

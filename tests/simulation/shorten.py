@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from simulation.script import Script
 
@@ -55,6 +56,11 @@ def _with_shorter_replay(script: Script) -> Iterator[Script]:
     if script.replay is None:
         return
     yield replace(script, replay=None)
-    for name, nothing in (("second", None), ("kill_at", None)):
-        if getattr(script.replay, name) != nothing:
-            yield replace(script, replay=replace(script.replay, **{name: nothing}))
+    without: tuple[dict[str, Any], ...] = ({"second": None}, {"kill_at": None}, {"strike": None}, {"faults": ()})
+    for nothing in without:
+        shorter = replace(script.replay, **nothing)
+        if shorter != script.replay:
+            yield replace(script, replay=shorter)
+    faults = script.replay.faults
+    for at in range(len(faults) if len(faults) > 1 else 0):
+        yield replace(script, replay=replace(script.replay, faults=faults[:at] + faults[at + 1 :]))
