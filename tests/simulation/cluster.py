@@ -56,6 +56,7 @@ class SimulatedCluster:
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
+        self._given_up: set[str] = set()
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
@@ -178,10 +179,15 @@ class SimulatedCluster:
         state = broker.image.get(key)
         return broker.running and not broker.hangs and state is not None and state.leader == broker.node_id and key in broker.logs
 
+    def leader_that_writes(self, key: Key) -> Broker | None:
+        """Return the leader of a partition that takes records, None if there is none."""
+        leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
+        return leader if leader is not None and leader.image[key].epoch == self.controller.partitions[key].epoch else None
+
     def write(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
         """Let the leader append records, each of `size` bytes at least. Return the batch, None if there is no leader that takes it."""
-        leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
-        if leader is None or leader.image[key].epoch != self.controller.partitions[key].epoch:
+        leader = self.leader_that_writes(key)
+        if leader is None:
             return None
         written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
         self.append(leader, key, written)
@@ -253,8 +259,13 @@ class SimulatedCluster:
         log.high_watermark = max(log.high_watermark, min([log.end, *ends]))
         self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
 
+    def was_committed(self, key: Key, name: str) -> bool:
+        """Return whether a batch was committed at some time: its producer has got an answer."""
+        return name in self.committed.get(key, {}) or name in self._given_up
+
     def give_up_committed(self, key: Key, log: Log) -> None:
         """Take for committed only what the log of a leader has that was elected uncleanly."""
+        self._given_up |= self.committed.get(key, {}).keys()
         self.committed[key] = {name: one for name, one in self.committed.get(key, {}).items() if log.has(one)}
 
     # --- brokers ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from simulation.applications import Applications
 from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
@@ -26,6 +27,7 @@ class Events:
     record_bytes  size of records at least
     others        entries that others have added to lists of topics, and rates of brokers that they have set
     acts_for_others  another tool changes the cluster now
+    applications  write some of the records; None: all are of plain producers
     """
 
     def __init__(self, cluster: SimulatedCluster, counts: Counter[str], record_bytes: int = 0) -> None:
@@ -37,6 +39,7 @@ class Events:
         self.harmed: set[int] = set()
         self.slowed = False
         self._written = 0
+        self.applications: Applications | None = None
 
     def happen(self, step: Step) -> None:
         """Let one step happen, if it can."""
@@ -56,7 +59,17 @@ class Events:
         """A producer writes a batch of one to three records."""
         key = self._key(numbers[0])
         self._written += 1
-        self._cluster.write(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3, self._record_bytes)
+        name, records = f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3
+        leader = self._cluster.leader_that_writes(key)
+        if leader is None or self.applications is None or not self.applications.write(leader, key, name, records, numbers):
+            self._cluster.write(key, name, records, self._record_bytes)
+
+    def go_on(self, numbers: Numbers) -> None:
+        """Producers send again what is not acknowledged, and end their transactions."""
+        key = self._key(numbers[0])
+        leader = self._cluster.leader_that_writes(key)
+        if leader is not None and self.applications is not None:
+            self.applications.go_on(leader, key, numbers)
 
     def write_to_old_leader(self, numbers: Numbers) -> None:
         """A producer writes to a leader that is cut off, and does not know that another one was elected."""

@@ -87,7 +87,7 @@ class History:
 
     def _damage(self) -> None:
         for key in self._events.keys:
-            self._events.write((self._events.keys.index(key), 1, 0, 0))
+            self._events.write((self._events.keys.index(key), 1, 0, 0))  # a plain batch
             for follower in self._cluster.controller.partitions[key].replicas:
                 self._cluster.replicate(key, follower)
         for step in self._script.damage:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
-from simulation.history import CALM_SECONDS, RUNS, History
+from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
 from simulation.script import Script
@@ -26,13 +28,19 @@ class ReplayHistory(History):
         self._replay = script.replay
         super().__init__(script, workdir)
         self._replayer = ReplayOperator(self._cluster, workdir)
-        self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges)
+        if script.replay.producers:
+            self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
+        self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
 
     def _recover_to_the_end(self) -> None:
         super()._recover_to_the_end()
         if not self._replayer.saved_runs():
             return
         self._start_all()
+        self._events.calm = False
+        for step in self._replay.before:
+            self._events.happen(step)
+            self._world.wait(PAUSE_SECONDS)
         self._replay_under_faults()
         self._start_all()
         self._replay_to_the_end()
@@ -47,7 +55,6 @@ class ReplayHistory(History):
         self._world.wait(SESSION_SECONDS + CALM_SECONDS)
 
     def _replay_under_faults(self) -> None:
-        self._events.calm = False
         for step in self._replay.faults:
             self._world.after(step.at, partial(self._events.happen, step))
         if self._replay.strike is not None:

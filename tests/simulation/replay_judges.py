@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from simulation.applications import Applications
 from simulation.cluster import SimulatedCluster
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Batch, Log
 from simulation.operator import SAVED
-from simulation.producer_logs import committed, last_stable_offset
+from simulation.producer_logs import committed, producers
 
 REPLAYS = "kafka-recovery-replay."
 
@@ -32,8 +33,9 @@ class Saved(NamedTuple):
 class ReplayJudges:
     """Judges what logs have after replays."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, judges: Judges) -> None:
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, judges: Judges, applications: Applications | None) -> None:
         self._cluster, self._workdir, self._judges = cluster, workdir, judges
+        self._fates: Mapping[str, tuple[str, int]] = {} if applications is None else applications.fates
 
     def ends(self) -> dict[Key, int]:
         """Return where the log of each leader ends: a replay that changes nothing does not change that."""
@@ -56,25 +58,50 @@ class ReplayJudges:
     def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
         if log.high_watermark < log.end:
             self._judges.found(f"the log of {name(key)} is committed up to {log.high_watermark} alone, and ends at {log.end}")
-        if saved and last_stable_offset(log) < log.high_watermark:
-            self._judges.found(f"a transaction is open in {name(key)} from offset {last_stable_offset(log)} on")
+        replays = {one.producer_id for one in self._cluster.transactions.by_id.values() if one.transactional_id.startswith(REPLAYS)}
+        for producer, state in producers(log).items():
+            if producer in replays and state.begins is not None:
+                self._judges.found(f"a transaction of a replay is open in {name(key)} from offset {state.begins} on")
         seen = Counter(value for _, value in committed(log))
         for value, times in seen.items():
             if times > 1:
                 self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
+            fate = self._fates.get(value.decode().rpartition(".")[0])
+            if fate is not None and not self._cluster.transactions.ended.get(fate):
+                how = "was aborted" if fate in self._cluster.transactions.ended else "has not ended"
+                self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
         for one in saved:
             for value in one.batch.values:
-                if not seen[value]:
+                if not seen[value] and self._must_be_replayed(one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
         self._judge_order(key, log, saved)
+
+    def _must_be_replayed(self, one: Saved, saved: list[Saved]) -> bool:
+        """Return whether a batch is of no transaction, or the COMMIT of that was saved from the same broker, with all that is between them."""
+        fate = self._fates.get(one.batch.name)
+        if fate is None or one.batch.sent is None:
+            return True
+        own = sorted((each.batch for each in saved if (each.run_id, each.broker) == (one.run_id, one.broker)), key=lambda batch: batch.base)
+        end = one.batch.last
+        for batch in own[own.index(one.batch) + 1 :]:
+            if batch.base != end + 1:
+                return False
+            end = batch.last
+            if batch.ends is not None and batch.ends.producer_id == one.batch.sent.producer_id:
+                return batch.ends.commits
+        return False
 
     def _judge_order(self, key: Key, log: Log, saved: list[Saved]) -> None:
         """What one run has saved is replayed in the order in which it was written: by leader epoch and offset."""
         replayed = [value for _, value in committed(log)]
         last: dict[bytes, int] = {value: place for place, value in enumerate(replayed)}
         original = {value for one in log.batches if one.ends is None and not one.name.startswith("replayed") for value in one.values}
+        runs: dict[Batch, set[str]] = {}
+        for one in saved:
+            if one.batch.name not in self._fates:  # how a transaction ends may be known later
+                runs.setdefault(one.batch, set()).add(one.run_id)
         for run_id in sorted({one.run_id for one in saved}):
-            batches = sorted({one.batch for one in saved if one.run_id == run_id}, key=lambda batch: (batch.epoch, batch.base))
+            batches = sorted((batch for batch, own in runs.items() if own == {run_id}), key=lambda batch: (batch.epoch, batch.base))
             places = [last[value] for batch in batches for value in batch.values if value in last and value not in original]
             if places != sorted(places):
                 self._judges.found(f"what run {run_id} has saved of {name(key)} is replayed in another order")

@@ -16,7 +16,7 @@ MOST_STEPS = 60  # a replay makes about so many requests, waits and writes
 LATE = 0.5  # seconds in which most faults strike; without faults a replay takes a few
 FAULTS = {
     "crash": 2, "crash_leader": 3, "shut_down": 1, "start": 4, "hang": 4, "hide": 2, "cut_off": 2, "cut_off_leader": 1, "hand_over": 3, "shrink": 2,
-    "lose_controller": 1, "write": 3, "fill_disk": 1, "fail_leaders_disk": 1
+    "lose_controller": 1, "write": 3, "go_on": 3, "fill_disk": 1, "fail_leaders_disk": 1
 }  # fmt: skip
 STRUCK_REQUESTS = (
     "ProduceRequest", "ProduceRequest", "EndTxnRequest", "EndTxnRequest", "AddPartitionsToTxnRequest", "InitProducerIdRequest", "FetchRequest",
@@ -32,18 +32,22 @@ class ReplayScript:
     second   seconds after which a second control node replays the same, None: there is none
     faults   what goes wrong meanwhile
     strike   a broker that hangs or is killed at a request, or whose answer is lost, None: there is none
+    producers  whether idempotent and transactional producers write some of the records
+    before   what applications do between the recovery and the replay
     """
 
     kill_at: int | None
     second: float | None
     faults: tuple[Step, ...]
     strike: Strike | None
+    producers: bool
+    before: tuple[Step, ...]
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ReplayScript:
         """Return what was written as JSON."""
-        faults = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields["faults"])
-        return cls(**{**fields, "faults": faults, "strike": Strike(*fields["strike"]) if fields["strike"] else None})
+        steps = {name: tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name]) for name in ("faults", "before")}
+        return cls(**{**fields, **steps, "strike": Strike(*fields["strike"]) if fields["strike"] else None})
 
 
 def drawn_replay(random: Random) -> ReplayScript:
@@ -58,4 +62,6 @@ def drawn_replay(random: Random) -> ReplayScript:
         strike=Strike(random.choice(STRUCK_REQUESTS), random.randrange(3), random.choice((CUT, CUT, 2.0, 6.0, 15.0, 0.0)))
         if random.random() < 0.6
         else None,
+        producers=random.random() < 0.7,
+        before=tuple(drawn_steps(random, {"write": 2, "go_on": 3}, random.choice((0, 2, 4)))),
     )

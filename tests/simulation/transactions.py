@@ -33,7 +33,7 @@ FIRST_PRODUCER = 1000
 class Transaction:
     """What the coordinator knows of a transactional id. `timeout`: seconds. `started_at`: of the transaction that is under way, by the wall clock.
 
-    `left`: partitions that lack the marker
+    `left`: partitions that lack the marker; `number`: of the transaction, from 1
     """
 
     transactional_id: str
@@ -44,6 +44,7 @@ class Transaction:
     partitions: set[Key] = field(default_factory=set)
     started_at: float = -1.0
     left: set[Key] = field(default_factory=set)
+    number: int = 0
 
 
 class Transactions:
@@ -52,6 +53,7 @@ class Transactions:
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
         self.by_id: dict[str, Transaction] = {}
+        self.ended: dict[tuple[str, int], bool] = {}  # whether a transaction is committed, by its id and number
         self._last_producer = FIRST_PRODUCER
         self._last_coordinator: int | None = None
         self._coordinator_epoch = 0
@@ -92,6 +94,7 @@ class Transactions:
             return "CONCURRENT_TRANSACTIONS"
         if one.state != ONGOING:
             one.state, one.partitions, one.started_at = ONGOING, set(), self._cluster.world.wall_clock()
+            one.number += 1
             self._cluster.world.after(one.timeout, partial(self._time_out, one, one.started_at))
         one.partitions.add(key)
         return None
@@ -112,6 +115,19 @@ class Transactions:
             else "INVALID_TXN_STATE"
         )
 
+    def end_as_client(self, transactional_id: str, sent: Sent, commits: bool, own_epoch: bool) -> tuple[str | None, Sent]:
+        """End a transaction, and return Kafka's error and the numbers of the producer from then on. `own_epoch`: each transaction has one (KIP-890)."""
+        one = self.by_id[transactional_id]
+        if one.state != ONGOING or sent.producer_epoch != one.producer_epoch:
+            return self.end(transactional_id, sent, commits), sent
+        one.producer_epoch += own_epoch
+        self._prepare(one, commits)
+        return None, sent._replace(producer_epoch=one.producer_epoch)
+
+    def under_way(self, transactional_id: str) -> tuple[str, int]:
+        """Return what names the transaction of a transactional id that is under way, or was last."""
+        return transactional_id, self.by_id[transactional_id].number
+
     def _time_out(self, one: Transaction, began: float) -> None:
         if one.state == ONGOING and one.started_at == began:
             one.producer_epoch += 1
@@ -123,6 +139,7 @@ class Transactions:
     def _prepare(self, one: Transaction, commits: bool) -> None:
         one.state = "PrepareCommit" if commits else "PrepareAbort"
         one.left = set(one.partitions)
+        self.ended[one.transactional_id, one.number] = commits
         if self.coordinator != self._last_coordinator:
             self._last_coordinator, self._coordinator_epoch = self.coordinator, self._coordinator_epoch + 1
         end = End(one.producer_id, one.producer_epoch, commits, self._coordinator_epoch)
