@@ -13,7 +13,7 @@ import errno
 import json
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
@@ -216,8 +216,10 @@ class Operator:
         plan_files.write_plan(plan, texts, rows)
         return {"path": str(path)}
 
-    def elect(self, run_id: str) -> dict[str, Any]:
-        """Elect what the plan has."""
+    def elect(self, run_id: str, leaders: Mapping[Key, int] | None = None) -> dict[str, Any]:
+        """Elect what the plan has, or these leaders."""
+        named = leaders and [{"topic": key[0], "partition": key[1], "designated_leader": leader} for key, leader in leaders.items()]
+        plan = None if named else str(plan_files.work_file(self.workdir, "plans", NAME, run_id))
         spec = {
             **blast_radius.argument_spec(),
             **backend_selection.BACKEND_ARGUMENTS,
@@ -226,7 +228,7 @@ class Operator:
             **COMMAND_ARGUMENTS,
         }
         task = self._task(
-            run_id, spec, duration=self._duration, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
+            run_id, spec, duration=self._duration, plan=plan, partitions=named,
             allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,
             plan_sha256=None, max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
             max_offline_brokers=1000, remove_expired_throttle=False, election_attempts=3, preview=10_000, require_commit=False,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
+from simulation.kraft import Key
 from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
 from simulation.script import Script
@@ -34,6 +35,8 @@ class ReplayHistory(History):
 
     def _recover_to_the_end(self) -> None:
         super()._recover_to_the_end()
+        if self._replay.is_named:
+            self._elect_named()
         if not self._replayer.saved_runs():
             return
         self._start_all()
@@ -44,6 +47,28 @@ class ReplayHistory(History):
         self._replay_under_faults()
         self._start_all()
         self._replay_to_the_end()
+
+    def _elect_named(self) -> None:
+        """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""
+        leaders: dict[Key, int] = {}
+        for key in self._cluster.without_leader():
+            replicas = self._cluster.controller.partitions[key].replicas
+            live = [one for one in replicas if self._cluster.controller.may_lead(one, key) and key in self._cluster.brokers[one].logs]
+            if live:
+                leaders[key] = live[self._script.seed % len(live)]
+        if not leaders:
+            return
+        self._judges.are_named = True
+        self._world.run({"operator": lambda: self._elect("named", leaders)})
+        self._world.wait(CALM_SECONDS)
+        self._judges.judge_truncations()
+
+    def _elect(self, run_id: str, leaders: Mapping[Key, int]) -> None:
+        result = self._replayer.elect(run_id, leaders)
+        self._world.tell(
+            f"{run_id} ends: {[(row['topic'], row['partition'], row['outcome'], row['leader'], row['reason']) for row in result['results']]}"
+        )
+        self._counts["leaders named"] += len(leaders)
 
     def _start_all(self) -> None:
         """Let all brokers run, with all disks."""

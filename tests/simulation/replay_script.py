@@ -34,6 +34,7 @@ class ReplayScript:
     strike   a broker that hangs or is killed at a request, or whose answer is lost, None: there is none
     producers  whether idempotent and transactional producers write some of the records
     before   what applications do between the recovery and the replay
+    is_named whether an operator names leaders for partitions that are held, before all brokers run again
     """
 
     kill_at: int | None
@@ -42,6 +43,7 @@ class ReplayScript:
     strike: Strike | None
     producers: bool
     before: tuple[Step, ...]
+    is_named: bool
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ReplayScript:
@@ -64,4 +66,5 @@ def drawn_replay(random: Random) -> ReplayScript:
         else None,
         producers=random.random() < 0.7,
         before=tuple(drawn_steps(random, {"write": 2, "go_on": 3}, random.choice((0, 2, 4)))),
+        is_named=random.random() < 0.8,
     )

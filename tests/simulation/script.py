@@ -77,7 +77,12 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.05,
     0.08,
 )  # of all histories
-REPLAYED, REPLAYED_FORKS = 0.8, 0.08  # of all histories of elections, and of those
+REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
+# Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
+REPLAYED_PATTERNS = (
+    ("write", "copy", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "write", "alone", "write", "lose_isr", "start_first"),
+    ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
+)
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -194,11 +199,13 @@ def _with_forks(script: Script, random: Random) -> Script:
         },
         strategy=random.choice(("aggressive", "balanced")),
         controllers=random.random() < 0.6,
-        # No broker comes back without the end of its logs.
-        damage=tuple(
-            step._replace(numbers=(step.numbers[0], 0, *step.numbers[2:])) if step.what == "start_first" else step for step in damage
-        ),
+        damage=_without_loss(damage),
     )
+
+
+def _without_loss(damage: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps so that no broker comes back without the end of its logs."""
+    return tuple(step._replace(numbers=(step.numbers[0], 0, *step.numbers[2:])) if step.what == "start_first" else step for step in damage)
 
 
 def _with_rare_events(script: Script, random: Random) -> Script:
@@ -250,8 +257,20 @@ def _with_replay(script: Script, random: Random) -> Script:
     if random.random() >= REPLAYED:
         return script
     if random.random() < REPLAYED_FORKS:
-        damage = (*drawn_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKS)))
-        script = replace(script, damage=damage, strategy="aggressive")
+        pattern = [
+            one for what in random.choice(REPLAYED_PATTERNS) for one in [what] * (random.choice((1, 2, 4)) if what == "write" else 1)
+        ]
+        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, pattern))
+        brokers, (first, *_) = random.choice((3, 4)), script.topics
+        script = replace(
+            script,
+            brokers=brokers,
+            topics={first: [random.sample(range(1, brokers + 1), 3)]},
+            min_isr={first: random.choice((1, 1, 2))},
+            damage=_without_loss(damage),
+            faults=script.faults if random.random() < 0.3 else (),
+            strategy=random.choice(("aggressive", "balanced")),
+        )
     return replace(script, replay=drawn_replay(random))
 
 
