@@ -22,7 +22,7 @@ MOST_IN_FLIGHT = 5  # max.in.flight.requests.per.connection of an idempotent pro
 TIMEOUTS = 60.0, 900.0  # seconds; transaction.max.timeout.ms of brokers
 # Errors after which a producer takes another epoch.
 LOST_COUNT = {"OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "PRODUCER_FENCED"}
-PLAIN, IDEMPOTENT = 4, 6  # of 8 batches so many are plain, so many are not of transactions
+PLAIN, IDEMPOTENT = 3, 5  # of 8 batches so many are plain, so many are not of transactions
 
 
 class Unacknowledged(NamedTuple):
@@ -148,7 +148,7 @@ class Applications:
     def end(self, leader: Broker, key: Key, numbers: Sequence[int]) -> None:
         """End the transaction of a partition, or let it go on."""
         how = numbers[3] % 8
-        if how < 5:
+        if how < 4:
             self._transactional[key].end(leader, commits=how > 0)
 
     def go_on(self, leader: Broker, key: Key, numbers: Sequence[int]) -> None:

@@ -218,7 +218,9 @@ class Events:
             if left != -1 or not broker.running or broker.hangs:
                 return False
             if strike.seconds == CUT:
-                self._count("connection cut before an answer")
+                self._count("connection cut before an answer" + (", run killed" if strike.kills_run else ""))
+                if strike.kills_run:
+                    self._cluster.world.kill_soon()
                 return True
             if strike.seconds:
                 self._count("broker hangs at a request" + (", run killed" if strike.kills_run else ""))

@@ -89,7 +89,12 @@ class ReplayHistory(History):
             works["second"] = lambda: self._replay_all(delay)
         kill = {} if self._replay.kill_at is None else {"first": self._replay.kill_at}
         processes = self._world.run(works, kill).values()
-        self._counts["replays killed"] += sum(process.killed for process in processes)
+        killed = sum(process.killed for process in processes)
+        self._counts["replays killed"] += killed
+        if killed:
+            self._world.run(
+                {"again": self._replay_all}
+            )  # at once: the coordinator may still end the transaction of the one that was killed
 
     def _replay_all(self, delay: float = 0.0) -> bool:
         """Replay what each run has saved, after `delay` seconds. Return whether all has come to its end."""
@@ -110,6 +115,7 @@ class ReplayHistory(History):
             f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
         )
         self._counts["replays stopped"] += result["counts"]["left"] > 0
+        self._counts["COMMIT markers written by replays"] += result["counts"]["markers"]
         self._counts["records replayed"] += result["counts"]["replayed"]
         for reason, number in result["counts"]["skipped"].items():
             self._counts[f"records not replayed: {reason}"] += number

@@ -15,7 +15,7 @@ from simulation.applications import Applications
 from simulation.cluster import SimulatedCluster
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER, Key
-from simulation.logs import Batch, Log
+from simulation.logs import Batch, End, Log
 from simulation.operator import SAVED
 from simulation.producer_logs import committed, producers
 
@@ -75,6 +75,40 @@ class ReplayJudges:
                 if not seen[value] and self._must_be_replayed(one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
         self._judge_order(key, log, saved)
+        self._judge_open(key, log, saved)
+
+    def _judge_open(self, key: Key, log: Log, saved: list[Saved]) -> None:
+        """No transaction is open that was committed, and whose COMMIT is saved with all before it, unless its producer has gone on."""
+        transactions = self._cluster.transactions
+        for producer, state in producers(log).items():
+            first = next((one for one in log.batches if one.base == state.begins), None)
+            fate = None if first is None else self._fates.get(first.name)
+            if first is None or fate is None or not transactions.ended.get(fate):
+                continue
+            ends = {
+                run: end
+                for run in {(one.run_id, one.broker) for one in saved}
+                if (end := self._first_end(run, producer, saved)) is not None
+            }
+            forks = [min(one.batch.base for one in saved if (one.run_id, one.broker) == run) for run in ends]
+            goes_on = fate != transactions.under_way(fate[0]) or any(
+                one.base >= min(forks) for one in log.batches if forks and one.sent is not None and one.sent.producer_id == producer
+            )
+            if ends and all(end.commits for end in ends.values()) and not goes_on:
+                self._judges.found(
+                    f"the transaction of producer {producer} in {name(key)} from offset {state.begins} on is open, and was committed"
+                )
+
+    @staticmethod
+    def _first_end(run: tuple[str, int], producer: int, saved: list[Saved]) -> End | None:
+        """Return the first end of a transaction of a producer that was saved from a broker, if nothing is missing before it."""
+        own = sorted({one.batch for one in saved if (one.run_id, one.broker) == run}, key=lambda batch: batch.base)
+        for before, batch in zip([None, *own], own, strict=False):
+            if before is not None and batch.base != before.last + 1:
+                return None
+            if batch.ends is not None and batch.ends.producer_id == producer:
+                return batch.ends
+        return None
 
     def _must_be_replayed(self, one: Saved, saved: list[Saved]) -> bool:
         """Return whether a batch is of no transaction, or the COMMIT of that was saved from the same broker, with all that is between them."""

@@ -56,12 +56,17 @@ def drawn_replay(random: Random) -> ReplayScript:
     """Draw a replay."""
     return ReplayScript(
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.6 else None,
-        second=random.uniform(0, LATE) if random.random() < 0.3 else None,
+        second=random.uniform(0, 4 * LATE) if random.random() < 0.3 else None,
         faults=tuple(
             step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 8 * LATE))))
             for step in drawn_steps(random, FAULTS, random.choice((0, 0, 1, 2, 3)))
         ),
-        strike=Strike(random.choice(STRUCK_REQUESTS), random.randrange(3), random.choice((CUT, CUT, 2.0, 6.0, 15.0, 0.0)))
+        strike=Strike(
+            random.choice(STRUCK_REQUESTS),
+            random.choice((0, 0, 1, 2)),
+            random.choice((CUT, CUT, 2.0, 6.0, 15.0, 0.0)),
+            random.random() < 0.4,
+        )
         if random.random() < 0.6
         else None,
         producers=random.random() < 0.7,

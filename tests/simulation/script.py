@@ -80,9 +80,12 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
 REPLAYED_PATTERNS = (
-    ("write", "copy", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "write", "alone", "write", "lose_isr", "start_first"),
+    (
+        "write", "copy", "alone", "go_on", "write", "lose_isr", "elect_unclean", "write", "copy", "write", "alone", "write", "lose_isr",
+        "start_first"
+    ),
     ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
-)
+)  # fmt: skip
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
