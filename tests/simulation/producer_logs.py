@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from simulation.logs import Batch, End, Log, Sent
 
@@ -84,16 +85,24 @@ def aborted(log: Log) -> Iterator[tuple[int, int, int]]:
             yield one.ends.producer_id, first, one.base
 
 
-def committed(log: Log) -> Iterator[tuple[int, bytes]]:
-    """Yield offset and value of the records that count: without a transaction, or of one that was committed. In the order of the log."""
-    ended: set[tuple[int, int]] = set()  # producer and base offset of batches whose transaction was committed
+class Committed(NamedTuple):
+    """A record that counts. `end`: the marker that has committed it, None if it is of no transaction."""
+
+    value: bytes
+    batch: Batch
+    end: Batch | None
+
+
+def committed(log: Log) -> list[Committed]:
+    """Return the records that count: without a transaction, or of one that was committed. In the order of the log."""
+    found: list[tuple[Batch, Batch | None]] = []
     waiting: dict[int, list[Batch]] = {}
     for one in log.batches:
         if one.ends is not None:
             batches = waiting.pop(one.ends.producer_id, [])
-            ended |= {(one.ends.producer_id, each.base) for each in batches if one.ends is not None and one.ends.commits}
+            found += [(batch, one) for batch in batches if one.ends.commits]
         elif one.sent is not None and one.sent.transactional:
             waiting.setdefault(one.sent.producer_id, []).append(one)
-    for one in log.batches:
-        if one.ends is None and (one.sent is None or not one.sent.transactional or (one.sent.producer_id, one.base) in ended):
-            yield from enumerate(one.values, one.base)
+        else:
+            found.append((one, None))
+    return [Committed(value, batch, end) for batch, end in sorted(found, key=lambda row: row[0].base) for value in batch.values]

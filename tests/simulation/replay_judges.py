@@ -17,7 +17,7 @@ from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Batch, End, Log
 from simulation.operator import SAVED
-from simulation.producer_logs import committed, producers
+from simulation.producer_logs import Committed, committed, producers
 
 REPLAYS = "kafka-recovery-replay."
 
@@ -62,20 +62,28 @@ class ReplayJudges:
         for producer, state in producers(log).items():
             if producer in replays and state.begins is not None:
                 self._judges.found(f"a transaction of a replay is open in {name(key)} from offset {state.begins} on")
-        seen = Counter(value for _, value in committed(log))
+        records = committed(log)
+        seen = Counter(one.value for one in records)
         for value, times in seen.items():
             if times > 1:
                 self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
-            fate = self._fates.get(value.decode().rpartition(".")[0])
-            if fate is not None and not self._cluster.transactions.ended.get(fate):
-                how = "was aborted" if fate in self._cluster.transactions.ended else "has not ended"
-                self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
+        self._judge_transactions(key, records)
         for one in saved:
             for value in one.batch.values:
                 if not seen[value] and self._must_be_replayed(one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
         self._judge_order(key, log, saved)
         self._judge_open(key, log, saved)
+
+    def _judge_transactions(self, key: Key, records: list[Committed]) -> None:
+        """A replay writes no record, and no COMMIT, of a transaction that was not committed. What the end of the next one does is Kafka's."""
+        transactions = self._cluster.transactions
+        for value, batch, end in records:
+            fate = self._fates.get(value.decode().rpartition(".")[0])
+            is_ours = batch.name.startswith("replayed") or end in transactions.ended_by_requests
+            if is_ours and fate is not None and not transactions.ended.get(fate):
+                how = "was aborted" if fate in transactions.ended else "has not ended"
+                self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
 
     def _judge_open(self, key: Key, log: Log, saved: list[Saved]) -> None:
         """No transaction is open that was committed, and whose COMMIT is saved with all before it, unless its producer has gone on."""
@@ -127,7 +135,7 @@ class ReplayJudges:
 
     def _judge_order(self, key: Key, log: Log, saved: list[Saved]) -> None:
         """What one run has saved is replayed in the order in which it was written: by leader epoch and offset."""
-        replayed = [value for _, value in committed(log)]
+        replayed = [one.value for one in committed(log)]
         last: dict[bytes, int] = {value: place for place, value in enumerate(replayed)}
         original = {value for one in log.batches if one.ends is None and not one.name.startswith("replayed") for value in one.values}
         runs: dict[Batch, set[str]] = {}

@@ -76,7 +76,7 @@ def write_markers(broker: Broker, request: Any) -> Any:
                 partitions=[
                     topic.WritableTxnMarkerPartitionResult(
                         partition_index=number,
-                        error_code=code(broker.cluster.transactions.append_marker(broker, (each.name, number), end)[0]),
+                        error_code=code(_written(broker, (each.name, number), end)),
                     )
                     for number in each.partition_indexes
                 ],
@@ -85,6 +85,13 @@ def write_markers(broker: Broker, request: Any) -> Any:
         ]
         rows.append(kind(producer_id=one.producer_id, topics=topics))
     return WriteTxnMarkersResponse(markers=rows)
+
+
+def _written(broker: Broker, key: Key, end: End) -> str | None:
+    transactions = broker.cluster.transactions
+    error, marker = transactions.append_marker(broker, key, end)
+    transactions.ended_by_requests += [marker] if marker is not None else []
+    return error
 
 
 def list_transactions(broker: Broker, request: Any) -> Any:

@@ -54,6 +54,7 @@ class Transactions:
         self._cluster = cluster
         self.by_id: dict[str, Transaction] = {}
         self.ended: dict[tuple[str, int], bool] = {}  # whether a transaction is committed, by its id and number
+        self.ended_by_requests: list[Batch] = []  # markers that a client has let leaders write
         self._last_producer = FIRST_PRODUCER
         self._last_coordinator: int | None = None
         self._coordinator_epoch = 0
