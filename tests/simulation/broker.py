@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from simulation import change_answers, log_answers, metadata_answers
+from simulation import change_answers, log_answers, metadata_answers, transaction_answers
 from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
@@ -29,7 +29,11 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
     "DescribeTopicPartitionsRequest": metadata_answers.describe_topic_partitions,
     "DescribeConfigsRequest": metadata_answers.describe_configs,
     "ListGroupsRequest": metadata_answers.list_groups,
-    "ListTransactionsRequest": metadata_answers.list_transactions,
+    "ListTransactionsRequest": transaction_answers.list_transactions,
+    "DescribeTransactionsRequest": transaction_answers.describe_transactions,
+    "DescribeProducersRequest": transaction_answers.describe_producers,
+    "WriteTxnMarkersRequest": transaction_answers.write_markers,
+    "OffsetForLeaderEpochRequest": transaction_answers.epoch_ends,
     "DescribeLogDirsRequest": log_answers.describe_log_dirs,
     "ListOffsetsRequest": log_answers.list_offsets,
     "FetchRequest": log_answers.fetch,

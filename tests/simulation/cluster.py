@@ -16,6 +16,7 @@ from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
 from simulation.quotas import Quotas
+from simulation.transactions import Transactions
 from simulation.world import World
 
 PORT = 9092
@@ -31,7 +32,7 @@ class SimulatedCluster:
     """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic.
 
     `before_change`: is called with each request that is about to change the cluster: what it does, and the partition. `before_request`: with the name
-    of each request that is sent to a broker, and the broker.
+    of each request that is sent to a broker, and the broker. Returns whether the connection is cut before the answer.
     """
 
     def __init__(
@@ -49,11 +50,14 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self.configs, self.quotas = DynamicConfigs(), Quotas()
+        self.transactions = Transactions(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
+        self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
-        self.before_request: Callable[[str, int], None] = lambda _name, _broker: None
+        self._given_up: set[str] = set()
+        self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
         for broker in self.brokers:
@@ -175,13 +179,18 @@ class SimulatedCluster:
         state = broker.image.get(key)
         return broker.running and not broker.hangs and state is not None and state.leader == broker.node_id and key in broker.logs
 
+    def leader_that_writes(self, key: Key) -> Broker | None:
+        """Return the leader of a partition that takes records, None if there is none."""
+        leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
+        return leader if leader is not None and leader.image[key].epoch == self.controller.partitions[key].epoch else None
+
     def write(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
         """Let the leader append records, each of `size` bytes at least. Return the batch, None if there is no leader that takes it."""
-        leader = next((one for one in self.brokers.values() if self.leads(one, key)), None)
-        if leader is None or leader.image[key].epoch != self.controller.partitions[key].epoch:
+        leader = self.leader_that_writes(key)
+        if leader is None:
             return None
-        written = self._append(leader, key, name, records, size)
-        self._commit(leader, key)
+        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
+        self.append(leader, key, written)
         return written
 
     def write_to_old_leader(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
@@ -194,12 +203,15 @@ class SimulatedCluster:
         if leader is None:
             return None
         self.written_to_old[name] = self.world.now
-        return self._append(leader, key, name, records, size)
-
-    def _append(self, leader: Broker, key: Key, name: str, records: int, size: int) -> Batch:
         written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
-        leader.logs[key].append(written)
+        self.append(leader, key, written)
         return written
+
+    def append(self, leader: Broker, key: Key, written: Batch) -> None:
+        """Let a leader append a batch."""
+        leader.logs[key].append(written)
+        self.written.setdefault(key, []).append(written)
+        self._commit(leader, key)
 
     def replicate(self, key: Key, follower: int, batches: int | None = None) -> None:
         """Let a follower fetch: truncate its log to the leader's, copy some batches (None: all) and learn the high watermark."""
@@ -247,8 +259,13 @@ class SimulatedCluster:
         log.high_watermark = max(log.high_watermark, min([log.end, *ends]))
         self.committed.setdefault(key, {}).update({one.name: one for one in log.batches if one.last < log.high_watermark})
 
+    def was_committed(self, key: Key, name: str) -> bool:
+        """Return whether a batch was committed at some time: its producer has got an answer."""
+        return name in self.committed.get(key, {}) or name in self._given_up
+
     def give_up_committed(self, key: Key, log: Log) -> None:
         """Take for committed only what the log of a leader has that was elected uncleanly."""
+        self._given_up |= self.committed.get(key, {}).keys()
         self.committed[key] = {name: one for name, one in self.committed.get(key, {}).items() if log.has(one)}
 
     # --- brokers ---------------------------------------------------------------------------------------------------------

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from simulation.applications import Applications
 from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.kraft import NO_LEADER, Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.script import SAVING, Step, Strike
+from simulation.steps import CUT, SAVING, Step, Strike
 
 Numbers = tuple[int, ...]
 
@@ -26,6 +27,7 @@ class Events:
     record_bytes  size of records at least
     others        entries that others have added to lists of topics, and rates of brokers that they have set
     acts_for_others  another tool changes the cluster now
+    applications  write some of the records; None: all are of plain producers
     """
 
     def __init__(self, cluster: SimulatedCluster, counts: Counter[str], record_bytes: int = 0) -> None:
@@ -37,6 +39,7 @@ class Events:
         self.harmed: set[int] = set()
         self.slowed = False
         self._written = 0
+        self.applications: Applications | None = None
 
     def happen(self, step: Step) -> None:
         """Let one step happen, if it can."""
@@ -56,7 +59,17 @@ class Events:
         """A producer writes a batch of one to three records."""
         key = self._key(numbers[0])
         self._written += 1
-        self._cluster.write(key, f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3, self._record_bytes)
+        name, records = f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3
+        leader = self._cluster.leader_that_writes(key)
+        if leader is None or self.applications is None or not self.applications.write(leader, key, name, records, numbers):
+            self._cluster.write(key, name, records, self._record_bytes)
+
+    def go_on(self, numbers: Numbers) -> None:
+        """Producers send again what is not acknowledged, and end their transactions."""
+        key = self._key(numbers[0])
+        leader = self._cluster.leader_that_writes(key)
+        if leader is not None and self.applications is not None:
+            self.applications.go_on(leader, key, numbers)
 
     def write_to_old_leader(self, numbers: Numbers) -> None:
         """A producer writes to a leader that is cut off, and does not know that another one was elected."""
@@ -196,14 +209,19 @@ class Events:
                 for number in range(len(self.keys)):
                     self.write_to_old_leader((number, 0))
 
-        def look(name: str, node: int) -> None:
+        def look(name: str, node: int) -> bool:
             nonlocal left
             if name != strike.request or node not in self._cluster.brokers or self.calm:
-                return
+                return False
             left -= 1
             broker = self._cluster.brokers[node]
             if left != -1 or not broker.running or broker.hangs:
-                return
+                return False
+            if strike.seconds == CUT:
+                self._count("connection cut before an answer" + (", run killed" if strike.kills_run else ""))
+                if strike.kills_run:
+                    self._cluster.world.kill_soon()
+                return True
             if strike.seconds:
                 self._count("broker hangs at a request" + (", run killed" if strike.kills_run else ""))
                 self.slowed = True
@@ -213,6 +231,7 @@ class Events:
             else:
                 self._count("broker killed at a request")
                 self._cluster.crash(node)
+            return False
 
         if strike.request == SAVING:
             self._cluster.before_saving = save

@@ -41,9 +41,10 @@ class Outcome:
 def play(script: Script) -> Outcome:
     """Play a history."""
     from simulation.move_history import MoveHistory
+    from simulation.replay_history import ReplayHistory
 
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        kind = History if script.moves is None else MoveHistory
+        kind = MoveHistory if script.moves else ReplayHistory if script.replay else History
         return kind(script, Path(folder)).play()
 
 
@@ -86,7 +87,7 @@ class History:
 
     def _damage(self) -> None:
         for key in self._events.keys:
-            self._events.write((self._events.keys.index(key), 1, 0, 0))
+            self._events.write((self._events.keys.index(key), 1, 0, 0))  # a plain batch
             for follower in self._cluster.controller.partitions[key].replicas:
                 self._cluster.replicate(key, follower)
         for step in self._script.damage:

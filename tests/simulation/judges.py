@@ -53,7 +53,10 @@ def _last_epoch(log: Log) -> int:
 
 
 class Judges:
-    """Watches a cluster from now on. `violations`: what was wrong so far."""
+    """Watches a cluster from now on. `violations`: what was wrong so far.
+
+    `are_named`: an operator names the leaders now, and they are elected despite doubts.
+    """
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
         """`gives_up`: the strategy is aggressive, which waits for no broker. `history`: control nodes read the history of ISRs, which may resolve forks."""
@@ -67,6 +70,7 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
+        self.are_named = False
         self._seen = len(cluster.destroyed)
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
@@ -101,7 +105,7 @@ class Judges:
         returning = [
             one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering and key in brokers[one].logs
         ]
-        if returning and not self._gives_up:
+        if returning and not self._gives_up and not self.are_named:
             self.found(f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back")
         logs = {
             one: brokers[one].logs[key].copy()
@@ -116,7 +120,7 @@ class Judges:
             Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, dict(self._cluster.committed.get(key, {})))
         )
         # The log of a fenced broker may resolve a fork, too.
-        if self._holds_forks and not any(one.answers_fenced for one in brokers.values()):
+        if self._holds_forks and not self.are_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
 
     def _look_for_forks(self, election: Election) -> None:

@@ -5,31 +5,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from unit.record_batches import Content, batch_of
+from unit.record_batches import Content, batch_of, marker
 
 TIMESTAMP = 1_795_000_000_000
 NO_EPOCH, NO_OFFSET = -1, -1
 
 
+class Sent(NamedTuple):
+    """What an idempotent producer numbers its batches with. `transactional`: they are part of its transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    sequence: int = 0
+    transactional: bool = False
+
+
+class End(NamedTuple):
+    """The end of a producer's transaction. `coordinator_epoch`: of who has written it."""
+
+    producer_id: int
+    producer_epoch: int
+    commits: bool
+    coordinator_epoch: int
+
+
 class Batch(NamedTuple):
-    """One batch of a log: its offsets, the leader epoch in which it was written, and its bytes. `name`: of the records in it."""
+    """One batch of a log: its offsets, the leader epoch in which it was written, and its bytes. `name`: of the records in it; `values`: of each of them.
+
+    `sent`: the numbers of its producer, None if that is not idempotent. `ends`: the transaction that it ends, None if it has records.
+    """
 
     base: int
     last: int
     epoch: int
     name: str
     data: bytes
+    values: tuple[bytes, ...] = ()
+    sent: Sent | None = None
+    ends: End | None = None
 
 
-def batch(base: int, epoch: int, name: str, records: int, size: int = 0) -> Batch:
+def batch(base: int, epoch: int, name: str, records: int, size: int = 0, sent: Sent | None = None) -> Batch:
     """Return a batch of so many records, named after `name`, each of `size` bytes at least."""
-    content: list[Content] = [
-        (TIMESTAMP + base + number, None, f"{name}.{number}".encode().ljust(size, b"."), []) for number in range(records)
-    ]
-    return Batch(base, base + records - 1, epoch, name, batch_of(base, content, epoch=epoch))
+    return batch_with(base, epoch, name, contents(base, name, records, size), sent)
+
+
+def contents(base: int, name: str, records: int, size: int = 0) -> list[Content]:
+    """Return so many records, named after `name`, each of `size` bytes at least."""
+    return [(TIMESTAMP + base + number, None, f"{name}.{number}".encode().ljust(size, b"."), []) for number in range(records)]
+
+
+def batch_with(base: int, epoch: int, name: str, content: Sequence[Content], sent: Sent | None = None) -> Batch:
+    """Return a batch with these records."""
+    numbers = {} if sent is None else {**sent._asdict()}
+    return Batch(
+        base, base + len(content) - 1, epoch, name, batch_of(base, content, epoch=epoch, **numbers), tuple(value or b"" for _, _, value, _ in content), sent
+    )  # fmt: skip
+
+
+def end_marker(base: int, epoch: int, end: End, timestamp: int) -> Batch:
+    """Return the batch that ends a transaction. `timestamp`: ms since 1970."""
+    what = "COMMIT" if end.commits else "ABORT"
+    data = marker(base, end.producer_id, end.commits, end.coordinator_epoch, epoch, end.producer_epoch, timestamp)
+    return Batch(
+        base, base, epoch, f"{what} of producer {end.producer_id} in epoch {end.producer_epoch}, leader epoch {epoch}", data, ends=end
+    )
 
 
 @dataclass

@@ -16,7 +16,6 @@ from kafka.protocol.admin import (
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
     ListGroupsResponse,
-    ListTransactionsResponse,
 )
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
@@ -211,10 +210,6 @@ def _configs(broker: Broker, kind: int, name: str) -> dict[str, tuple[str, int]]
 
 def list_groups(broker: Broker, _request: Any) -> Any:
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=[])
-
-
-def list_transactions(broker: Broker, _request: Any) -> Any:
-    return ListTransactionsResponse(throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[])
 
 
 def topic_uuid(number: int) -> uuid.UUID:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A control node that recovers a simulated cluster with the code of the product: collect, decide, save, elect.
 
-Replaced are the network (`kafka_python.connections`, and the plain sockets with which a diagnosis looks at ports), the clocks, and threads, which would
-not run in the same order each time. Everything else is the product's, files included.
+Replaced are the network (`kafka_python.connections`, the plain sockets with which a diagnosis looks at ports, and librdkafka's producer), the clocks, and
+threads, which would not run in the same order each time. Everything else is the product's, files included.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import errno
 import json
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 from unit.fake_brokers import options
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, replay_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -42,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
+from simulation.replay_producer import SimulatedProducer
 from simulation.transport import Connections, EventLoop
 from simulation.world import World
 
@@ -108,6 +109,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (connection_diagnosis, "that_refuse", that_refuse),
             (connection_diagnosis, "diagnose", lambda _connection, servers, error: f"{', '.join(servers)}: {error}"),
             (part_writer, "ThreadPoolExecutor", InTurn),
+            (replay_client, "Producer", partial(SimulatedProducer, cluster)),
             (designated_election, "ThreadPoolExecutor", InTurn),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
@@ -214,8 +216,10 @@ class Operator:
         plan_files.write_plan(plan, texts, rows)
         return {"path": str(path)}
 
-    def elect(self, run_id: str) -> dict[str, Any]:
-        """Elect what the plan has."""
+    def elect(self, run_id: str, leaders: Mapping[Key, int] | None = None) -> dict[str, Any]:
+        """Elect what the plan has, or these leaders."""
+        named = leaders and [{"topic": key[0], "partition": key[1], "designated_leader": leader} for key, leader in leaders.items()]
+        plan = None if named else str(plan_files.work_file(self.workdir, "plans", NAME, run_id))
         spec = {
             **blast_radius.argument_spec(),
             **backend_selection.BACKEND_ARGUMENTS,
@@ -224,7 +228,7 @@ class Operator:
             **COMMAND_ARGUMENTS,
         }
         task = self._task(
-            run_id, spec, duration=self._duration, plan=str(plan_files.work_file(self.workdir, "plans", NAME, run_id)), partitions=None,
+            run_id, spec, duration=self._duration, plan=plan, partitions=named,
             allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,
             plan_sha256=None, max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
             max_offline_brokers=1000, remove_expired_throttle=False, election_attempts=3, preview=10_000, require_commit=False,

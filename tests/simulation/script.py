@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from simulation.move_script import MoveScript, drawn_moves
+from simulation.replay_script import ReplayScript, drawn_replay
+from simulation.steps import SAVING, Step, Strike, drawn_step, drawn_steps
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
@@ -75,40 +77,23 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.05,
     0.08,
 )  # of all histories
+REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
+# Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
+REPLAYED_PATTERNS = (
+    (
+        "write", "copy", "alone", "go_on", "write", "lose_isr", "elect_unclean", "write", "copy", "write", "alone", "write", "lose_isr",
+        "start_first"
+    ),
+    ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
+)  # fmt: skip
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
     "ListOffsetsRequest", "DescribeTopicPartitionsRequest",
 )  # fmt: skip
-OF_PARTITIONS = {
-    "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
-    "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader"
-}  # fmt: skip
 CHANGES = ("ElectLeadersRequest", "AlterPartitionReassignmentsRequest")
 LONG_HANG = 6.0  # seconds
-SAVING = "saving"  # records, which needs no certain request
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
-
-
-class Strike(NamedTuple):
-    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
-
-    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records; 0: old leaders
-    take records then. `kills_run`: the control node that sends the request dies soon after.
-    """
-
-    request: str
-    number: int
-    seconds: float
-    kills_run: bool = False
-
-
-class Step(NamedTuple):
-    """Something that happens: `what` it is, with numbers that choose partition, broker and so on. `at`: seconds after the recovery has begun."""
-
-    what: str
-    numbers: tuple[int, ...]
-    at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -123,6 +108,7 @@ class Script:
     review       seconds between the plan and its elections
     strike       a broker that hangs or is killed at a request, None: there is none
     moves        what control nodes move; None: they only elect
+    replay       how saved records are replayed at the end; None: they are not
     """
 
     seed: int
@@ -140,6 +126,7 @@ class Script:
     review: float = 0.0
     strike: Strike | None = None
     moves: MoveScript | None = None
+    replay: ReplayScript | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -152,6 +139,7 @@ class Script:
         for name in ("damage", "faults"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
+        fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         if fields.get("strike"):
             fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
@@ -177,7 +165,7 @@ def drawn(seed: int) -> Script:
         damage=_drawn_damage(random),
         faults=tuple(
             step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 10 * LATE))))
-            for step in _steps(random, FAULTS, random.choice((0, 0, 1, 1, 2, 4)))
+            for step in drawn_steps(random, FAULTS, random.choice((0, 0, 1, 1, 2, 4)))
         ),
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.5 else None,
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
@@ -189,13 +177,14 @@ def drawn(seed: int) -> Script:
     )
     if script.review and random.random() >= 0.3:
         # While a plan is reviewed, a broker is repaired.
-        repair = _step("start", random, 0)._replace(at=random.uniform(0, script.review))
+        repair = drawn_step("start", random, 0)._replace(at=random.uniform(0, script.review))
         script = replace(script, faults=(*script.faults, repair))
     # Histories of elections are the same as without moves.
     other = Random(f"moves of {seed}")
     if other.random() < MOVES:
         return _with_moves(script, other)
-    return _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
+    script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
+    return _with_replay(script, Random(f"replay of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -203,7 +192,7 @@ def _with_forks(script: Script, random: Random) -> Script:
     if random.random() >= FOUR_FORKED:
         return script
     brokers, (first, *others) = random.choice((4, 5)), script.topics
-    damage = (*_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))
+    damage = (*drawn_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))
     return replace(
         script,
         brokers=brokers,
@@ -213,24 +202,26 @@ def _with_forks(script: Script, random: Random) -> Script:
         },
         strategy=random.choice(("aggressive", "balanced")),
         controllers=random.random() < 0.6,
-        # No broker comes back without the end of its logs.
-        damage=tuple(
-            step._replace(numbers=(step.numbers[0], 0, *step.numbers[2:])) if step.what == "start_first" else step for step in damage
-        ),
+        damage=_without_loss(damage),
     )
+
+
+def _without_loss(damage: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps so that no broker comes back without the end of its logs."""
+    return tuple(step._replace(numbers=(step.numbers[0], 0, *step.numbers[2:])) if step.what == "start_first" else step for step in damage)
 
 
 def _with_rare_events(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with a broker that control nodes do not reach, or with an unclean election before."""
     if random.random() < OUT_OF_REACH:
-        hidden = _step("hide", random, 0)._replace(at=random.choice((0.0, random.uniform(0, LATE))))
+        hidden = drawn_step("hide", random, 0)._replace(at=random.choice((0.0, random.uniform(0, LATE))))
         script = replace(script, faults=(*script.faults, hidden))
     if random.random() < ELECTED_BEFORE:
-        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(UNCLEAN_BEFORE)))
+        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(UNCLEAN_BEFORE)))
         script = replace(script, damage=damage)
     elif random.random() < TWO_LEADERS:
-        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
-        late = [_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
+        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
+        late = [drawn_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
         # This strategy elects although the old leader, which is fenced, has more records.
         strategy = random.choice((script.strategy, "aggressive"))
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
@@ -238,7 +229,7 @@ def _with_rare_events(script: Script, random: Random) -> Script:
             script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
     if random.random() < FULL_DISK:
         # What is forked is elected by this strategy, and so there is something to save.
-        damage = (*_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
+        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
         strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
         script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
@@ -252,10 +243,10 @@ def _with_moves(script: Script, random: Random) -> Script:
     """Return the script of a history in which replicas are moved."""
     return replace(
         script,
-        damage=tuple(_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
+        damage=tuple(drawn_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
         faults=tuple(
             step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, SECONDS_OF_MOVES))))
-            for step in _steps(random, FAULTS_OF_MOVES, random.choice((0, 1, 1, 2, 3, 5)))
+            for step in drawn_steps(random, FAULTS_OF_MOVES, random.choice((0, 1, 1, 2, 3, 5)))
         ),
         kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.4 else None,
         second=random.uniform(0, SECONDS_OF_MOVES) if random.random() < 0.3 else None,
@@ -264,24 +255,37 @@ def _with_moves(script: Script, random: Random) -> Script:
     )
 
 
+def _with_replay(script: Script, random: Random) -> Script:
+    """Return the script, of most seeds with a replay of what was saved, and of some with logs that have forked, so that there is something to save."""
+    if random.random() >= REPLAYED:
+        return script
+    if random.random() < REPLAYED_FORKS:
+        pattern = [
+            one for what in random.choice(REPLAYED_PATTERNS) for one in [what] * (random.choice((1, 2, 4)) if what == "write" else 1)
+        ]
+        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, pattern))
+        brokers, (first, *_) = random.choice((3, 4)), script.topics
+        script = replace(
+            script,
+            brokers=brokers,
+            topics={first: [random.sample(range(1, brokers + 1), 3)]},
+            min_isr={first: random.choice((1, 1, 2))},
+            damage=_without_loss(damage),
+            faults=script.faults if random.random() < 0.3 else (),
+            strategy=random.choice(("aggressive", "balanced")),
+        )
+    return replace(script, replay=drawn_replay(random))
+
+
 def _drawn_damage(random: Random) -> tuple[Step, ...]:
     if random.random() < 0.25:
-        return tuple(_steps(random, DAMAGE, random.randrange(8, 50)))
-    before = _steps(random, CALM, random.randrange(0, 12))
-    return (*before, *_pattern(random, random.choice(PATTERNS)), *_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
+        return tuple(drawn_steps(random, DAMAGE, random.randrange(8, 50)))
+    before = drawn_steps(random, CALM, random.randrange(0, 12))
+    return (*before, *_pattern(random, random.choice(PATTERNS)), *drawn_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
 
 
 def _pattern(random: Random, pattern: Sequence[str]) -> list[Step]:
     """Return the steps of a pattern. In it the controller mostly knows of one crash before the next one."""
-    return [step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9))) for step in [_step(what, random, 0) for what in pattern]]
-
-
-def _step(what: str, random: Random, partition: int) -> Step:
-    first, *others = (random.randrange(1000) for _ in range(4))
-    return Step(what, (partition if what in OF_PARTITIONS else first, *others))
-
-
-def _steps(random: Random, kinds: dict[str, int], count: int) -> Iterator[Step]:
-    favourite = random.randrange(1000)  # most steps are about one partition: what they come to together is worth more
-    for what in random.choices(list(kinds), list(kinds.values()), k=count):
-        yield _step(what, random, favourite if random.random() < 0.7 else random.randrange(1000))
+    return [
+        step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9))) for step in [drawn_step(what, random, 0) for what in pattern]
+    ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from simulation.script import Script
 
@@ -30,6 +31,7 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, kill_at=None)
     if script.strike is not None:
         yield replace(script, strike=None)
+    yield from _with_shorter_replay(script)
     if script.review:
         yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2
@@ -48,3 +50,17 @@ def _shorter(script: Script) -> Iterator[Script]:
             yield replace(script, topics={name: rows for name, rows in script.topics.items() if name != topic})
         if len(partitions) > 1:
             yield replace(script, topics={**script.topics, topic: partitions[:-1]})
+
+
+def _with_shorter_replay(script: Script) -> Iterator[Script]:
+    if script.replay is None:
+        return
+    yield replace(script, replay=None)
+    without: tuple[dict[str, Any], ...] = ({"second": None}, {"kill_at": None}, {"strike": None}, {"faults": ()})
+    for nothing in without:
+        shorter = replace(script.replay, **nothing)
+        if shorter != script.replay:
+            yield replace(script, replay=shorter)
+    faults = script.replay.faults
+    for at in range(len(faults) if len(faults) > 1 else 0):
+        yield replace(script, replay=replace(script.replay, faults=faults[:at] + faults[at + 1 :]))

@@ -46,7 +46,7 @@ class Nodes(Protocol):
     """The nodes of a cluster, by address."""
 
     def at(self, host: str, port: int) -> Node | None: ...
-    def before_request(self, name: str, broker: int, /) -> None: ...
+    def before_request(self, name: str, broker: int, /) -> bool: ...
 
 
 class _Selector:
@@ -137,8 +137,8 @@ class Connections:
         if connection is None or connection.closed:
             node = self._nodes.at(named.host, named.port)
             connection = self._connections[node_id] = _Connection(self._world, self._net, node)
-        self._nodes.before_request(request.name, node_id)
-        return connection.send(request, request_timeout_ms / 1000)
+        is_cut = self._nodes.before_request(request.name, node_id)
+        return connection.send(request, request_timeout_ms / 1000, is_cut)
 
     def close(self, node_id: Any = None) -> None:
         """Close one connection, or all."""
@@ -155,10 +155,13 @@ class _Connection:
         self._incarnation = node.incarnation if node else 0
         self._waiting: deque[tuple[Any, Any]] = deque()  # request, future; the first one is at the node
         self._established = False  # it has exchanged versions: then requests are written at once, also to a node that hangs
+        self._cut: Any = None
         self.closed = False
 
-    def send(self, request: Any, seconds: float) -> Any:
+    def send(self, request: Any, seconds: float, is_cut: bool = False) -> Any:
+        """Send a request. `is_cut`: the connection is cut when the node has carried it out."""
         future = Future()
+        self._cut = future if is_cut else self._cut
         self._waiting.append((request, future))
         if self._established and self._is_alive():
             self._write(request)
@@ -229,6 +232,9 @@ class _Connection:
             return
         received = type(request).decode(bytes(request.encode(version=version)), version=version)
         answer = self._node.answer(received)
+        if future is self._cut:
+            self.close(errors.KafkaConnectionError("socket disconnected"))
+            return
         if answer is None:
             return  # it waits; the client gives up
         self._world.after(self._latency(), lambda: self._deliver(bytes(answer.encode(version=version)), type(answer), version))

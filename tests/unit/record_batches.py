@@ -46,12 +46,13 @@ def log(*sizes: int, start: int = 0, epochs: Sequence[int] = ()) -> bytes:
 
 
 def batch_of(
-    base_offset: int, records: Sequence[Content], codec: str = "none", epoch: int = 0, producer_id: int = -1, transactional: bool = False
-) -> bytes:
+    base_offset: int, records: Sequence[Content], codec: str = "none", epoch: int = 0, producer_id: int = -1, transactional: bool = False,
+    producer_epoch: int = 0, sequence: int = 0,
+) -> bytes:  # fmt: skip
     """Return the bytes of a batch with these records, compressed as Kafka's Java clients do it."""
     builder = DefaultRecordBatchBuilder(
         magic=2, compression_type=0, is_transactional=transactional, producer_id=producer_id,
-        producer_epoch=-1 if producer_id < 0 else 0, base_sequence=-1 if producer_id < 0 else 0, batch_size=1 << 30,
+        producer_epoch=-1 if producer_id < 0 else producer_epoch, base_sequence=-1 if producer_id < 0 else sequence, batch_size=1 << 30,
     )  # fmt: skip
     for number, (timestamp, key, value, headers) in enumerate(records):
         builder.append(number, timestamp=timestamp, key=key, value=value, headers=headers)
@@ -62,10 +63,13 @@ def batch_of(
     return bytes(data)
 
 
-def marker(base_offset: int, producer_id: int, commit: bool, coordinator_epoch: int = 3, epoch: int = 0) -> bytes:
+def marker(
+    base_offset: int, producer_id: int, commit: bool, coordinator_epoch: int = 3, epoch: int = 0, producer_epoch: int = 0,
+    timestamp: int = 1_795_000_000_000,
+) -> bytes:  # fmt: skip
     """Return the control batch that ends a transaction."""
-    content: Content = (1_795_000_000_000, struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch), [])
-    plain = batch_of(base_offset, [content], epoch=epoch, producer_id=producer_id)
+    content: Content = (timestamp, struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch), [])
+    plain = batch_of(base_offset, [content], epoch=epoch, producer_id=producer_id, producer_epoch=producer_epoch)
     return with_content(plain, plain[RECORDS_AT:], 0b11_0000)
 
 

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A simulated history at whose end saved records are replayed: under faults, and then to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation.applications import Applications
+from simulation.cluster import SESSION_SECONDS
+from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
+from simulation.kraft import Key
+from simulation.replay_judges import ReplayJudges
+from simulation.replay_operator import ReplayOperator
+from simulation.script import Script
+
+
+class ReplayHistory(History):
+    """A history at whose end saved records are replayed, if there are any."""
+
+    def __init__(self, script: Script, workdir: Path) -> None:
+        assert script.replay is not None
+        self._replay = script.replay
+        super().__init__(script, workdir)
+        self._replayer = ReplayOperator(self._cluster, workdir)
+        if script.replay.producers:
+            self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
+        self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
+
+    def _recover_to_the_end(self) -> None:
+        super()._recover_to_the_end()
+        if self._replay.is_named:
+            self._elect_named()
+        if not self._replayer.saved_runs():
+            return
+        self._start_all()
+        self._events.calm = False
+        for step in self._replay.before:
+            self._events.happen(step)
+            self._world.wait(PAUSE_SECONDS)
+        self._replay_under_faults()
+        self._start_all()
+        self._replay_to_the_end()
+
+    def _elect_named(self) -> None:
+        """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""
+        leaders: dict[Key, int] = {}
+        for key in self._cluster.without_leader():
+            replicas = self._cluster.controller.partitions[key].replicas
+            live = [one for one in replicas if self._cluster.controller.may_lead(one, key) and key in self._cluster.brokers[one].logs]
+            if live:
+                leaders[key] = live[self._script.seed % len(live)]
+        if not leaders:
+            return
+        self._judges.are_named = True
+        self._world.run({"operator": lambda: self._elect("named", leaders)})
+        self._world.wait(CALM_SECONDS)
+        self._judges.judge_truncations()
+
+    def _elect(self, run_id: str, leaders: Mapping[Key, int]) -> None:
+        result = self._replayer.elect(run_id, leaders)
+        self._world.tell(
+            f"{run_id} ends: {[(row['topic'], row['partition'], row['outcome'], row['leader'], row['reason']) for row in result['results']]}"
+        )
+        self._counts["leaders named"] += len(leaders)
+
+    def _start_all(self) -> None:
+        """Let all brokers run, with all disks."""
+        self._events.calm = True
+        for broker in self._cluster.brokers.values():
+            if broker.disks.has_failed:
+                self._cluster.crash(broker.node_id)
+            self._cluster.start(broker.node_id, broker.was_shut_down)
+        self._world.wait(SESSION_SECONDS + CALM_SECONDS)
+
+    def _replay_under_faults(self) -> None:
+        for step in self._replay.faults:
+            self._world.after(step.at, partial(self._events.happen, step))
+        if self._replay.strike is not None:
+            self._events.strike_at(self._replay.strike)
+        works: dict[str, Callable[[], Any]] = {"first": self._replay_all}
+        if (delay := self._replay.second) is not None:
+            works["second"] = lambda: self._replay_all(delay)
+        kill = {} if self._replay.kill_at is None else {"first": self._replay.kill_at}
+        processes = self._world.run(works, kill).values()
+        killed = sum(process.killed for process in processes)
+        self._counts["replays killed"] += killed
+        if killed:
+            self._world.run(
+                {"again": self._replay_all}
+            )  # at once: the coordinator may still end the transaction of the one that was killed
+
+    def _replay_all(self, delay: float = 0.0) -> bool:
+        """Replay what each run has saved, after `delay` seconds. Return whether all has come to its end."""
+        if delay:
+            self._world.sleep(delay)
+        results = [self._replay_run(run_id) for run_id in self._replayer.saved_runs()]
+        return all(results)
+
+    def _replay_run(self, run_id: str) -> bool:
+        self._counts["replays"] += 1
+        try:
+            result = self._replayer.replay(run_id)
+        except RecoveryError as error:
+            self._world.tell(f"the replay of {run_id} fails: {error}")
+            self._counts["replays failed"] += 1
+            return False
+        self._world.tell(
+            f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
+        )
+        self._counts["replays stopped"] += result["counts"]["left"] > 0
+        self._counts["COMMIT markers written by replays"] += result["counts"]["markers"]
+        self._counts["records replayed"] += result["counts"]["replayed"]
+        for reason, number in result["counts"]["skipped"].items():
+            self._counts[f"records not replayed: {reason}"] += number
+        return not result.get("failed") and result["counts"]["left"] == 0
+
+    def _replay_to_the_end(self) -> None:
+        done = False
+
+        def run() -> None:
+            nonlocal done
+            done = self._replay_all()
+
+        for _ in range(RUNS):
+            before = self._replay_judges.ends()
+            self._world.run({"last replay": run})
+            self._world.wait(CALM_SECONDS / 2)
+            if done and self._replay_judges.ends() == before:
+                break
+        else:
+            self._judges.found(f"{RUNS} replays in peace have not come to an end")
+        self._replay_judges.judge_end()

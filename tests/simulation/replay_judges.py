@@ -1,0 +1,164 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must hold when saved records have been replayed. The judges look at logs and at files of saved records, not at what the product says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from simulation.applications import Applications
+from simulation.cluster import SimulatedCluster
+from simulation.judges import Judges, name
+from simulation.kraft import NO_LEADER, Key
+from simulation.logs import Batch, End, Log
+from simulation.operator import SAVED
+from simulation.producer_logs import Committed, committed, producers
+
+REPLAYS = "kafka-recovery-replay."
+
+
+class Saved(NamedTuple):
+    """A batch that a run has saved of a replica, with its place there."""
+
+    run_id: str
+    broker: int
+    batch: Batch
+
+
+class ReplayJudges:
+    """Judges what logs have after replays."""
+
+    def __init__(self, cluster: SimulatedCluster, workdir: Path, judges: Judges, applications: Applications | None) -> None:
+        self._cluster, self._workdir, self._judges = cluster, workdir, judges
+        self._fates: Mapping[str, tuple[str, int]] = {} if applications is None else applications.fates
+
+    def ends(self) -> dict[Key, int]:
+        """Return where the log of each leader ends: a replay that changes nothing does not change that."""
+        return {key: log.end for key, log in self._leader_logs()}
+
+    def _leader_logs(self) -> Iterator[tuple[Key, Log]]:
+        for key, state in self._cluster.controller.partitions.items():
+            if state.leader != NO_LEADER and key in self._cluster.brokers[state.leader].logs:
+                yield key, self._cluster.brokers[state.leader].logs[key]
+
+    def judge_end(self) -> None:
+        """Judge the end: faults have ended, and replays have come to their ends."""
+        saved = self._saved()
+        for key, log in self._leader_logs():
+            self._judge_log(key, log, saved.get(key, []))
+        for one in self._cluster.transactions.by_id.values():
+            if one.transactional_id.startswith(REPLAYS) and not one.state.startswith(("Empty", "Complete")):
+                self._judges.found(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
+
+    def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
+        if log.high_watermark < log.end:
+            self._judges.found(f"the log of {name(key)} is committed up to {log.high_watermark} alone, and ends at {log.end}")
+        replays = {one.producer_id for one in self._cluster.transactions.by_id.values() if one.transactional_id.startswith(REPLAYS)}
+        for producer, state in producers(log).items():
+            if producer in replays and state.begins is not None:
+                self._judges.found(f"a transaction of a replay is open in {name(key)} from offset {state.begins} on")
+        records = committed(log)
+        seen = Counter(one.value for one in records)
+        for value, times in seen.items():
+            if times > 1:
+                self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
+        self._judge_transactions(key, records)
+        for one in saved:
+            for value in one.batch.values:
+                if not seen[value] and self._must_be_replayed(one, saved):
+                    self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
+        self._judge_order(key, log, saved)
+        self._judge_open(key, log, saved)
+
+    def _judge_transactions(self, key: Key, records: list[Committed]) -> None:
+        """A replay writes no record, and no COMMIT, of a transaction that was not committed. What the end of the next one does is Kafka's."""
+        transactions = self._cluster.transactions
+        for value, batch, end in records:
+            fate = self._fates.get(value.decode().rpartition(".")[0])
+            is_ours = batch.name.startswith("replayed") or end in transactions.ended_by_requests
+            if is_ours and fate is not None and not transactions.ended.get(fate):
+                how = "was aborted" if fate in transactions.ended else "has not ended"
+                self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
+
+    def _judge_open(self, key: Key, log: Log, saved: list[Saved]) -> None:
+        """No transaction is open that was committed, and whose COMMIT is saved with all before it, unless its producer has gone on."""
+        transactions = self._cluster.transactions
+        for producer, state in producers(log).items():
+            first = next((one for one in log.batches if one.base == state.begins), None)
+            fate = None if first is None else self._fates.get(first.name)
+            if first is None or fate is None or not transactions.ended.get(fate):
+                continue
+            ends = {
+                run: end
+                for run in {(one.run_id, one.broker) for one in saved}
+                if (end := self._first_end(run, producer, saved)) is not None
+            }
+            forks = [min(one.batch.base for one in saved if (one.run_id, one.broker) == run) for run in ends]
+            goes_on = fate != transactions.under_way(fate[0]) or any(
+                one.base >= min(forks) for one in log.batches if forks and one.sent is not None and one.sent.producer_id == producer
+            )
+            if ends and all(end.commits for end in ends.values()) and not goes_on:
+                self._judges.found(
+                    f"the transaction of producer {producer} in {name(key)} from offset {state.begins} on is open, and was committed"
+                )
+
+    @staticmethod
+    def _first_end(run: tuple[str, int], producer: int, saved: list[Saved]) -> End | None:
+        """Return the first end of a transaction of a producer that was saved from a broker, if nothing is missing before it."""
+        own = sorted({one.batch for one in saved if (one.run_id, one.broker) == run}, key=lambda batch: batch.base)
+        for before, batch in zip([None, *own], own, strict=False):
+            if before is not None and batch.base != before.last + 1:
+                return None
+            if batch.ends is not None and batch.ends.producer_id == producer:
+                return batch.ends
+        return None
+
+    def _must_be_replayed(self, one: Saved, saved: list[Saved]) -> bool:
+        """Return whether a batch is of no transaction, or the COMMIT of that was saved from the same broker, with all that is between them."""
+        fate = self._fates.get(one.batch.name)
+        if fate is None or one.batch.sent is None:
+            return True
+        own = sorted((each.batch for each in saved if (each.run_id, each.broker) == (one.run_id, one.broker)), key=lambda batch: batch.base)
+        end = one.batch.last
+        for batch in own[own.index(one.batch) + 1 :]:
+            if batch.base != end + 1:
+                return False
+            end = batch.last
+            if batch.ends is not None and batch.ends.producer_id == one.batch.sent.producer_id:
+                return batch.ends.commits
+        return False
+
+    def _judge_order(self, key: Key, log: Log, saved: list[Saved]) -> None:
+        """What one run has saved is replayed in the order in which it was written: by leader epoch and offset."""
+        replayed = [one.value for one in committed(log)]
+        last: dict[bytes, int] = {value: place for place, value in enumerate(replayed)}
+        original = {value for one in log.batches if one.ends is None and not one.name.startswith("replayed") for value in one.values}
+        runs: dict[Batch, set[str]] = {}
+        for one in saved:
+            if one.batch.name not in self._fates:  # how a transaction ends may be known later
+                runs.setdefault(one.batch, set()).add(one.run_id)
+        for run_id in sorted({one.run_id for one in saved}):
+            batches = sorted((batch for batch, own in runs.items() if own == {run_id}), key=lambda batch: (batch.epoch, batch.base))
+            places = [last[value] for batch in batches for value in batch.values if value in last and value not in original]
+            if places != sorted(places):
+                self._judges.found(f"what run {run_id} has saved of {name(key)} is replayed in another order")
+
+    def _saved(self) -> dict[Key, list[Saved]]:
+        """Return the batches of parts whose index says so, by partition."""
+        found: dict[Key, list[Saved]] = {}
+        for index in sorted((self._workdir / SAVED).rglob("*.jsonl")):
+            content = index.with_suffix(".batches").read_bytes()
+            for row in map(json.loads, index.read_text().splitlines()):
+                if row.get("kind") != "piece":
+                    continue
+                key = row["topic"], row["partition"]
+                part = content[row["position"] : row["position"] + row["bytes"]]
+                for batch in self._cluster.written.get(key, ()):
+                    if batch.data in part:
+                        found.setdefault(key, []).append(Saved(index.parents[1].name, row["broker_id"], batch))
+        return found

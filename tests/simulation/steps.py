@@ -1,0 +1,53 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps of a script: what happens, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+OF_PARTITIONS = {
+    "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
+    "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader", "go_on"
+}  # fmt: skip
+CUT = -1.0  # a connection
+SAVING = "saving"  # records, which needs no certain request
+
+
+class Strike(NamedTuple):
+    """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
+
+    CUT as `seconds`: it carries out the request, and the connection is cut before its answer.
+
+    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records; 0: old leaders
+    take records then. `kills_run`: the control node that sends the request dies soon after.
+    """
+
+    request: str
+    number: int
+    seconds: float
+    kills_run: bool = False
+
+
+class Step(NamedTuple):
+    """Something that happens: `what` it is, with numbers that choose partition, broker and so on. `at`: seconds after the recovery has begun."""
+
+    what: str
+    numbers: tuple[int, ...]
+    at: float = 0.0
+
+
+def drawn_step(what: str, random: Random, partition: int) -> Step:
+    """Draw a step of this kind, of a partition by its number if it is about one."""
+    first, *others = (random.randrange(1000) for _ in range(4))
+    return Step(what, (partition if what in OF_PARTITIONS else first, *others))
+
+
+def drawn_steps(random: Random, kinds: dict[str, int], count: int) -> Iterator[Step]:
+    """Draw so many steps. `kinds`: with their weights."""
+    favourite = random.randrange(1000)  # most steps are about one partition: what they come to together is worth more
+    for what in random.choices(list(kinds), list(kinds.values()), k=count):
+        yield drawn_step(what, random, favourite if random.random() < 0.7 else random.randrange(1000))
