@@ -22,6 +22,7 @@ from simulation.world import World
 PORT = 9092
 CONTROLLERS = 101, 102, 103
 METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
+BUSY_SECONDS = 0.2, 7.0  # the same if they are busy
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
@@ -45,6 +46,7 @@ class SimulatedCluster:
         self.controller_id = CONTROLLERS[0]
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
+        self.metadata_seconds = METADATA_SECONDS
         self.brokers = {one: Broker(one, self, f"broker-{one}.simulated", PORT + one) for one in range(1, brokers + 1)}
         self.before_change: Callable[[str, Key, tuple[int, ...]], None] = lambda _what, _key, _order: None
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
@@ -136,7 +138,7 @@ class SimulatedCluster:
     def spread(self) -> None:
         """Let the brokers learn of the controller's state, each a little later."""
         for broker in self.brokers.values():
-            self.world.after(self.world.random.uniform(*METADATA_SECONDS), partial(self._learn, broker))
+            self.world.after(self.world.random.uniform(*self.metadata_seconds), partial(self._learn, broker))
 
     def _keep_fetching(self, broker: Broker, incarnation: int) -> None:
         if broker.running and broker.incarnation == incarnation:
@@ -337,6 +339,12 @@ class SimulatedCluster:
                 self._unfence(one, incarnation)
 
         self.world.after(seconds, end)
+
+    def make_busy(self, seconds: float) -> None:
+        """Let brokers be so busy for some seconds that they learn late of what the controller decides."""
+        self.metadata_seconds = BUSY_SECONDS
+        self.world.tell(f"brokers are busy for {seconds} s")
+        self.world.after(seconds, lambda: setattr(self, "metadata_seconds", METADATA_SECONDS))
 
     def fill_disk(self, seconds: float) -> None:
         """Leave no room on the disk of the control nodes for some seconds."""

@@ -238,6 +238,12 @@ class Events:
         else:
             self._cluster.before_request = look
 
+    def make_busy(self, numbers: Numbers) -> None:
+        """Brokers learn late of what the controller decides."""
+        self._count("brokers busy")
+        self.slowed = True
+        self._cluster.make_busy((5.0, 20.0, 40.0)[numbers[0] % 3])
+
     def cut_off(self, numbers: Numbers) -> None:
         """A broker does not reach the controllers for some seconds."""
         broker = self._broker(numbers[0])

@@ -69,6 +69,7 @@ FORKED = (
     ("write", "crash_leader", "write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first", "start_first"),
     ("write", "copy", "write", "crash_leader", "write", "copy", "alone", "write", "copy", "write", "lose_isr", "start_first"),
 )
+BUSY = 0.06  # of all histories of elections
 FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = (
     0.12,
     0.15,
@@ -184,7 +185,7 @@ def drawn(seed: int) -> Script:
     if other.random() < MOVES:
         return _with_moves(script, other)
     script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
-    return _with_replay(script, Random(f"replay of {seed}"))
+    return _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -237,6 +238,14 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         strike = Strike(what, random.choice((0, 0, 0, 1)), random.choice((LONG_HANG, 15.0)), kills_run=random.random() < 0.7)
         script = replace(script, strike=strike, kill_at=None)
     return script
+
+
+def _with_busy_brokers(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with brokers that learn late of what the controller decides."""
+    if random.random() >= BUSY:
+        return script
+    busy = drawn_step("make_busy", random, 0)._replace(at=random.uniform(0, LATE))
+    return replace(script, faults=(*script.faults, busy))
 
 
 def _with_moves(script: Script, random: Random) -> Script:
