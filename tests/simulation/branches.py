@@ -21,7 +21,8 @@ FOLDER = Path(".cache/coverage")
 PARTS = {
     "collect": ("evidence/*",),
     "decide": ("decision/*",),
-    "save": ("saved_records/*", "election/saved_tails.py"),
+    "save": ("saved_records/[!r]*", "saved_records/r[!e]*", "saved_records/re[!p]*", "saved_records/repli*", "election/saved_tails.py"),
+    "replay": ("saved_records/replay*",),
     "elect": ("election/*",),
     "journal": ("common/journal_file.py", "election/reorder_journal.py", "election/replica_orders.py"),
     "reassign": ("reassignment/*", "reassignment/throttle/*"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from simulation import change_answers, log_answers, metadata_answers, transaction_answers
+from simulation import change_answers, groups, log_answers, metadata_answers, transaction_answers
 from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
@@ -28,7 +28,8 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
     "DescribeQuorumRequest": metadata_answers.describe_quorum,
     "DescribeTopicPartitionsRequest": metadata_answers.describe_topic_partitions,
     "DescribeConfigsRequest": metadata_answers.describe_configs,
-    "ListGroupsRequest": metadata_answers.list_groups,
+    "ListGroupsRequest": groups.list_groups,
+    "OffsetFetchRequest": groups.fetch_offsets,
     "ListTransactionsRequest": transaction_answers.list_transactions,
     "DescribeTransactionsRequest": transaction_answers.describe_transactions,
     "DescribeProducersRequest": transaction_answers.describe_producers,

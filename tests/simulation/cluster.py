@@ -12,6 +12,7 @@ from simulation.broker import Broker
 from simulation.controller_node import ControllerNode
 from simulation.disks import start_disks
 from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
+from simulation.groups import Groups
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
@@ -52,13 +53,13 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self.configs, self.quotas = DynamicConfigs(), Quotas()
-        self.transactions = Transactions(self)
+        self.transactions, self.groups = Transactions(self), Groups()
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
-        self._given_up: set[str] = set()
+        self.given_up: set[str] = set()  # names of batches that were committed before an unclean election
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
@@ -263,11 +264,11 @@ class SimulatedCluster:
 
     def was_committed(self, key: Key, name: str) -> bool:
         """Return whether a batch was committed at some time: its producer has got an answer."""
-        return name in self.committed.get(key, {}) or name in self._given_up
+        return name in self.committed.get(key, {}) or name in self.given_up
 
     def give_up_committed(self, key: Key, log: Log) -> None:
         """Take for committed only what the log of a leader has that was elected uncleanly."""
-        self._given_up |= self.committed.get(key, {}).keys()
+        self.given_up |= self.committed.get(key, {}).keys()
         self.committed[key] = {name: one for name, one in self.committed.get(key, {}).items() if log.has(one)}
 
     # --- brokers ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
+from simulation.groups import NAMES
 from simulation.kraft import NO_LEADER, Key
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.steps import CUT, SAVING, Step, Strike
@@ -70,6 +71,14 @@ class Events:
         leader = self._cluster.leader_that_writes(key)
         if leader is not None and self.applications is not None:
             self.applications.go_on(leader, key, numbers)
+
+    def commit_offset(self, numbers: Numbers) -> None:
+        """A group commits that it has read all that is committed."""
+        key = self._key(numbers[0])
+        leader = self._cluster.leader_that_writes(key)
+        if leader is not None:
+            self._count("offsets of groups")
+            self._cluster.groups.commit(NAMES[numbers[1] % len(NAMES)], key, leader.logs[key])
 
     def write_to_old_leader(self, numbers: Numbers) -> None:
         """A producer writes to a leader that is cut off, and does not know that another one was elected."""

@@ -15,7 +15,6 @@ from kafka.protocol.admin import (
     DescribeConfigsResponse,
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
-    ListGroupsResponse,
 )
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
@@ -206,10 +205,6 @@ def _configs(broker: Broker, kind: int, name: str) -> dict[str, tuple[str, int]]
     every = {config: (value, OF_EVERY_BROKER) for config, value in broker.configs.get((BROKER, EVERY_BROKER), {}).items()}
     own = broker.configs.get((BROKER, name), {}) if name else {}
     return every | {config: (value, OF_BROKER) for config, value in own.items()}
-
-
-def list_groups(broker: Broker, _request: Any) -> Any:
-    return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=[])
 
 
 def topic_uuid(number: int) -> uuid.UUID:

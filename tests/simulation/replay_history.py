@@ -37,9 +37,14 @@ class ReplayHistory(History):
         super()._recover_to_the_end()
         if self._replay.is_named:
             self._elect_named()
-        if not self._replayer.saved_runs():
+        has_groups, has_saved = bool(self._cluster.groups.positions), bool(self._replayer.saved_runs())
+        if not has_saved and not has_groups:
             return
         self._start_all()
+        if has_groups:
+            self._world.run({"impact": self._assess})
+        if not has_saved:
+            return
         self._events.calm = False
         for step in self._replay.before:
             self._events.happen(step)
@@ -69,6 +74,25 @@ class ReplayHistory(History):
             f"{run_id} ends: {[(row['topic'], row['partition'], row['outcome'], row['leader'], row['reason']) for row in result['results']]}"
         )
         self._counts["leaders named"] += len(leaders)
+
+    def _assess(self) -> None:
+        """Assess the impact of each run, in peace."""
+        named: dict[tuple[str, Key], bool] = {}
+        for run_id in self._replayer.elected_runs():
+            try:
+                result = self._replayer.impact(run_id)
+            except RecoveryError as error:
+                self._world.tell(f"the impact of {run_id} fails: {error}")
+                continue
+            self._counts["impact"] += 1
+            for row in result["offsets"]:
+                self._counts[f"impact: {row['reason']}"] += 1
+                group = row["group"], (row["topic"], row["partition"])
+                named[group] = named.get(group, False) or row["certain"]
+            self._world.tell(
+                f"impact of {run_id}: {[(row['group'], row['topic'], row['partition'], row['reason']) for row in result['offsets']]}"
+            )
+        self._replay_judges.judge_impact(named)
 
     def _start_all(self) -> None:
         """Let all brokers run, with all disks."""

@@ -55,6 +55,21 @@ class ReplayJudges:
             if one.transactional_id.startswith(REPLAYS) and not one.state.startswith(("Empty", "Complete")):
                 self._judges.found(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
 
+    def judge_impact(self, named: Mapping[tuple[str, Key], bool]) -> None:
+        """Impact names each group that has read what the log of a leader does not have, and no other. `named`: whether for certain."""
+        elected = {one.key: one for one in self._judges.elections}
+        logs = dict(self._leader_logs())
+        for group, positions in self._cluster.groups.positions.items():
+            for key, at in positions.items():
+                # Elections of others are no part of a run, nor is what came after an offset was committed in the new log.
+                if key not in logs or key not in elected or at.read.name in self._cluster.given_up or at.read.epoch >= elected[key].epoch:
+                    continue
+                has_read = logs[key].has(at.read)
+                if has_read and named.get((group, key)):
+                    self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
+                if not has_read and (group, key) not in named:
+                    self._judges.found(f"impact does not name {group}, which has read {at.read.name}, and {name(key)} lacks that")
+
     def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
         if log.high_watermark < log.end:
             self._judges.found(f"the log of {name(key)} is committed up to {log.high_watermark} alone, and ends at {log.end}")

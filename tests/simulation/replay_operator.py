@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.group_offset_admin import GroupOffsetAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RECORDS_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     partition_arguments,
     record_selection_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_consumer_impact_info import consumer_impact_info
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_record_replay import record_replay
 from simulation.operator import SAVED, Operator
 
@@ -23,6 +25,16 @@ class ReplayOperator(Operator):
     def saved_runs(self) -> list[str]:
         """Return the ids of the runs that have saved records."""
         return sorted({path.parents[1].name for path in (self.workdir / SAVED).glob("*/*/*.jsonl")})
+
+    def elected_runs(self) -> list[str]:
+        """Return the ids of the runs that have results."""
+        return sorted(path.parent.name for path in (self.workdir / "results").glob("*/*.json"))
+
+    def impact(self, run_id: str) -> dict[str, Any]:
+        """Assess the impact of a run on groups (`kafka_consumer_impact_info`). Return its result, with its warnings. Raises the product's errors."""
+        task: Any = self._task(run_id, {}, plan=None, canary_topic=None, preview=1000)
+        with ConsumerAdmin(task.connection) as cluster:
+            return {**consumer_impact_info(task, cluster), "warnings": task.warnings}
 
     def replay(self, run_id: str) -> dict[str, Any]:
         """Replay what a run has saved (`kafka_record_replay`). Return its result, with its warnings. Raises the product's errors."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
@@ -78,6 +78,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.05,
     0.08,
 )  # of all histories
+WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
 REPLAYED_PATTERNS = (
@@ -283,7 +284,18 @@ def _with_replay(script: Script, random: Random) -> Script:
             faults=script.faults if random.random() < 0.3 else (),
             strategy=random.choice(("aggressive", "balanced")),
         )
-    return replace(script, replay=drawn_replay(random))
+    script = replace(script, replay=drawn_replay(random))
+    if random.random() < WITH_GROUPS:
+        script = replace(script, damage=tuple(_with_commits(script.damage, random)))
+    return script
+
+
+def _with_commits(damage: Sequence[Step], random: Random) -> Iterator[Step]:
+    """Yield the steps, and after some of them that a group commits an offset."""
+    for step in damage:
+        yield step
+        if step.what in WRITES and random.random() < 0.4:
+            yield Step("commit_offset", (step.numbers[0], random.randrange(2), 0, 0))
 
 
 def _drawn_damage(random: Random) -> tuple[Step, ...]:
