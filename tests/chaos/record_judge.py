@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from chaos.disks import Identity
 from chaos.judge import Promises, Violation, name
+from chaos.keys import missing
 from chaos.ledger import ALL, Acknowledged
 from rig.admin import TopicPartition
 
@@ -55,12 +56,13 @@ def judge(
     """
     times, found = Counter(read), []
     lost: dict[str, list[str]] = {}
+    absent = missing(held, times)
     for value, identities in held.items():
         worth = promises[value].acks if value in promises else "none"
-        if not times[value] and value in promises and any(one.has(promises[value], identities) for one in aborted):
+        if value in absent and value in promises and any(one.has(promises[value], identities) for one in aborted):
             worth = ABORTED_SINCE
         kept.held[worth] += 1
-        if not times[value]:
+        if value in absent:
             kept.lost[worth] += 1
             lost.setdefault(worth, []).append(value)
     if gone := lost.get(ALL):
