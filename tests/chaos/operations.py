@@ -20,6 +20,7 @@ class Operations:
 
     def __init__(self) -> None:
         self._rows: defaultdict[TopicPartition, list[dict[str, Any]]] = defaultdict(list)
+        self._given_up: set[TopicPartition] = set()
         self._ends: defaultdict[TopicPartition, int] = defaultdict(int)
 
     def append(self, key: TopicPartition, call: int, offset: int, value: str) -> None:
@@ -40,9 +41,14 @@ class Operations:
         self._ends[key] = min(self._ends[key], end)
         self._add(key, RECOVER, "recover", call, offset=end, most_lost=most_lost)
 
+    def give_up(self, key: TopicPartition) -> None:
+        """Judge nothing of a partition whose log was cut where that is not known."""
+        self._given_up.add(key)
+
     def verdicts(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, str]:
         """What porcupine says of these partitions: "Illegal" if no log can have had these operations. Nothing without the program."""
-        return {key: verdict(self._rows[key]) for key in keys if self._rows[key]} if franz.PROGRAM.exists() else {}
+        known = [key for key in keys if self._rows[key] and key not in self._given_up] if franz.PROGRAM.exists() else []
+        return {key: verdict(self._rows[key]) for key in known}
 
     def of(self, key: TopicPartition) -> list[dict[str, Any]]:
         """The operations of a partition."""

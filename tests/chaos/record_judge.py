@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from chaos.disks import Identity
 from chaos.judge import Promises, Violation, name
-from chaos.keys import missing
 from chaos.ledger import ALL, Acknowledged
 from rig.admin import TopicPartition
 
@@ -56,13 +55,12 @@ def judge(
     """
     times, found = Counter(read), []
     lost: dict[str, list[str]] = {}
-    absent = missing(held, times)
     for value, identities in held.items():
         worth = promises[value].acks if value in promises else "none"
-        if value in absent and value in promises and any(one.has(promises[value], identities) for one in aborted):
+        if not times[value] and value in promises and any(one.has(promises[value], identities) for one in aborted):
             worth = ABORTED_SINCE
         kept.held[worth] += 1
-        if value in absent:
+        if not times[value]:
             kept.lost[worth] += 1
             lost.setdefault(worth, []).append(value)
     if gone := lost.get(ALL):

@@ -218,6 +218,7 @@ class Recovery:
         elected = next(iter(last)) if len(last) == 1 else None
         held = {broker: log for broker, log in logs.get(key, {}).items() if broker in alive or broker == elected}
         if elected is None or elected not in held or elected in self._first[key].clean_candidates:
+            self._stage.ledger.operations.give_up(key)
             return
         row = self._rows.get(key, {})
         done.elected[key] = elected, frozenset(held)

@@ -33,12 +33,6 @@ def test_what_is_withheld_or_there_twice_is_found(read: list[str], judges: list[
     assert [violation.judge for violation in record_judge.judge(KEY, PROMISES, HELD, {}, read, Kept())] == judges
 
 
-def test_a_later_record_of_the_same_key_replaces_one_in_a_compacted_topic() -> None:
-    promises, held = {"1/a/all#k": Acknowledged(0, "all")}, {"1/a/all#k": {FIRST}}
-    assert not record_judge.judge(KEY, promises, held, {}, ["2/b/all#k"], Kept())
-    assert record_judge.judge(KEY, promises, held, {}, ["2/b/all#other"], Kept())
-
-
 def test_figures_are_by_the_worth_of_the_acknowledgement() -> None:
     kept = Kept()
     record_judge.judge(KEY, PROMISES, HELD, {}, ["all", "all"], kept)
