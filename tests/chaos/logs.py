@@ -46,8 +46,9 @@ def end(log: Log) -> int:
 
 
 def has_gaps(log: Log) -> bool:
-    """Whether records are missing between others: the cleaner has removed them."""
-    return any(later.offset > record.offset + 1 for record, later in itertools.pairwise(log))
+    """Whether records are missing before others: the cleaner has removed them."""
+    offsets = [-1, *(record.offset for record in log)]
+    return any(later > earlier + 1 for earlier, later in itertools.pairwise(offsets))
 
 
 def read_logs(cluster: KafkaCluster, broker_id: int, keys: Collection[TopicPartition]) -> dict[TopicPartition, Log]:

@@ -115,7 +115,7 @@ def test_what_the_cleaner_may_remove_is_not_lost() -> None:
     (violation,) = judge.keeps_what_survivors_held(KEY, 2, cleaned, promises, "forked_resolved")
     assert "1 records with acks=all are lost, for example 3/a/all#z" in violation.evidence
     assert rivals.cost(2, cleaned, promises, ["all"]) == (1, 1)
-    assert has_gaps(cleaned[2]) and not has_gaps(cleaned[3])
+    assert has_gaps(cleaned[2]) and has_gaps(cleaned[3]) and not has_gaps(FORKED[3]) and not has_gaps(())
 
 
 @pytest.mark.parametrize(("estimate", "found"), [(0, 1), (1, 0), (2, 0), (3, 1)])
