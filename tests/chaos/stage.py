@@ -130,7 +130,8 @@ class Stage:
         self.cluster.wait_unfenced(node.node_id for node in self.cluster.answering())
 
     def forget(self, script: Script) -> None:
-        """Delete the topics of a script, and whatever else was made meanwhile."""
+        """Delete the topics of a script. Every disk must be back: in Kafka 4.3.1 with eligible leader replicas, a failed disk of a partition of a deleted
+        topic makes the controllers resign again and again."""
         delete_topics(self.cluster, {topic.name for topic in script.topics})
 
     def states(self, topics: Collection[str]) -> dict[TopicPartition, PartitionState]:
