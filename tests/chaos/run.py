@@ -64,6 +64,7 @@ class Outcome:
     failed: int = 0
     violations: list[Violation] = field(default_factory=list)
     seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
     returned: Returned | None = None
 
 
@@ -107,6 +108,7 @@ class Runner:
         stage.begin(seed)
         try:
             stage.play(script)
+            outcome.phases["play"] = round(time.monotonic() - began, 1)
             self._go_through(script, random, chosen, by_playbook, outcome)
         finally:
             stage.ledger.close()
@@ -135,7 +137,9 @@ class Runner:
             self._compare(done, outcome)
         if script.lost in script.dead and script.lost not in stage.cluster.unfenced() and random.random() < 0.6:
             self._accept_the_rest(script, random, outcome)
+        began = time.monotonic()
         self._back_to_health(script, outcome)
+        outcome.phases["back to health"] = round(time.monotonic() - began, 1)
 
     def operator(self, seed: int, part: int | str) -> Operator:
         """An operator with a workdir of their own. In two of three groups of partitions they ask the controllers for the ISR history, too."""

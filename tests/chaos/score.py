@@ -102,6 +102,8 @@ def details(outcome: Outcome) -> dict[str, Any]:
         "seed": outcome.seed,
         "history": outcome.story,
         "violations": list(map(str, outcome.violations)),
+        "seconds": round(outcome.seconds, 1),
+        "phases": outcome.phases,
         "disks_returned": outcome.returned.document() if outcome.returned else None,
         "recoveries": [
             {
