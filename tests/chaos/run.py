@@ -46,7 +46,7 @@ class Outcome:
     """What came of one history.
 
     `witnessed`: partitions whose operations porcupine has judged.
-    `cleaned`: logs from which the cleaner has removed records, as recoveries found them; `unflushed`: logs cut by power cuts; `failed`: logs on failed disks.
+    `cleaned`: logs from which the cleaner has removed records, as recoveries found them; `unflushed`: partitions that lost records in power cuts; `failed`: logs on failed disks.
     """
 
     seed: int
@@ -95,6 +95,7 @@ class Runner:
             recoveries,
             violations=done.violations,
             seconds=done.seconds,
+            unflushed=len(self._stage.unflushed),
             returned=done,
         )
 

@@ -68,7 +68,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "accepted_on": dict(sum((Counter(done.evidence.values()) for outcome in outcomes for done in outcome.aggressive), Counter[str]())),
         "judged_by_porcupine": sum(outcome.witnessed for outcome in outcomes),
         "cleaned_logs": sum(outcome.cleaned for outcome in outcomes),
-        "unflushed_logs": sum(outcome.unflushed for outcome in outcomes),
+        "unflushed_partitions": sum(outcome.unflushed for outcome in outcomes),
         "failed_logs": sum(outcome.failed for outcome in outcomes),
         "held": dict(sum((Counter(done.held.values()) for done in recoveries), Counter[str]())),
         "outcomes": dict(sum((done.outcomes for done in recoveries), Counter[str]())),
@@ -184,7 +184,7 @@ def tables(figures: dict[str, Any]) -> list[Table]:
     for name in (
         *names,
         "cleaned_logs",
-        "unflushed_logs",
+        "unflushed_partitions",
         "failed_logs",
         "judged_by_porcupine",
         "stock_elections_checked",
