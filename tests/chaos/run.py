@@ -46,7 +46,8 @@ class Outcome:
     """What came of one history.
 
     `witnessed`: partitions whose operations porcupine has judged.
-    `cleaned`: logs from which the cleaner has removed records, as recoveries found them; `unflushed`: partitions that lost records in power cuts; `failed`: logs on failed disks.
+    `cleaned`: logs from which the cleaner has removed records, as recoveries found them.
+    `unflushed`: partitions that lost records in power cuts; `failed`: logs on failed disks.
     """
 
     seed: int
