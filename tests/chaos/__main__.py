@@ -13,15 +13,18 @@ from pathlib import Path
 
 from integration.spark import connect_server
 from rich.console import Console
+from witness import franz
 
 from chaos import score
 from chaos.faults import FAULTS
 from chaos.history import draw
 from chaos.judge import Violation
+from chaos.returned import RescuingStage
 from chaos.run import Outcome, Runner
-from chaos.stage import Stage, new_cluster
-from rig import RigError
+from chaos.share_group import make_share_group
+from chaos.stage import new_cluster
 
+RETURNED_EACH = 4  # of so many seeds one has its lost disks returned
 EXAMPLE = "python -m chaos --seed {seed} --runs 1"
 
 
@@ -50,7 +53,9 @@ def main() -> int:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-recovery-chaos-")))
         remote = stack.enter_context(connect_server(directory))
-        stage = Stage(stack.enter_context(new_cluster(say=lambda text: console.print(text, markup=False, style="dim"))))
+        stage = RescuingStage(stack.enter_context(new_cluster(say=lambda text: console.print(text, markup=False, style="dim"))))
+        if not make_share_group(stage.cluster):
+            console.print("share groups keep no state on this version of Kafka")
         runner = Runner(stage, directory, remote)
         stack.callback(runner.close)
         for seed in seeds:
@@ -61,6 +66,8 @@ def main() -> int:
             console.print(score.line(outcome), markup=False)
             for text in score.violations(outcome, EXAMPLE.format(seed=seed)):
                 console.print(text, markup=False, style="red")
+    if not franz.PROGRAM.exists():
+        console.print(f"porcupine has judged nothing: {franz.MISSING}")
     figures = score.summary(outcomes)
     for table in score.tables(figures):
         console.print(table)
@@ -71,11 +78,11 @@ def main() -> int:
 
 
 def one(runner: Runner, seed: int, faults: tuple[str, ...] | list[str]) -> Outcome:
-    """Run one history. Where the rig itself gets stuck, that is a finding too, and the next history begins again."""
+    """Run one history. What ends it early is a finding, too, and the next history begins again."""
     began = time.monotonic()
     try:
-        return runner.run(seed, faults)
-    except RigError as problem:
+        return runner.run_returned(seed) if not faults and seed % RETURNED_EACH == 0 else runner.run(seed, faults)
+    except Exception as problem:
         trace = "\n".join(traceback.format_exc().splitlines()[-20:])
         violation = Violation("the history could not be played to its end", "", f"{problem}\n{trace}")
         return Outcome(seed, violations=[violation], seconds=time.monotonic() - began)

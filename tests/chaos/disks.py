@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from kafka.record import MemoryRecords
 
-from rig import KafkaCluster
+from rig import KafkaCluster, page_cache
 from rig.admin import TopicPartition
+from rig.config import Node
+from rig.nodes import FAILED
 
 REPLAYED = "kafka_recovery_offset"
 
@@ -43,7 +46,7 @@ def on_disks(
     """What producers have written, as far as any disk has it, by partition but for the brokers of `without`. Copies that a replay wrote do not count."""
     held: Held = {key: defaultdict(set) for key in keys}
     for broker in cluster.brokers.values():
-        for log_dir in broker.log_dirs:
+        for log_dir in (*broker.log_dirs, broker.directory / FAILED):
             for topic, partition in held:
                 if broker.node_id in (without or {}).get((topic, partition), ()):
                     continue
@@ -51,6 +54,30 @@ def on_disks(
                     if not record.replayed:
                         held[topic, partition][record.value].add(record.identity)
     return held
+
+
+def second_logs(node: Node) -> list[TopicPartition]:
+    """The partitions whose logs of this broker are on its second disk."""
+    return [key for key, log in _logs(node) if log.parent != node.data_dir]
+
+
+def lose_unflushed(node: Node, topics: Collection[str], random: Random) -> dict[TopicPartition, set[str]]:
+    """Let a broker that is down lose what it had not flushed of these topics. Return the values that it lost, nothing if it had shut down by itself."""
+    lost = {}
+    if page_cache.was_killed(node):
+        for key, log in sorted(_logs(node)):
+            before = {record.value for record in records(log)} if key[0] in topics else set()
+            if before and page_cache.cut(log, random):
+                lost[key] = before - {record.value for record in records(log)}
+    return lost
+
+
+def _logs(node: Node) -> Iterator[tuple[TopicPartition, Path]]:
+    for log_dir in node.log_dirs:
+        for log in log_dir.glob("*-[0-9]*") if log_dir.is_dir() else ():
+            topic, _, partition = log.name.rpartition("-")
+            if partition.isdigit():
+                yield (topic, int(partition)), log
 
 
 def records(folder: Path) -> Iterator[Stored]:

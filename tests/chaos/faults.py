@@ -9,7 +9,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from chaos.history import Script
+from chaos.history import BROKERS, Script
 from chaos.hook import PLANNING
 from chaos.stage import Stage
 from chaos.watch import ELECT, REORDER, Trip, Watcher
@@ -25,10 +25,12 @@ class Fault:
     """Nothing at all; the others say what they do differently.
 
     `lasting`: reruns while it lasts make sense. `story`: what was done, for people. `touched`: brokers that it took away.
+    `unwatched`: whether `strike` can strike at any moment, of a run whose requests are not watched.
     """
 
     name = "none"
     lasting = False
+    unwatched = True
 
     def __init__(self, stage: Stage, watcher: Watcher, random: Random, script: Script) -> None:
         self.stage, self.watcher, self.random, self.script = stage, watcher, random, script
@@ -40,6 +42,10 @@ class Fault:
 
     def between(self, plan: Callable[[], dict[str, Any]]) -> None:
         """After the plan, before the election. `plan` reads the plan."""
+
+    def strike(self) -> None:
+        """Strike now."""
+        self.between(dict)
 
     def end(self) -> None:
         """Undo it: brokers are back, connections work."""
@@ -98,6 +104,7 @@ class DesignatedKilled(Fault):
     """The broker that is designated for most partitions dies when its election is about to be asked for."""
 
     name = "designated killed"
+    unwatched = False
 
     def between(self, plan: Callable[[], dict[str, Any]]) -> None:
         designated = Counter(row["designatedLeader"] for row in plan()["partitions"])
@@ -148,6 +155,7 @@ class CleanLeaderReturns(Fault):
     """The last in-sync replica comes back at some moment."""
 
     name = "clean leader returns"
+    unwatched = False
 
     def begin(self) -> None:
         self._far = self.random.choice(("started", "fetching the metadata log", "unfenced"))
@@ -186,13 +194,18 @@ class Network(Fault):
     trip: Trip | None = None  # drawn if it is not given
 
     def begin(self) -> None:
-        self._brokers = self.random.sample((1, 2, 3), k=self.random.randint(1, 3))
+        self._brokers = self.random.sample(BROKERS, k=self.random.randint(1, 3))
         self._seconds = self.random.uniform(0.2, 9)
         self._delay = self.random.uniform(0.1, 1.2) if self.mode is Mode.DELAY else 0.0
         self._only_asked = self.random.random() < 0.3
         self._trip = self.trip or a_request(self.random)
         self._timer = threading.Timer(self._seconds, self._over)
         self.watcher.set(self._trip, self._strike)
+
+    def strike(self) -> None:
+        self.watcher.clear()
+        self._only_asked = False
+        self._strike()
 
     def _strike(self) -> None:
         only = [self.watcher.asked] if self._only_asked or self.trip else []
@@ -228,6 +241,7 @@ class OwnKill(Fault):
     """SIGKILL for one of our own processes: before a request leaves, when its answer comes, or before a file is safe on disk."""
 
     name = "own process killed"
+    unwatched = False
 
     def begin(self) -> None:
         trips: Sequence[Trip] = (

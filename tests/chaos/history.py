@@ -1,24 +1,33 @@
 """What is to happen to a cluster: drawn from a seed, before anything is done. The same seed gives the same script.
 
 Three shapes: a random walk of brokers that leave and come back; a fork, made so that it stands in the end; and Raft's "Figure 8".
+Three of the five brokers are its actors. The two others leave at some moment, and stay away or come back in the end.
 Which partition feels what of it depends on who leads it, so that one script makes many different histories.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from chaos.keys import SUFFIX, is_compacted
 from chaos.ledger import ALL, LEADER
 from rig import NewTopic
 from rig.admin import TopicPartition
 
-BROKERS = (1, 2, 3)
+BROKERS = (1, 2, 3, 4, 5)
 GROUPS = 3  # recoveries per history, each with topics of its own
-PARTITIONS = 4  # per topic
+PARTITIONS = 4  # per topic of the actors
+FEW = 2  # per topic that is compacted, or has a replica on every broker
+PAIRS = 6
 TWIN = "-twin"
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "500",
+    "min.cleanable.dirty.ratio": "0.01",
+}
 Amounts = dict[TopicPartition, tuple[int, str]]  # how many records, with which acks
 
 
@@ -33,7 +42,9 @@ class Step:
     alone       the broker acknowledges records that no follower copies (acks=1), then SIGKILL
     carried     the broker acknowledges records (acks=1) that one follower copies while `other` does not, then SIGKILL
     usurped     as carried, by a follower that hangs while `other` takes over and acknowledges records that no follower copies; `other` dies too
-    back        the broker starts again; `settled`: until it is in sync wherever there is a leader
+    back        the broker starts again; `settled`: until it is in sync wherever there is a leader. `unflushed`: if it was killed, it has first lost
+                what was not flushed, as in a power cut
+    disk        the second log dir of the broker fails. The broker lives
     read        consumers read whatever has a leader: that is committed, whichever leader acknowledged it
     controller  the active controller is killed and started again
     """
@@ -42,17 +53,19 @@ class Step:
     broker: int = 0
     other: int = 0
     settled: bool = False
+    unflushed: bool = False
     amounts: Amounts = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.what == "write":
             return f"write {sum(number for number, _ in self.amounts.values())}"
-        return self.what if self.what in ("controller", "read") else f"{self.what} {self.broker}"
+        name = f"{self.what} {self.broker}" if self.broker else self.what
+        return f"{name} without what was not flushed" if self.unflushed else name
 
 
 @dataclass(frozen=True)
 class Script:
-    """A history: topics and steps. `lost` stays dead in the end, `survivors` are back."""
+    """A history: topics and steps. `survivors` are back in the end, `lost` leaves last: it is dead, or alive without a disk. `dead` are all that stay away."""
 
     seed: int
     shape: str
@@ -60,42 +73,75 @@ class Script:
     steps: tuple[Step, ...]
     lost: int
     survivors: tuple[int, ...]
+    dead: tuple[int, ...]
 
     def __str__(self) -> str:
         return f"{self.shape}: {', '.join(map(str, self.steps))}"
 
 
 def group_topics(seed: int, group: int) -> list[str]:
-    """Topics of one recovery: one with min.insync.replicas 1, one with 2."""
-    return [f"s{seed}-g{group}-isr{minimum}" for minimum in (1, 2)]
+    """Topics of one recovery: with min.insync.replicas 1 and 2, with a replica on every broker, and one that is compacted."""
+    return [f"s{seed}-g{group}{kind}" for kind in ("-isr1", "-isr2", "-wide", SUFFIX)]
 
 
 def calm_topic(seed: int) -> str:
-    """The topic of two replicas per partition, on all pairs of brokers. It is in no recovery: some of it stays online, and must be left alone."""
+    """The topic of two replicas per partition, on pairs of brokers. It is in no recovery: some of it stays online, and must be left alone."""
     return f"s{seed}-calm"
 
 
 def draw(seed: int) -> Script:
     """Draw a history."""
     random = Random(seed)
-    topics = _topics(seed, random)
-    first, second, last = random.sample(BROKERS, k=3)
-    shape = random.choices(("walk", "fork", "figure 8"), weights=(5, 3, 2))[0]
+    shape = random.choices(("walk", "fork", "figure 8"), weights=(4, 4, 2))[0]
+    actors = random.sample(BROKERS, k=3)
+    first, second, last = actors
+    others = [broker for broker in BROKERS if broker not in actors]
+    topics = _topics(seed, random, actors, first if shape == "fork" else None)
     writer = _Writer(random, topics)
     steps = {"walk": _walk, "fork": _fork, "figure 8": _figure_8}[shape](random, writer, first, second, last)
-    survivors = (first, second) if random.random() < 0.9 else (random.choice((first, second)),)
-    return Script(seed, shape, tuple(topics), (*steps, *(Step("back", broker) for broker in survivors)), last, survivors)
+    survivors = [first, second] if random.random() < 0.9 else [random.choice((first, second))]
+    dead = [broker for broker in (first, second) if broker not in survivors]
+    for broker in others:
+        fate = random.choices(("dead", "back", "stays"), weights=(5, 4, 1))[0]
+        if fate != "stays":
+            steps.insert(random.randint(1, len(steps) - 1), _by(random.choices(("kill", "terminate"), weights=(5, 1))[0], writer, broker))
+        if fate == "back":
+            survivors.append(broker)
+        elif fate == "dead":
+            dead.append(broker)
+    if shape == "walk" and random.random() < 0.2:
+        steps[-1] = Step("disk", last)
+    else:
+        dead.append(last)
+    steps += [Step("back", broker, unflushed=random.random() < 0.25) for broker in survivors]
+    if len(survivors) > 1 and random.random() < 0.25:
+        steps.append(Step("disk", random.choice(survivors)))
+    return Script(seed, shape, tuple(topics), tuple(steps), last, tuple(survivors), tuple(dead))
 
 
-def _topics(seed: int, random: Random) -> list[NewTopic]:
+def _topics(seed: int, random: Random, actors: Collection[int], leader: int | None) -> list[NewTopic]:
+    """`leader`: of most partitions with min.insync.replicas 2: if it forks their logs, the ISR history can tell which branch was committed."""
     topics = []
     for group in range(GROUPS):
-        for minimum, name in enumerate(group_topics(seed, group), start=1):
-            assignments = [random.sample(BROKERS, k=3) for _ in range(PARTITIONS)]
-            copies = [name, name + TWIN] if group == 0 else [name]
-            topics += [NewTopic(copy, assignments, {"min.insync.replicas": str(minimum)}) for copy in copies]
-    pairs: Sequence[Sequence[int]] = list(itertools.permutations(BROKERS, 2))
+        small, strict, wide, compacted = group_topics(seed, group)
+        orders = {
+            small: [*(_order(random, actors) for _ in range(PARTITIONS - 1)), random.sample(BROKERS, k=3)],
+            strict: [_order(random, actors, leader if random.random() < 0.75 else None) for _ in range(PARTITIONS)],
+            wide: [_order(random, BROKERS) for _ in range(FEW)],
+            compacted: [_order(random, actors) for _ in range(FEW)],
+        }
+        minimum = {small: 1, strict: 2, wide: random.choice((2, 3)), compacted: random.choice((1, 2))}
+        for name, assignments in orders.items():
+            config = {"min.insync.replicas": str(minimum[name]), **(COMPACTED if is_compacted(name) else {})}
+            copies = [name, name + TWIN] if group == 0 and name in (small, strict) else [name]
+            topics += [NewTopic(copy, assignments, config) for copy in copies]
+    pairs: Sequence[Sequence[int]] = random.sample(list(itertools.permutations(BROKERS, 2)), k=PAIRS)
     return [*topics, NewTopic(calm_topic(seed), pairs, {"min.insync.replicas": "1"})]
+
+
+def _order(random: Random, brokers: Collection[int], leader: int | None = None) -> list[int]:
+    order = random.sample(sorted(brokers), k=len(brokers))
+    return order if leader is None else [leader, *(broker for broker in order if broker != leader)]
 
 
 class _Writer:
@@ -123,7 +169,7 @@ class _Writer:
 def _walk(random: Random, writer: _Writer, first: int, second: int, last: int) -> list[Step]:
     steps = [Step("write", amounts=writer.some(ALL, least=2))]
     for _ in range(random.randint(0, 2)):
-        steps += _detour(random, writer, random.choice(BROKERS))
+        steps += _detour(random, writer, random.choice((first, second, last)))
     steps += [_leaves(random, writer, first, second), writer.step()]
     if random.random() < 0.25:
         steps += [Step("back", first, settled=random.random() < 0.5), writer.step(), _leaves(random, writer, first, second), writer.step()]
@@ -135,8 +181,9 @@ def _walk(random: Random, writer: _Writer, first: int, second: int, last: int) -
 
 
 def _fork(random: Random, writer: _Writer, first: int, second: int, last: int) -> list[Step]:
+    # After a controlled shutdown `second` would come back as an eligible leader, and no partition with min.insync.replicas 2 would be offline.
     steps = [Step("write", amounts=writer.some(ALL, least=2)), _by("alone", writer, first), writer.step()]
-    steps += [_by(random.choice(("kill", "terminate", "alone")), writer, second), writer.step()]
+    steps += [_by(random.choices(("kill", "alone", "terminate"), weights=(5, 3, 1))[0], writer, second), writer.step()]
     return [*steps, _by(random.choice(("kill", "terminate")), writer, last)]
 
 
@@ -158,7 +205,7 @@ def _detour(random: Random, writer: _Writer, broker: int) -> Iterator[Step]:
     else:
         yield _by(random.choice(("kill", "terminate", "stop", "alone")), writer, broker)
         yield writer.step()
-        yield Step("back", broker, settled=random.random() < 0.7)
+        yield Step("back", broker, settled=random.random() < 0.7, unflushed=random.random() < 0.15)
     yield writer.step()
 
 

@@ -48,7 +48,8 @@ class InFlight:
     def _produce(self, keys: Collection[TopicPartition], tag: str, number: int) -> None:
         for topic, partition in keys:
             for place in range(number):
-                self._producer.produce(topic, f"{place}/{tag}".encode(), partition=partition, on_delivery=self._ledger.remember(ALL))
+                value = f"{place}/{tag}".encode()
+                self._producer.produce(topic, value, key=value, partition=partition, on_delivery=self._ledger.remember(ALL))
 
     def _flush(self) -> None:
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaos.keys import missing
 from chaos.ledger import ALL, Acknowledged
 from chaos.logs import Log, end, values
 from rig import PartitionState
@@ -39,9 +40,8 @@ def name(key: TopicPartition) -> str:
 
 def lost_to(leader: Log, others: Iterable[Log], promises: Promises) -> dict[str, set[str]]:
     """What the others hold and the leader's log lacks: values acknowledged by all in-sync replicas ("all"), by a leader alone ("1"), by no broker ("")."""
-    missing = set().union(*map(values, others)) - values(leader)
     lost: dict[str, set[str]] = {ALL: set(), "1": set(), "": set()}
-    for value in missing:
+    for value in missing(set().union(*map(values, others)), values(leader)):
         lost[promises[value].acks if value in promises else ""].add(value)
     return lost
 
@@ -69,26 +69,36 @@ def keeps_what_survivors_held(
 
 
 def within_bounds(
-    key: TopicPartition, row: Mapping[str, Any], leader: Log, others: Iterable[Log], promises: Promises, lost_before: Collection[str] = ()
+    key: TopicPartition,
+    row: Mapping[str, Any],
+    leader: Log,
+    others: Iterable[Log],
+    promises: Promises,
+    lost_before: Collection[str] = (),
+    unflushed: Collection[str] = (),
+    ended: int = 0,
 ) -> list[Violation]:
     """What is really lost by an election lies within the bounds that its plan states.
 
     The bounds speak of committed offsets, and no test can look at all of them. What was acknowledged by all in-sync replicas, or read, is committed:
     of that no more may be lost than the upper bound. What a survivor held or anybody acknowledged is all that can be known to be gone: it may
-    not be less than the lower bound. Chaos leaves no offset without a record, so offsets are counted; retries write a value at several.
+    not be less than the lower bound. Offsets are counted: retries write a value at several, and beyond the leader's end each offset before a known
+    one is gone, whether its record was acknowledged or is the marker of a transaction.
     `lost_before`: values that an earlier election had lost: no later one can lose them again.
+    `unflushed`: values that a replica lost in a power cut. No upper bound counts them (docs/loss.md).
+    `ended`: transactions that were ended in the partition; each may have left a marker that only a lost broker had.
     """
     loss = row["loss"]
-    kept = values(leader)
-    committed = {value for value, promise in promises.items() if promise.acks == ALL} - kept - {*lost_before}
+    committed = missing({value for value, promise in promises.items() if promise.acks == ALL}, values(leader)) - {*lost_before, *unflushed}
     here = {(record.offset, record.value) for record in leader}
     known = {(record.offset, record.value) for log in others for record in log} | {
         (promise.offset, value) for value, promise in promises.items() if value not in lost_before
     }
     gone = {offset for offset, _ in known - here}
+    gone |= {*range(end(leader), max(gone, default=-1) + 1)}
     lower, upper, estimate = loss["lower_bound"], loss["upper_bound"], loss["estimate"]
     found = []
-    if (lower or 0) > len(gone):
+    if (lower or 0) > len(gone) + ended:
         found.append(Violation("loss is overstated", name(key), f"at least {lower} said to be lost, {len(gone)} are: {row}"))
     if upper is not None and upper < len(committed):
         text = f"at most {upper} said to be lost, {len(committed)} are, for example {min(committed)}: {row}"

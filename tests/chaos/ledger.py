@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from chaos.keys import is_compacted, key_of
+from chaos.operations import Operations
 from rig import KafkaCluster
 from rig.admin import TopicPartition
 from rig.clients import QUIET
@@ -34,11 +36,13 @@ class Acknowledged(NamedTuple):
 class Ledger:
     """Writes unique values and remembers what was acknowledged, by partition and value.
 
+    `operations` has what all in-sync replicas acknowledged, and what was read, with times.
     With `idempotent`, an idempotent producer writes what all in-sync replicas acknowledge to partitions of even number.
     """
 
     def __init__(self, cluster: KafkaCluster, idempotent: bool = False) -> None:
         self.promises: defaultdict[TopicPartition, dict[str, Acknowledged]] = defaultdict(dict)
+        self.operations = Operations()
         options = {
             "bootstrap.servers": cluster.bootstrap_servers,
             **cluster.settings.security.librdkafka(),
@@ -60,10 +64,13 @@ class Ledger:
             self._desynchronized = False
             self._producers[IDEMPOTENT] = Producer(self._idempotent)
         for key, (number, acks) in amounts.items():
-            for _ in range(number):
+            for place in range(number):
                 self._written += 1
-                value = f"{self._written}/{tag}/{acks}".encode()
-                self._producer(acks, key[1]).produce(key[0], value=value, partition=key[1], on_delivery=self.remember(acks))
+                # A key at most once in each call, so that the later of two records has the greater offset.
+                value = f"{self._written}/{tag}/{acks}" + (f"#{place}" if is_compacted(key[0]) else "")
+                self._producer(acks, key[1]).produce(
+                    key[0], value.encode(), key_of(value).encode(), key[1], on_delivery=self.remember(acks)
+                )
         deadline = time.monotonic() + GIVE_UP_MS / 1000 + 5
         for producer in self._producers.values():
             try:
@@ -77,17 +84,22 @@ class Ledger:
         return self._producers[IDEMPOTENT if acks == ALL and partition % 2 == 0 and IDEMPOTENT in self._producers else acks]
 
     def remember(self, acks: str):  # type: ignore[no-untyped-def]  # a delivery callback of librdkafka
-        """The callback of a record that is written with these acks: an acknowledgement is a promise."""
+        """The callback of a record that is written now with these acks: an acknowledgement is a promise."""
+        call = time.monotonic_ns()
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 key = str(message.topic()), int(message.partition() or 0)
-                self.promises[key][(message.value() or b"").decode()] = Acknowledged(int(message.offset() or 0), acks)
+                value, offset = (message.value() or b"").decode(), int(message.offset() or 0)
+                self.promises[key][value] = Acknowledged(offset, acks)
+                if acks == ALL:
+                    self.operations.append(key, call, offset, value)
 
         return delivered
 
-    def commit(self, key: TopicPartition, read: Sequence[tuple[int, str]]) -> None:
-        """What a consumer has read is committed, whatever its acknowledgement was worth."""
+    def commit(self, key: TopicPartition, call: int, read: Sequence[tuple[int, str]]) -> None:
+        """What a consumer has read from `call` on is committed, whatever its acknowledgement was worth."""
+        self.operations.read(key, call, read)
         self.promises[key].update({value: Acknowledged(offset, ALL) for offset, value in read})
 
     def close(self) -> None:

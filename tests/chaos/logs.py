@@ -24,7 +24,7 @@ SECONDS = 60.0
 
 
 class Record(NamedTuple):
-    """One record of a log: where it stands, the leader epoch that its batch was written in, what it says."""
+    """One record of a log: where it stands, the leader epoch that its batch was written in, what it says (nothing: the marker of a transaction)."""
 
     offset: int
     epoch: int
@@ -37,12 +37,18 @@ Logs = dict[TopicPartition, dict[int, Log]]  # by partition, then by broker
 
 def values(log: Log) -> set[str]:
     """What a log says."""
-    return {record.value for record in log}
+    return {record.value for record in log if record.value}
 
 
 def end(log: Log) -> int:
-    """The log end offset. Chaos writes no transactions and compacts nothing: every offset has its record."""
+    """The log end offset: the cleaner leaves the last record of a log, which is the last one of its key."""
     return log[-1].offset + 1 if log else 0
+
+
+def has_gaps(log: Log) -> bool:
+    """Whether records are missing before others: the cleaner has removed them."""
+    offsets = [-1, *(record.offset for record in log)]
+    return any(later > earlier + 1 for earlier, later in itertools.pairwise(offsets))
 
 
 def read_logs(cluster: KafkaCluster, broker_id: int, keys: Collection[TopicPartition]) -> dict[TopicPartition, Log]:
@@ -50,7 +56,7 @@ def read_logs(cluster: KafkaCluster, broker_id: int, keys: Collection[TopicParti
     ends = cluster.log_end_offsets(broker_id, keys)
     found: dict[TopicPartition, list[Record]] = {key: [] for key in keys}
     address = HOST, cluster.brokers[broker_id].replication_port or 0
-    while left := {key: len(found[key]) for key in keys if len(found[key]) < ends[key]}:
+    while left := {key: end(tuple(found[key][-1:])) for key in keys if end(tuple(found[key][-1:])) < ends[key]}:
         before = sum(left.values())
         answer = ask(address, _fetch(left), SECONDS)
         for topic in answer.responses:
@@ -59,16 +65,17 @@ def read_logs(cluster: KafkaCluster, broker_id: int, keys: Collection[TopicParti
                 if row.error_code:
                     raise RigError(f"reading {key[0]}-{key[1]} from broker {broker_id}: {for_code(row.error_code).__name__}")
                 found[key] += [record for record in _records(row.records) if record.offset >= left[key]]
-        if sum(len(found[key]) for key in left) == before:
+        if sum(end(tuple(found[key][-1:])) for key in left) == before:
             raise RigError(f"broker {broker_id} gives no more of {sorted(left)[0]}, whose log goes on")
     return {key: tuple(records) for key, records in found.items()}
 
 
 def survey(cluster: KafkaCluster, broker_ids: Collection[int], replicas: dict[TopicPartition, tuple[int, ...]]) -> Logs:
-    """The logs of these brokers' replicas of these partitions."""
+    """The logs of these brokers' replicas of these partitions, but for those on a disk that has failed."""
     logs: Logs = {key: {} for key in replicas}
     for broker_id in broker_ids:
-        hosted = [key for key, assigned in replicas.items() if broker_id in assigned]
+        failed = cluster.failed_logs(broker_id)
+        hosted = [key for key, assigned in replicas.items() if broker_id in assigned and key not in failed]
         for key, log in read_logs(cluster, broker_id, hosted).items() if hosted else ():
             logs[key][broker_id] = log
     return logs
@@ -78,7 +85,7 @@ def _records(data: bytes | None) -> Iterator[Record]:
     batches = MemoryRecords(bytes(data or b""))
     while (batch := batches.next_batch()) is not None:
         for record in batch:
-            yield Record(record.offset, batch.leader_epoch, (record.value or b"").decode())
+            yield Record(record.offset, batch.leader_epoch, "" if batch.is_control_batch else (record.value or b"").decode())
 
 
 def _fetch(offsets: dict[TopicPartition, int]) -> Any:

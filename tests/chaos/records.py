@@ -25,6 +25,7 @@ from chaos.judge import Violation
 from chaos.record_judge import ABORTED_SINCE
 from chaos.returned import STRATEGIES, RescuingStage, Returned, ReturningRunner
 from chaos.stage import new_cluster
+from chaos.watch import Watcher
 
 KEPT = Path(".cache/chaos-records")
 SUMS = ("partitions", "elected", "attempts", "rescues", "by_playbook", "saved_from_disks", "replayed", "seconds")
@@ -50,14 +51,15 @@ def main() -> int:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-recovery-chaos-")))
             remote = stack.enter_context(connect_server(directory))
             cluster = stack.enter_context(new_cluster("returned", say=lambda text: console.print(text, markup=False, style="dim")))
-            runner = ReturningRunner(RescuingStage(cluster), directory, remote)
-            stack.callback(runner.close)
+            stage = RescuingStage(cluster)
+            watcher = Watcher(stage, directory)
+            stack.callback(watcher.close)
+            runner = ReturningRunner(stage, directory, remote, watcher)
         for seed in waiting:
             if options.minutes and time.monotonic() - began > options.minutes * 60:
                 break
             done = one(runner, seed, options.fault, options.strategy or "")
-            document = {**vars(done), "kept": vars(done.kept), "violations": list(map(str, done.violations))}
-            (options.results / f"{seed}.json").write_text(json.dumps(document, indent=1) + "\n")
+            (options.results / f"{seed}.json").write_text(json.dumps(done.document(), indent=1) + "\n")
             console.print(line(done), markup=False)
             for violation in done.violations:
                 console.print(f"  {violation}\n  replay: python -m chaos.records --seed {seed} --runs 1", markup=False, style="red")

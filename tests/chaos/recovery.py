@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -13,15 +14,16 @@ from typing import Any, NamedTuple
 
 from integration.support import Answer, Operator, by_partition
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS
 from chaos import judge
 from chaos.faults import COLLECTING, ELECTING, Fault
+from chaos.history import BROKERS
 from chaos.hook import PLANNING
 from chaos.judge import Violation
-from chaos.ledger import ALL
-from chaos.logs import Logs, survey, values
+from chaos.keys import missing
+from chaos.ledger import ALL, Acknowledged
+from chaos.logs import Log, Logs, end, survey, values
 from chaos.stage import Stage
-from chaos.watch import Seen, Watcher
+from chaos.watch import Moment, Seen, Watcher
 from rig import PartitionState
 from rig.admin import TopicPartition
 from rig.cluster import POLL_SECONDS
@@ -29,8 +31,10 @@ from rig.cluster import POLL_SECONDS
 # Small, for a fault shall not cost minutes; large enough for a busy machine.
 OPTIONS = {"request_timeout": 4}
 DURATION = 12.0
+MOST_OFFLINE = len(BROKERS)  # the operator knows that these brokers are lost
 ATTEMPTS = 5
 REPLAY_SECONDS = 15.0
+PLAYBOOK_SECONDS = 20.0  # a run of the playbook takes about so long
 DETECTING = "kafka_partition_info"
 
 
@@ -53,6 +57,7 @@ class Attempt:
     killed: bool = False
     refused: str = ""  # which module failed, with its words
     seen: Seen = field(default_factory=Seen)
+    moments: list[Moment] = field(default_factory=list)  # of elections that were not watched
 
 
 @dataclass
@@ -64,6 +69,7 @@ class Recovered:
     """
 
     fault: str
+    by_playbook: bool = field(default=False, kw_only=True)
     story: str = ""
     partitions: list[TopicPartition] = field(default_factory=list)
     elected: dict[TopicPartition, tuple[int, frozenset[int]]] = field(default_factory=dict)
@@ -90,9 +96,14 @@ class Recovery:
         topics: Sequence[str],
         options: Mapping[str, str] | None = None,
         keeps: bool = True,
+        by_playbook: bool = False,
     ) -> None:
-        """`options`: of the plan, strategy balanced where nothing is said. `keeps`: what survivors hold must not be lost."""
+        """`options`: of the plan, strategy balanced where nothing is said. `keeps`: what survivors hold must not be lost.
+
+        `by_playbook`: recover with the playbook, whose requests are not watched. The second run, which must change nothing, is always watched.
+        """
         self._stage, self._watcher, self._operator = stage, watcher, operator
+        self._by_playbook = by_playbook
         self._options, self._keeps = dict(options or {"strategy": "balanced"}), keeps
         self._topics = list(topics)
         self._all = sorted({state.topic for state in stage.cluster.describe() if not state.topic.startswith("__")})
@@ -103,7 +114,7 @@ class Recovery:
 
     def run(self, run_id: str, fault: Fault, random: Random) -> Recovered:
         """Let the fault strike, end it, and go on until everything is online or held for a reason that stands; then once more."""
-        done = Recovered(fault.name)
+        done = Recovered(fault.name, by_playbook=self._by_playbook)
         done.violations += self._detect()
         began = time.monotonic()
         done.partitions = [key for key, state in self._states(self._topics).items() if state.leader < 0]
@@ -136,8 +147,16 @@ class Recovery:
 
     def _recover_internal_topics(self, run_id: str) -> None:
         """Recover internal topics first, as a run of the playbook does: while __consumer_offsets is offline no fork is decided."""
-        if offline := {state.topic for state in self._stage.cluster.describe() if state.topic in INTERNAL_TOPICS and state.leader < 0}:
-            self._operator.recover(f"{run_id}-internal", offline, strategy="aggressive")
+        named = [
+            {"topic": state.topic, "partition": state.partition}
+            for state in self._stage.cluster.describe()
+            if state.topic.startswith("__") and state.leader < 0
+        ]
+        if named:
+            files = self._operator.files(f"{run_id}-internal")
+            self._operator.ask(COLLECTING, **files, partitions=named)
+            self._operator.plan(f"{run_id}-internal", strategy="aggressive")
+            self._operator.apply(f"{run_id}-internal", max_offline_brokers=MOST_OFFLINE)
 
     def _judge_the_end(self, run_id: str, fault: Fault, done: Recovered) -> None:
         journalled = self._journalled()
@@ -145,7 +164,7 @@ class Recovery:
         done.violations += judge.same_orders(self._first, now)
         done.violations += judge.nothing_left(self._operator.workdir, done.killed, journalled)
         extra = Recovered(fault.name, partitions=done.partitions)
-        second = self._attempt(f"{run_id}-second", fault, extra, strike=False)
+        second = self._attempt(f"{run_id}-second", fault, extra, strike=False, by_playbook=False)
         done.violations += extra.violations
         done.violations += judge.changed_nothing(second.changed, second.seen.writing, now, self._states(self._all))
         if second.refused:
@@ -159,15 +178,18 @@ class Recovery:
         wrong = sorted(judge.name(key) for key in said ^ offline if not key[0].startswith("__"))
         return [Violation("detection is wrong", ", ".join(wrong), str(answer.msg))] if wrong or answer.msg else []
 
-    def _attempt(self, run_id: str, fault: Fault, done: Recovered, strike: bool = True) -> Attempt:
-        """Collect, plan, elect, each in a process of its own; judge what came of it."""
-        before, attempt = self._states(self._all), Attempt()
+    def _attempt(self, run_id: str, fault: Fault, done: Recovered, strike: bool = True, by_playbook: bool | None = None) -> Attempt:
+        """Collect, plan, elect, each in a process of its own or all by the playbook; judge what came of it."""
+        before, attempt, began = self._states(self._all), Attempt(), time.monotonic_ns()
         logs = self._look([key for key in done.partitions if before[key].leader < 0])
         self._watcher.take()
         try:
-            self._modules(run_id, fault, attempt, done, strike)
+            if self._by_playbook if by_playbook is None else by_playbook:
+                self._playbook(run_id, fault, attempt, done, strike)
+            else:
+                self._modules(run_id, fault, attempt, done, strike)
         finally:
-            attempt.seen = self._watcher.take()
+            attempt.seen = self._watcher.take(attempt.moments)
         if not self._stage.cluster.answering():
             fault.end()  # it has taken the only survivor, and without a broker nobody tells the state of the cluster
         done.attempts += 1
@@ -185,15 +207,18 @@ class Recovery:
         for moment in attempt.seen.moments:
             done.violations += judge.left_alone(moment.states, after, moment.partitions, fault.touched)
             for key in moment.partitions:
-                self._judge_election(key, moment.alive, after[key], logs, done)
+                self._judge_election(key, moment.alive, after[key], logs, done, began)
         return attempt
 
-    def _judge_election(self, key: TopicPartition, alive: frozenset[int], state: PartitionState, logs: Logs, done: Recovered) -> None:
+    def _judge_election(
+        self, key: TopicPartition, alive: frozenset[int], state: PartitionState, logs: Logs, done: Recovered, began: int
+    ) -> None:
         # An elected broker that died at once is the only one that could lead without loss.
         last = {state.leader} if state.leader >= 0 else state.clean_candidates
         elected = next(iter(last)) if len(last) == 1 else None
         held = {broker: log for broker, log in logs.get(key, {}).items() if broker in alive or broker == elected}
         if elected is None or elected not in held or elected in self._first[key].clean_candidates:
+            self._stage.ledger.operations.give_up(key)
             return
         row = self._rows.get(key, {})
         done.elected[key] = elected, frozenset(held)
@@ -201,13 +226,17 @@ class Recovery:
         promises = self._stage.ledger.promises[key]
         if self._keeps:
             done.violations += judge.keeps_what_survivors_held(key, elected, held, promises, done.evidence[key])
-        lost = self._lost.setdefault(key, set())
+        lost, most_lost = self._lost.setdefault(key, set()), None
         if row and elected == row["designatedLeader"]:
-            done.violations += judge.within_bounds(key, row, held[elected], logs[key].values(), promises, lost)
-            acknowledged = {value for value, promise in promises.items() if promise.acks == ALL} - values(held[elected]) - lost
-            loss = row["loss"]
+            unflushed, ended = self._stage.unflushed.get(key, set()), self._stage.ended(key)
+            done.violations += judge.within_bounds(key, row, held[elected], logs[key].values(), promises, lost, unflushed, ended)
+            promised = {value for value, promise in promises.items() if promise.acks == ALL}
+            acknowledged = missing(promised, values(held[elected])) - lost - unflushed
+            loss, most_lost = row["loss"], row["loss"]["upper_bound"]
             done.bounds.append(Bounds(loss["lower_bound"], loss["upper_bound"], loss["upper_bound_from"], len(acknowledged)))
-        lost |= {*promises} - values(held[elected])
+        cut = parted(held[elected], {value: promise for value, promise in promises.items() if promise.acks == ALL and value not in lost})
+        self._stage.ledger.operations.recovered(key, began, cut, most_lost)
+        lost |= missing(promises, values(held[elected]))
 
     def _modules(self, run_id: str, fault: Fault, attempt: Attempt, done: Recovered, strike: bool) -> None:
         files = self._operator.files(run_id)
@@ -223,12 +252,46 @@ class Recovery:
         self._rows = by_partition(plan["partitions"])
         if strike:
             fault.between(lambda: plan)
-        options = {"plan": str(self._operator.path("plans", run_id)), "allow_data_loss": True, "duration": DURATION, "preview": 10_000}
+        options = {
+            "plan": str(self._operator.path("plans", run_id)),
+            "allow_data_loss": True,
+            "duration": DURATION,
+            "preview": 10_000,
+            "max_offline_brokers": MOST_OFFLINE,
+        }
         elected = self._run(ELECTING, {**files, **options}, attempt, done)
         if elected is not None:
             attempt.results = by_partition(elected.result["results"])
             attempt.changed = bool(elected.result["changed"])
             attempt.warnings = [str(warning) for warning in elected.result.get("warnings", ())]
+
+    def _playbook(self, run_id: str, fault: Fault, attempt: Attempt, done: Recovered, strike: bool) -> None:
+        before, alive = self._states(self._all), self._alive()
+        named = [{"topic": topic, "partition": number} for topic, number in sorted(done.partitions)]
+        timer = threading.Timer(fault.random.uniform(1, PLAYBOOK_SECONDS) if strike else 0, fault.strike if strike else str)
+        timer.start()
+        options: dict[str, Any] = {**self._options, "allow_data_loss": True, "partitions": named, "max_offline_brokers": MOST_OFFLINE}
+        played = self._operator.play("recover", run_id, **options)
+        timer.join()
+        done.violations += judge.speaks("recover", played.returncode, played.said, "")
+        if self._operator.path("plans", run_id).exists():
+            self._rows = by_partition(self._operator.read("plans", run_id)["partitions"])
+        if not self._operator.path("results", run_id).exists():
+            attempt.refused = f"recover: {played.said[-1000:]}"
+            return
+        attempt.results = by_partition(self._operator.read("results", run_id)["partitions"])
+        attempt.warnings = [played.said]
+        elected = tuple(key for key, row in attempt.results.items() if row["outcome"] == "elected")
+        attempt.changed = bool(elected)
+        if elected:
+            # A broker that the fault has taken away may have been alive or not.
+            attempt.moments.append(Moment(elected, frozenset(alive & self._alive() - fault.touched), before))
+
+    def _alive(self) -> set[int]:
+        cluster = self._stage.cluster
+        if not cluster.answering():
+            return cluster.paused()
+        return {broker for broker in cluster.unfenced() if cluster.is_running(broker)} | (cluster.paused() & cluster.brokers.keys())
 
     def _ask(self, module: str, params: Mapping[str, Any], connected: bool = True) -> Answer:
         """Run a module."""
@@ -283,3 +346,9 @@ class Recovery:
             elif entry["kind"] == "done":
                 open_intents.pop(entry["id"], None)
         return set().union(*open_intents.values())
+
+
+def parted(log: Log, promises: Mapping[str, Acknowledged]) -> int:
+    """The offset from which on a log is another one than that of these promises."""
+    here = {(record.offset, record.value) for record in log}
+    return min((promise.offset for value, promise in promises.items() if (promise.offset, value) not in here), default=end(log))

@@ -21,11 +21,12 @@ from chaos.faults import FAULTS, CleanLeaderReturns, DesignatedKilled, Fault, Su
 from chaos.history import Script, Step
 from chaos.in_flight import InFlight
 from chaos.judge import Violation
-from chaos.ledger import ALL, Ledger
+from chaos.keys import is_compacted
+from chaos.ledger import ALL
 from chaos.record_judge import Aborted, Kept
 from chaos.recovery import Recovered, Recovery
 from chaos.stage import Stage
-from chaos.transactions import Transactions, abort_hanging, unreadable
+from chaos.transactions import abort_hanging, unreadable
 from chaos.watch import Watcher
 from rig import KafkaCluster, RigError
 from rig.admin import TopicPartition
@@ -65,6 +66,12 @@ class Returned:
     violations: list[Violation] = field(default_factory=list)
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
+    recovered: Recovered | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Everything but the recovery, for JSON."""
+        shown = {name: value for name, value in vars(self).items() if name != "recovered"}
+        return {**shown, "kept": vars(self.kept), "violations": list(map(str, self.violations))}
 
 
 class RescuingStage(Stage):
@@ -72,11 +79,15 @@ class RescuingStage(Stage):
 
     def __init__(self, cluster: KafkaCluster) -> None:
         super().__init__(cluster)
-        # Saves what only this broker's disk has, and returns whether it is safe to start.
-        self.rescue: Callable[[int], bool] = lambda _broker: True
-        self.transactions: Transactions | None = None
+        # Saves what only this broker's disk has, and returns whether it is safe to start. None: brokers start as they are.
+        self.rescue: Callable[[int], bool] | None = None
         self.in_flight: InFlight | None = None
         self._last_to_die: Step | None = None
+
+    def begin(self, seed: int, idempotent: bool = False) -> None:
+        """Let the producers of a history begin, without any rescue."""
+        super().begin(seed, idempotent)
+        self.rescue, self.in_flight = None, None
 
     def play(self, script: Script) -> None:
         """Play a script. The last broker dies while it has records that it has not acknowledged."""
@@ -91,9 +102,6 @@ class RescuingStage(Stage):
                 super()._do(step, tag)
         else:
             super()._do(step, tag)
-        if step.what == "write" and self.transactions is not None:
-            led = {key for key, state in self.states({topic for topic, _ in step.amounts}).items() if state.leader >= 0}
-            self.transactions.go_on(led, tag)
 
     def revive(self, brokers: Collection[int]) -> None:
         """These brokers run and are unfenced, each after its rescue. One that is safe to start comes first: the others are compared with what it leads.
@@ -101,6 +109,9 @@ class RescuingStage(Stage):
         If none is safe, one comes back without a leader for some of its partitions. The next rescue saves what it has there before it loses that.
         """
         cluster = self.cluster
+        if self.rescue is None:
+            super().revive(brokers)
+            return
         for broker in brokers:
             if cluster.is_running(broker) and broker in cluster.paused():
                 cluster.kill(broker)
@@ -114,13 +125,8 @@ class RescuingStage(Stage):
 class ReturningRunner:
     """Runs such histories one after the other on one cluster."""
 
-    def __init__(self, stage: RescuingStage, directory: Path, spark_remote: str | None) -> None:
-        self._stage, self._directory, self._spark_remote = stage, directory, spark_remote
-        self._watcher = Watcher(stage, directory)
-
-    def close(self) -> None:
-        """Stop listening to modules."""
-        self._watcher.close()
+    def __init__(self, stage: RescuingStage, directory: Path, spark_remote: str | None, watcher: Watcher) -> None:
+        self._stage, self._directory, self._spark_remote, self._watcher = stage, directory, spark_remote, watcher
 
     def run(self, seed: int, fault: str = "", strategy: str = "", replays: bool = True) -> Returned:
         """Play the history of a seed and judge it. `fault`, `strategy`: instead of those that the seed draws. `replays`: False for a test of the judge."""
@@ -132,9 +138,7 @@ class ReturningRunner:
         if len(script.survivors) == 1 and drawn[0] in (SurvivorKilled.name, SurvivorStopped.name, DesignatedKilled.name):
             drawn = Fault.name, drawn[1]
         done = Returned(seed, strategy or drawn[1], str(script))
-        stage.rescue = lambda _broker: True
-        stage.ledger = Ledger(stage.cluster, idempotent=True)
-        stage.transactions = Transactions(stage.cluster, stage.ledger, Random(f"transactions of {seed}"), f"chaos-{seed}")
+        stage.begin(seed, idempotent=True)
         stage.in_flight = InFlight(stage.cluster, stage.ledger)
         try:
             stage.play(script)
@@ -161,7 +165,7 @@ class ReturningRunner:
         stage.rescue = disks.rescue
         options = {"strategy": done.strategy}
         recovery = Recovery(stage, self._watcher, operator, topics, options, keeps=done.strategy == "balanced")
-        recovered = recovery.run(f"{seed}-0", FAULTS[fault](stage, self._watcher, random, script), random)
+        done.recovered = recovered = recovery.run(f"{seed}-0", FAULTS[fault](stage, self._watcher, random, script), random)
         _take(recovered, done)
         done.phases["recover"] = round(recovered.seconds)
         stage.ledger.write({key: (NEW, ALL) for key, state in stage.states(topics).items() if state.leader >= 0}, f"{seed}.new")
@@ -169,7 +173,10 @@ class ReturningRunner:
         stage.transactions.end()
         assert stage.in_flight is not None
         stage.in_flight.finish()
-        lost = [broker for broker in stage.cluster.brokers if broker not in stage.cluster.unfenced()]
+        stage.return_disks()
+        lost = [broker for broker in stage.cluster.brokers if not stage.cluster.is_running(broker)]
+        if stage.cluster.answering():
+            stage.cluster.wait_fenced(lost)
         if random.random() < 0.2 and lost:
             disks.rescue_by_playbook(lost)
         stage.revive(list(stage.cluster.brokers))
@@ -180,9 +187,11 @@ class ReturningRunner:
             done.violations.append(Violation("not in sync although every disk is back", "", str(problem)))
             return
         began = time.monotonic()
+        # A replay leaves compacted topics to the operator: an old value would replace a newer one.
         if replays:
-            disks.replay(topics)
+            disks.replay([topic for topic in topics if not is_compacted(topic)])
         done.phases["replay"] = round(time.monotonic() - began)
+        keys = [key for key in keys if not is_compacted(key[0])]
         for key in unreadable(stage.cluster, keys):
             abort_hanging(stage.cluster, key)
             done.aborted += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from chaos.judge import Promises
+from chaos.keys import missing
 from chaos.logs import Log, end, values
 
 
@@ -31,5 +32,5 @@ RULES = {"stock": stock, "LEO only": leo_only, "(epoch, LEO)": epoch_and_leo}
 
 def cost(elected: int, logs: Mapping[int, Log], promises: Promises, acks: Collection[str]) -> tuple[int, int]:
     """Acknowledged records that electing this one loses: those that another survivor holds, and all."""
-    gone = {value for value, promise in promises.items() if promise.acks in acks} - values(logs[elected])
+    gone = missing({value for value, promise in promises.items() if promise.acks in acks}, values(logs[elected]))
     return len(gone & set().union(*map(values, logs.values()))), len(gone)

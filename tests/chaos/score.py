@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -19,13 +19,21 @@ from chaos.run import AGGRESSIVE, HELD, OURS, Cost, Outcome
 def line(outcome: Outcome) -> str:
     """One history in one line."""
     recoveries = "; ".join(
-        f"{done.fault}{'' if struck(done) else ' (did not strike)'}: {len(done.elected)} elected"
+        f"{done.fault}{'' if struck(done) else ' (did not strike)'}{', playbook' if done.by_playbook else ''}: {len(done.elected)} elected"
+        + (f" ({counted(Counter(done.evidence.values()))})" if done.evidence else "")
         + (f", {len(done.held)} held" if done.held else "")
         + (f", {done.attempts} runs" if done.attempts > 1 else "")
         for done in outcome.recoveries
     )
+    if done := outcome.returned:
+        recoveries += f"; disks returned: {done.rescues} rescues, {done.replayed} replayed, {sum(done.kills.values())} kills, twice {done.kept.duplicates}"
     verdict = f"{len(outcome.violations)} VIOLATIONS" if outcome.violations else "ok"
     return f"seed {outcome.seed} ({outcome.seconds:.0f} s) {verdict}: {outcome.offline} of {outcome.partitions} offline; {recoveries}"
+
+
+def counted(numbers: Mapping[str, int]) -> str:
+    """Numbers by name."""
+    return ", ".join(f"{name} {number}" for name, number in sorted(numbers.items())) or "0"
 
 
 def struck(done: Recovered) -> bool:
@@ -41,17 +49,27 @@ def violations(outcome: Outcome, command: str) -> list[str]:
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The figures of all histories."""
     recoveries = [done for outcome in outcomes for done in outcome.recoveries]
+    returned = [outcome.returned for outcome in outcomes if outcome.returned]
     costs = added(outcomes)
     return {
         "seeds": [outcome.seed for outcome in outcomes],
         "histories": len(outcomes),
         "recoveries": len(recoveries),
         "faults": {fault: by_fault(recoveries, fault) for fault in FAULTS},
+        "by_playbook": sum(done.by_playbook for done in recoveries),
+        "disks_returned": sum(outcome.returned is not None for outcome in outcomes),
+        "rescues": sum(done.rescues for done in returned),
+        "replayed": sum(done.replayed for done in returned),
         "partitions": sum(outcome.partitions for outcome in outcomes),
         "offline": sum(outcome.offline for outcome in outcomes),
         "acknowledged": sum(outcome.acknowledged for outcome in outcomes),
         "elected": sum(len(done.elected) for done in recoveries),
         "elected_on": dict(sum((Counter(done.evidence.values()) for done in recoveries), Counter[str]())),
+        "accepted_on": dict(sum((Counter(done.evidence.values()) for outcome in outcomes for done in outcome.aggressive), Counter[str]())),
+        "judged_by_porcupine": sum(outcome.witnessed for outcome in outcomes),
+        "cleaned_logs": sum(outcome.cleaned for outcome in outcomes),
+        "unflushed_partitions": sum(outcome.unflushed for outcome in outcomes),
+        "failed_logs": sum(outcome.failed for outcome in outcomes),
         "held": dict(sum((Counter(done.held.values()) for done in recoveries), Counter[str]())),
         "outcomes": dict(sum((done.outcomes for done in recoveries), Counter[str]())),
         "reruns": sum(done.attempts - 1 for done in recoveries),
@@ -84,12 +102,17 @@ def details(outcome: Outcome) -> dict[str, Any]:
         "seed": outcome.seed,
         "history": outcome.story,
         "violations": list(map(str, outcome.violations)),
+        "seconds": round(outcome.seconds, 1),
+        "phases": outcome.phases,
+        "disks_returned": outcome.returned.document() if outcome.returned else None,
         "recoveries": [
             {
                 "fault": done.fault,
+                "by_playbook": done.by_playbook,
                 "story": done.story,
                 "partitions": len(done.partitions),
                 "elected": len(done.elected),
+                "elected_on": dict(Counter(done.evidence.values())),
                 "held": dict(Counter(done.held.values())),
                 "outcomes": dict(done.outcomes),
                 "refusals": done.refusals,
@@ -144,11 +167,35 @@ def added(outcomes: Sequence[Outcome]) -> dict[str, Cost]:
 def tables(figures: dict[str, Any]) -> list[Table]:
     """The same for people."""
     whole = Table(title="chaos", show_header=False)
-    names = ("histories", "recoveries", "partitions", "offline", "acknowledged", "elected", "reruns", "own_processes_killed")
-    for name in (*names, "stock_elections_checked", "leaks", "violations", "seconds"):
+    names = (
+        "histories",
+        "recoveries",
+        "by_playbook",
+        "disks_returned",
+        "rescues",
+        "replayed",
+        "partitions",
+        "offline",
+        "acknowledged",
+        "elected",
+        "reruns",
+        "own_processes_killed",
+    )
+    for name in (
+        *names,
+        "cleaned_logs",
+        "unflushed_partitions",
+        "failed_logs",
+        "judged_by_porcupine",
+        "stock_elections_checked",
+        "leaks",
+        "violations",
+        "seconds",
+    ):
         whole.add_row(name.replace("_", " "), str(figures[name]))
-    whole.add_row("elected, by evidence", ", ".join(f"{word} {number}" for word, number in sorted(figures["elected_on"].items())) or "0")
-    whole.add_row("held, by reason", ", ".join(f"{reason} {number}" for reason, number in sorted(figures["held"].items())) or "0")
+    whole.add_row("elected, by evidence", counted(figures["elected_on"]))
+    whole.add_row("elected by aggressive, by evidence", counted(figures["accepted_on"]))
+    whole.add_row("held, by reason", counted(figures["held"]))
     columns = ("recoveries", "partitions", "elected", "held", "stale", "failed", "clean_leader", "modules_refused", "reruns")
     faults = Table("fault", *(column.replace("_", " ") for column in columns), "median s", "max s", title="by fault")
     for fault, row in figures["faults"].items():

@@ -9,7 +9,7 @@ import pytest
 
 from chaos import judge, rivals
 from chaos.ledger import Acknowledged
-from chaos.logs import Log, Record
+from chaos.logs import Log, Record, has_gaps
 from rig import PartitionState
 
 KEY = ("t", 0)
@@ -94,6 +94,28 @@ def test_nothing_is_lost_twice() -> None:
     gone = {"gone with broker 1"}
     assert not judge.within_bounds(KEY, {"loss": stated(None, 0)}, FORKED[2], FORKED.values(), PROMISES, gone)
     assert judge.within_bounds(KEY, {"loss": stated(3, None)}, FORKED[2], FORKED.values(), PROMISES, gone)
+
+
+def test_no_upper_bound_counts_what_a_power_cut_took() -> None:
+    assert judge.within_bounds(KEY, {"loss": stated(None, 0)}, FORKED[2], FORKED.values(), PROMISES)
+    assert not judge.within_bounds(KEY, {"loss": stated(None, 0)}, FORKED[2], FORKED.values(), PROMISES, unflushed={"gone with broker 1"})
+
+
+def test_markers_of_transactions_are_lost_offsets_too() -> None:
+    # Offset 3 is lost with its record, offset 4 perhaps with the marker of a transaction.
+    for ended, found in ((0, 1), (1, 0)):
+        assert len(judge.within_bounds(KEY, {"loss": stated(3, None)}, FORKED[2], FORKED.values(), PROMISES, ended=ended)) == found
+    marker = Record(5, 0, "")
+    assert not judge.within_bounds(KEY, {"loss": stated(4, None)}, FORKED[2], [*FORKED.values(), (*FORKED[3], marker)], PROMISES)
+
+
+def test_what_the_cleaner_may_remove_is_not_lost() -> None:
+    cleaned = {2: (Record(0, 0, "1/a/all#x"), Record(5, 0, "6/b/all#y")), 3: (Record(1, 0, "2/a/all#y"), Record(2, 0, "3/a/all#z"))}
+    promises = {record.value: Acknowledged(record.offset, "all") for log in cleaned.values() for record in log}
+    (violation,) = judge.keeps_what_survivors_held(KEY, 2, cleaned, promises, "forked_resolved")
+    assert "1 records with acks=all are lost, for example 3/a/all#z" in violation.evidence
+    assert rivals.cost(2, cleaned, promises, ["all"]) == (1, 1)
+    assert has_gaps(cleaned[2]) and has_gaps(cleaned[3]) and not has_gaps(FORKED[3]) and not has_gaps(())
 
 
 @pytest.mark.parametrize(("estimate", "found"), [(0, 1), (1, 0), (2, 0), (3, 1)])

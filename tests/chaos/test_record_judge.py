@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from chaos import record_judge
+from chaos.built_batches import batch
 from chaos.disks import Identity, Stored, records
 from chaos.ledger import Acknowledged
 from chaos.record_judge import Aborted, Kept
@@ -66,18 +66,6 @@ def test_a_record_of_a_transaction_that_a_replay_has_named_as_aborted_since_is_n
     again = Kept()
     assert record_judge.judge(KEY, promises, held, {}, ["all"], again, [transaction] if transaction else []) == []
     assert (again.held, again.lost) == ({"all": 1}, {})
-
-
-def batch(base_offset: int, values: list[str], producer_id: int = -1, transactional: bool = False, replayed: bool = False) -> bytes:
-    sequence = 40 if producer_id >= 0 else -1
-    builder = DefaultRecordBatchBuilder(2, 0, transactional, producer_id, 5 if producer_id >= 0 else -1, sequence, 1 << 20)
-    headers = [("kafka_recovery_offset", b"1")] if replayed else []
-    for number, value in enumerate(values):
-        builder.append(number, 1_700_000_000_000, None, value.encode(), headers)
-    data = builder.build()
-    data[0:8] = base_offset.to_bytes(8, "big")
-    data[12:16] = (6).to_bytes(4, "big")
-    return bytes(data)
 
 
 def test_a_log_is_read_from_its_segments(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from integration.spark import connect_server
 
 from chaos.returned import RescuingStage, ReturningRunner
 from chaos.stage import new_cluster
+from chaos.watch import Watcher
 
 pytestmark = pytest.mark.long
 
@@ -17,9 +18,10 @@ pytestmark = pytest.mark.long
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReturningRunner]:
     directory = tmp_path_factory.mktemp("returned")
     with connect_server(directory) as remote, new_cluster("returned") as cluster:
-        found = ReturningRunner(RescuingStage(cluster), directory, remote)
-        yield found
-        found.close()
+        stage = RescuingStage(cluster)
+        watcher = Watcher(stage, directory)
+        yield ReturningRunner(stage, directory, remote, watcher)
+        watcher.close()
 
 
 @pytest.mark.parametrize(("seed", "strategy"), [(1, "aggressive"), (11, "balanced")])

@@ -38,6 +38,8 @@ def test_faults_count_where_they_struck() -> None:
     assert none["recoveries"] == 1
     assert (figures["elected"], figures["held"], figures["reruns"]) == (3, {"forked": 3}, 2)
     assert figures["elected_on"] == {"prefix": 3}
+    assert "1 elected (prefix 1), 1 held" in score.line(OUTCOMES[0])
+    assert score.details(OUTCOMES[0])["recoveries"][0]["elected_on"] == {"prefix": 1}
     assert figures["costs"][OURS] == {"partitions": 8, "another_held": {}, "total": {"all": 3}}
     assert (figures["leaks"], figures["violations"]) == (1, 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection
 from random import Random
 
@@ -22,7 +23,7 @@ PARTITIONS = 8
 class Transactions:
     """One producer with one transactional id. What it commits is a promise of the ledger once consumers with read_committed get it.
 
-    `aborted`: values that no such consumer may ever get.
+    `aborted`: values that no such consumer may ever get. `ended`: transactions that were to end, by partition: each leaves a marker there, or not.
     """
 
     def __init__(self, cluster: KafkaCluster, ledger: Ledger, random: Random, name: str) -> None:
@@ -31,6 +32,7 @@ class Transactions:
         self._open: dict[TopicPartition, dict[str, int]] = {}
         self._written = 0
         self.aborted: set[str] = set()
+        self.ended: Counter[TopicPartition] = Counter()
 
     def go_on(self, led: Collection[TopicPartition], tag: str) -> None:
         """End the transaction that is open, and write another one. It stays open every other time."""
@@ -46,6 +48,7 @@ class Transactions:
         written, self._open = self._open, {}
         if self._producer is None or not written:
             return
+        self.ended.update(written.keys())
         commit = self._random.random() < 0.7
         try:
             (self._producer.commit_transaction if commit else self._producer.abort_transaction)(SECONDS)
@@ -75,8 +78,8 @@ class Transactions:
             for topic, partition in keys:
                 for _ in range(self._random.randint(1, 3)):
                     self._written += 1
-                    value = f"transaction {self._written}/{tag}"
-                    self._producer.produce(topic, value.encode(), partition=partition, on_delivery=self._remember)
+                    value = f"transaction {self._written}/{tag}".encode()
+                    self._producer.produce(topic, value, key=value, partition=partition, on_delivery=self._remember)
             self._producer.flush(SECONDS)
         except (KafkaException, BufferError):
             self._producer = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,9 +82,10 @@ class Watcher:
         """No fault is to strike any more."""
         self._trip = None
 
-    def take(self) -> Seen:
-        """What was seen since this was last called."""
+    def take(self, more: Sequence[Moment] = ()) -> Seen:
+        """What was seen since this was last called, and `more` elections that were not watched."""
         seen, self.seen = self.seen, Seen()
+        seen.moments += more
         return seen
 
     def run(self, module: str, params: Mapping[str, Any]) -> Answer:

@@ -107,7 +107,11 @@ class Writer:
 
 
 def read(
-    bootstrap_servers: str, security: ListenerSecurity, partitions: Iterable[TopicPartition], seconds: float = 60
+    bootstrap_servers: str,
+    security: ListenerSecurity,
+    partitions: Iterable[TopicPartition],
+    seconds: float = 60,
+    isolation: str = "read_committed",
 ) -> dict[TopicPartition, list[tuple[int, str]]]:
     """Every (offset, value) of these partitions, from the beginning to the end as consumers see it (the high watermark).
 
@@ -126,6 +130,7 @@ def read(
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 50,
+            "isolation.level": isolation,
         }
     )
     unfinished = set(found)

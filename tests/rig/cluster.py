@@ -244,9 +244,11 @@ class KafkaCluster(Nodes):
         """Every (offset, value) that a consumer sees in a partition."""
         return self.read_many([(topic, partition)], seconds)[topic, partition]
 
-    def read_many(self, partitions: Iterable[TopicPartition], seconds: float = 120) -> dict[TopicPartition, list[tuple[int, str]]]:
+    def read_many(
+        self, partitions: Iterable[TopicPartition], seconds: float = 120, isolation: str = "read_committed"
+    ) -> dict[TopicPartition, list[tuple[int, str]]]:
         """The same for many partitions at once."""
-        return clients.read(self.bootstrap_servers, self.settings.security, partitions, seconds)
+        return clients.read(self.bootstrap_servers, self.settings.security, partitions, seconds, isolation)
 
     def _named(self, broker_ids: Iterable[int]) -> str:
         return ", ".join(f"broker {broker_id} (log: {self.brokers[broker_id].log_file})" for broker_id in sorted(broker_ids))

@@ -224,6 +224,12 @@ class Nodes:
         """Whether the second log directory of a broker has failed, and has not returned."""
         return self.brokers[broker_id].directory.joinpath(FAILED).exists()
 
+    def failed_logs(self, broker_id: int) -> set[tuple[str, int]]:
+        """The partitions whose logs of this broker are in the log directory that has failed."""
+        failed = self.brokers[broker_id].directory / FAILED
+        names = [path.name.rpartition("-") for path in failed.glob("*-[0-9]*") if path.is_dir()]
+        return {(topic, int(partition)) for topic, _, partition in names if partition.isdigit()}
+
     def return_second_log_dir(self, broker_id: int) -> None:
         """Put the second log directory of a broker that is down where it was. Of replicas that are in the first one meanwhile, their old logs are removed:
         else the broker does not start."""
