@@ -29,6 +29,7 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
     "DescribeTopicPartitionsRequest": metadata_answers.describe_topic_partitions,
     "DescribeConfigsRequest": metadata_answers.describe_configs,
     "ListGroupsRequest": metadata_answers.list_groups,
+    "DescribeGroupsRequest": metadata_answers.describe_groups,
     "ListTransactionsRequest": transaction_answers.list_transactions,
     "DescribeTransactionsRequest": transaction_answers.describe_transactions,
     "DescribeProducersRequest": transaction_answers.describe_producers,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.protocol.admin import (
     DescribeClusterResponse,
     DescribeConfigsResponse,
+    DescribeGroupsResponse,
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
     ListGroupsResponse,
@@ -210,6 +211,19 @@ def _configs(broker: Broker, kind: int, name: str) -> dict[str, tuple[str, int]]
 
 def list_groups(broker: Broker, _request: Any) -> Any:
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=[])
+
+
+def describe_groups(_broker: Broker, request: Any) -> Any:
+    """There are no groups."""
+    group = DescribeGroupsResponse.DescribedGroup
+    rows = [
+        group(
+            error_code=code("GROUP_ID_NOT_FOUND"), error_message=f"Group {name} not found.", group_id=name, group_state="Dead", protocol_type="",
+            protocol_data="", members=[],
+        )
+        for name in request.groups
+    ]  # fmt: skip
+    return DescribeGroupsResponse(throttle_time_ms=0, groups=rows)
 
 
 def topic_uuid(number: int) -> uuid.UUID:

@@ -22,7 +22,8 @@ KINDS = (
     "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
     "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",
     "disk failed", "broker started without a disk", "broker out of reach", "disk full while records are saved",
-    "records of an old leader given up by an election",
+    "records of an old leader given up by an election", "rehearsals: check", "rehearsals: held", "control nodes stopped by a signal", "healthy snapshots",
+    "wrong moves and throttles",
 )  # fmt: skip
 
 
