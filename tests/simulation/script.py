@@ -249,7 +249,7 @@ def _with_rare_events(script: Script, random: Random) -> Script:
 
 def _with_moves(script: Script, random: Random) -> Script:
     """Return the script of a history in which replicas are moved."""
-    return replace(
+    script = replace(
         script,
         damage=tuple(drawn_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
         faults=tuple(
@@ -261,6 +261,9 @@ def _with_moves(script: Script, random: Random) -> Script:
         review=0.0,  # these have no review
         moves=drawn_moves(random, script.brokers, script.topics),
     )
+    if script.request.moves and script.second is None:
+        script = replace(script, second=random.uniform(0, SECONDS_OF_MOVES))
+    return script
 
 
 def _with_replay(script: Script, random: Random) -> Script:
