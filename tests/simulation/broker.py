@@ -30,6 +30,7 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
     "DescribeConfigsRequest": metadata_answers.describe_configs,
     "ListGroupsRequest": groups.list_groups,
     "OffsetFetchRequest": groups.fetch_offsets,
+    "DescribeGroupsRequest": groups.describe_groups,
     "ListTransactionsRequest": transaction_answers.list_transactions,
     "DescribeTransactionsRequest": transaction_answers.describe_transactions,
     "DescribeProducersRequest": transaction_answers.describe_producers,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka.protocol.admin import ListGroupsResponse
+from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchResponse
 
+from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.logs import Batch, Log
 
@@ -45,6 +46,24 @@ def list_groups(broker: Broker, _request: Any) -> Any:
     kind = ListGroupsResponse.ListedGroup
     rows = [kind(group_id=one, protocol_type="consumer", group_state="Empty", group_type="classic") for one in _coordinated(broker)]
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=rows)
+
+
+def describe_groups(broker: Broker, request: Any) -> Any:
+    """Answer as Kafka 4 does: a group that is not known is an error."""
+    kind, own = DescribeGroupsResponse.DescribedGroup, _coordinated(broker)
+    rows = [
+        kind(
+            error_code=0 if name in own else code("GROUP_ID_NOT_FOUND"),
+            error_message=None if name in own else f"Group {name} not found.",
+            group_id=name,
+            group_state="Empty" if name in own else "Dead",
+            protocol_type="consumer" if name in own else "",
+            protocol_data="",
+            members=[],
+        )
+        for name in request.groups
+    ]
+    return DescribeGroupsResponse(throttle_time_ms=0, groups=rows)
 
 
 def fetch_offsets(broker: Broker, request: Any) -> Any:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.operator import Operator, simulated
+from simulation.rehearsal import Rehearsal, judge_list
+from simulation.request_script import NO_REQUEST
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.world import World
 
@@ -61,9 +64,13 @@ class History:
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
+        self._rehearsal: Rehearsal | None = None
 
     def _made_judges(self) -> Judges:
-        return Judges(self._cluster, self._workdir, self._events, self._script.strategy == "aggressive", self._script.controllers)
+        return Judges(self._cluster, self._workdir, self._events, self._gives_up(), self._script.controllers)
+
+    def _gives_up(self) -> bool:
+        return "aggressive" in (self._script.strategy, self._script.request.strategy)
 
     def play(self) -> Outcome:
         """Play it."""
@@ -90,6 +97,7 @@ class History:
             self._events.write((self._events.keys.index(key), 1, 0, 0))  # a plain batch
             for follower in self._cluster.controller.partitions[key].replicas:
                 self._cluster.replicate(key, follower)
+        self._take_snapshots()
         for step in self._script.damage:
             self._events.happen(step)
             # A crash is noticed late: mostly the history goes on when it is.
@@ -98,6 +106,26 @@ class History:
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
         self._counts["offline partitions"] += len(self._cluster.without_leader())
+
+    def _take_snapshots(self) -> None:
+        """Take snapshots of the healthy cluster. Records are written between them."""
+        for number, seconds in enumerate(self._script.request.snapshots):
+            self._world.wait(seconds)
+            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.wall_clock()))
+            whose = ("none", "all", "out_of_sync")[number % 3]
+            self._world.run({"operator": partial(self._operator.snapshot, run_id, whose)})
+            self._counts["healthy snapshots"] += 1
+            for at in range(len(self._events.keys)):
+                self._events.write((at, 2, 0, 0))
+                self._events.catch_up((at,))
+
+    def _rehearse(self) -> None:
+        kind = self._script.request.rehearsal
+        if kind is None:
+            return
+        self._rehearsal = rehearsal = Rehearsal(kind, self._judges)
+        self._counts[f"rehearsals: {kind}"] += 1
+        self._world.run({"rehearsal": lambda: rehearsal.judge(self._run("rehearsal"))})
 
     def _start_some(self) -> None:
         """Let so many brokers run that there is a cluster."""
@@ -120,6 +148,8 @@ class History:
         look()
 
     def _recover_under_faults(self) -> None:
+        self._judges.saves = self._script.request.options.get("save_records", True)
+        self._rehearse()
         for step in self._script.faults:
             self._world.after(step.at, partial(self._events.happen, step))
         if self._script.strike is not None:
@@ -128,8 +158,10 @@ class History:
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
-        processes = self._world.run(works, kill).values()
+        stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
+        processes = self._world.run(works, kill, stop).values()
         self._counts["control nodes killed"] += sum(process.killed for process in processes)
+        self._counts["control nodes stopped by a signal"] += sum(process.signals.pending is not None for process in processes)
         strike = self._script.strike
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
@@ -140,19 +172,34 @@ class History:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
         review = self._script.review if run_id == "first" else 0.0
+        request = NO_REQUEST if run_id.startswith("last") else self._script.request
+        named = self._events.keys if request.named else None
+        given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         try:
-            result = self._operator.recover(run_id, None, review, self._judges.judge_plan)
+            result = self._operator.recover(run_id, named, review, self._judges.judge_plan, request, **given)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1
             return None
         self._judges.judge_end(result)
+        judge_list(self._judges, result)
+        if self._rehearsal and run_id == "first" and self._is_undisturbed():
+            self._rehearsal.judge_next(result)
         self._world.tell(f"{run_id} ends: {'; '.join(map(_text, result['results']))}")
+        if run_id == "rehearsal":
+            return result
         for row in result["results"]:
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result
 
+    def _is_undisturbed(self) -> bool:
+        """Return whether nothing happens to the first run."""
+        script = self._script
+        happens = script.faults or script.strike or script.review or self._events.slowed
+        return not happens and script.kill_at is script.second is script.request.stop_at is None
+
     def _recover_to_the_end(self) -> None:
+        self._judges.saves = True
         result: dict[str, Any] | None = None
 
         def run(number: int) -> None:

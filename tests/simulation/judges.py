@@ -20,6 +20,8 @@ from simulation.logs import Batch, Log
 UNSEEN_SECONDS = 20.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
+# What a run that changes nothing may write.
+MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 
 
 class Election(NamedTuple):
@@ -27,7 +29,7 @@ class Election(NamedTuple):
 
     `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
     where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be
-    committed later, by a leader that never truncated it.
+    committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys.
     """
 
     key: Key
@@ -38,6 +40,7 @@ class Election(NamedTuple):
     read_at: Mapping[int, float]
     electable: frozenset[int]
     committed: Mapping[str, Batch]
+    saves: bool = True
 
     def destroys(self, broker: int, batch: Batch) -> bool:
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
@@ -55,7 +58,7 @@ def _last_epoch(log: Log) -> int:
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
-    `are_named`: an operator names the leaders now, and they are elected despite doubts.
+    `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
     """
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
@@ -71,6 +74,7 @@ class Judges:
         self.elections: list[Election] = []
         self.changes = 0
         self.are_named = False
+        self.saves = True
         self._seen = len(cluster.destroyed)
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
@@ -116,9 +120,8 @@ class Judges:
         elected = leader.logs.get(key) or leader.disks.kept.get(key, Log())
         electable = frozenset(one for one in logs if self._cluster.controller.alive(one))
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
-        self.elections.append(
-            Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, dict(self._cluster.committed.get(key, {})))
-        )
+        committed = dict(self._cluster.committed.get(key, {}))
+        self.elections.append(Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves))
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not self.are_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
@@ -208,7 +211,11 @@ class Judges:
                 election = next(
                     (one for one in reversed(self.elections) if one.key == key and one.epoch <= epoch and one.destroys(broker, batch)), None
                 )
-                if election is None or self._cluster.written_to_old.get(batch.name, -math.inf) > election.read_at[broker]:
+                if (
+                    election is None
+                    or not election.saves
+                    or self._cluster.written_to_old.get(batch.name, -math.inf) > election.read_at[broker]
+                ):
                     continue
                 if not self._is_saved(key, batch):
                     self.found(
@@ -233,6 +240,12 @@ class Judges:
                 if place == key and batch.data in content[row["position"] : row["position"] + row["bytes"]]:
                     return True
         return False
+
+    def state(self, *may_be_written: str) -> tuple[int, list[str]]:
+        """Return how many changes there were, and the files of the workdir, each with its size, but for those of evidence, of plans and in `may_be_written`."""
+        excepted = (*MAY_BE_WRITTEN, *may_be_written)
+        files = [one for one in self._workdir.rglob("*") if one.is_file() and one.relative_to(self._workdir).parts[0] not in excepted]
+        return self.changes, sorted(f"{one} {one.stat().st_size}" for one in files)
 
     def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""

@@ -31,6 +31,8 @@ OF_TOPIC, OF_BROKER, OF_EVERY_BROKER = 1, 2, 3  # sources of configs
 OBSERVED_SECONDS = 300.0  # after which a broker that does not fetch is no observer any more
 
 NOT_AUTHORIZED_OPERATIONS = -(2**31)  # Kafka's word for: not requested
+# What a client may do to a cluster without an authorizer: CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE.
+CLUSTER_OPERATIONS = frozenset((5, 7, 8, 9, 10, 11, 12))
 
 
 def api_versions(broker: Broker, _request: Any) -> Any:
@@ -73,8 +75,9 @@ def metadata(broker: Broker, request: Any) -> Any:
     )
 
 
-def describe_cluster(broker: Broker, _request: Any) -> Any:
+def describe_cluster(broker: Broker, request: Any) -> Any:
     kind = DescribeClusterResponse
+    authorized = {"authorized_operations": CLUSTER_OPERATIONS} if request.include_cluster_authorized_operations else {}
     rows = [
         kind.DescribeClusterBroker(
             broker_id=one,
@@ -87,7 +90,7 @@ def describe_cluster(broker: Broker, _request: Any) -> Any:
     ]
     return kind(
         throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=1, cluster_id=broker.cluster.cluster_id,
-        controller_id=min(broker.alive, default=-1), brokers=rows,
+        controller_id=min(broker.alive, default=-1), brokers=rows, **authorized,
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
 from simulation.move_operator import MoveOperator
+from simulation.refused_moves import entries_of, rate_of, refused_moves, refused_throttles
+from simulation.request_script import NAMED
 from simulation.script import Script
 
 OTHER_BROKER, OTHER_RATE = 89, 5_000
@@ -35,7 +37,7 @@ class MoveHistory(History):
 
     def _made_judges(self) -> MoveJudges:
         calm = not self._script.faults and self._script.second is None
-        return MoveJudges(self._cluster, self._workdir, self._events, self._script.strategy == "aggressive", self._moves, calm)
+        return MoveJudges(self._cluster, self._workdir, self._events, self._gives_up(), self._moves, calm)
 
     def _damage(self) -> None:
         super()._damage()
@@ -47,8 +49,40 @@ class MoveHistory(History):
 
     def _recover_under_faults(self) -> None:
         if self._moves.standing is not None:
-            self._world.run({"operator": lambda: self._do("present")})
+            self._world.run({"operator": lambda: self._do("named" if self._script.request.moves == NAMED else "present")})
         super()._recover_under_faults()
+
+    def _rehearse(self) -> None:
+        """Move in check mode, and in ways that are wrong, which must change nothing."""
+        if self._script.request.rehearsal is None:
+            return
+        before = self._judges.state()
+        self._world.run({"rehearsal": lambda: self._do("rehearsal")})
+        if self._judges.state() != before:
+            self._judges.found("moves in check mode have changed the cluster, or files of the workdir")
+        self._world.run({"rehearsal": self._ask_wrongly})
+        if self._judges.changes != before[0]:
+            self._judges.found("wrong moves or throttles have changed the cluster")
+
+    def _ask_wrongly(self) -> None:
+        key = self._events.keys[0]
+        replicas = self._cluster.controller.partitions[key].replicas
+        for what, ask in (
+            *refused_moves(self._mover, self._workdir, key, replicas),
+            *refused_throttles(self._mover, key, replicas),
+        ):
+            self._counts["wrong moves and throttles"] += 1
+            try:
+                result = ask()
+            except RecoveryError:
+                continue
+            if not result.get("failed"):
+                self._judges.found(f"{what} is not refused")
+
+    def _named_replicas(self) -> tuple[str, list[str] | None]:
+        """Return a topic, with entries of a throttle for some of its replicas, None for all."""
+        (topic, number), state = min(self._cluster.controller.partitions.items())
+        return topic, [f"{number}:{broker}" for broker in state.replicas] if self._script.seed % 3 else None
 
     def _start_some(self) -> None:
         """Let all brokers run in the end, with all disks: a move to one that is down does not end."""
@@ -65,7 +99,8 @@ class MoveHistory(History):
         """Move, or do what a second control node does."""
         if delay:
             self._world.sleep(delay)
-        return self._do("move" if run_id == "first" else self._moves.second, run_id)
+        other = self._script.request.moves or self._moves.second
+        return self._do("move" if run_id == "first" else other, run_id)
 
     def _do(self, what: str, run_id: str = "operator", keys: list[Key] | None = None) -> dict[str, Any] | None:
         """Do one thing. Return its result, None if it fails."""
@@ -75,8 +110,17 @@ class MoveHistory(History):
         targets = {key: target for key, target in self._judges.targets.items() if keys is None or key in keys}
         acts: dict[str, Callable[[], dict[str, Any]]] = {
             "move": lambda: self._mover.move(run_id, targets, throttle=moves.throttle, **moves.options),
+            "rehearsal": lambda: self._mover.move(run_id, targets, check_mode=True, throttle=moves.throttle, **moves.options),
             "finish": lambda: self._mover.move(run_id, targets, throttle=moves.throttle),
             "present": lambda: self._mover.throttle("present", moves.standing or 2_000, moves.expires_after),
+            "cancel": lambda: self._mover.cancel(run_id, None if self._script.seed % 2 else targets),
+            "named": lambda: self._mover.throttle(
+                "present",
+                moves.standing or 2_000,
+                moves.expires_after,
+                broker_rates=[rate_of(1 + self._script.seed % len(self._cluster.brokers))],
+                throttled_replicas=[entries_of(*self._named_replicas())],
+            ),
             "absent": lambda: self._mover.throttle("absent"),
             "cleaned": lambda: self._mover.throttle("cleaned"),
             "leftovers": lambda: self._mover.clean(run_id, topics),
@@ -111,7 +155,11 @@ class MoveHistory(History):
                 result = self._do("leftovers", f"last-{number}")
             done = result is not None and not result.get("failed")
             self._judges.arrived = done and self._moves.ending == "move"
-            if self._moves.standing is not None or self._moves.second == "present":
+            if (
+                self._moves.standing is not None
+                or "present" in (self._moves.second, self._script.request.moves)
+                or self._script.request.moves == NAMED
+            ):
                 done = self._do("absent") is not None and done
 
         for number in range(RUNS):

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.leftover_cluster import LeftoverCluster
@@ -13,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import check_options
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_partition_reassignment import partition_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_leftovers import leftovers
-from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_replication_throttle import replication_throttle
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_replication_throttle import check, replication_throttle
 from simulation.kraft import Key
 from simulation.operator import NAME, Operator, Task
 
@@ -25,7 +26,7 @@ Result = dict[str, Any]
 class MoveOperator(Operator):
     """Moves replicas of a cluster, with a workdir. All results are those of the modules, with their warnings."""
 
-    def move(self, run_id: str, targets: Mapping[Key, tuple[int, ...]], **given: Any) -> Result:
+    def move(self, run_id: str, targets: Mapping[Key, tuple[int, ...]], check_mode: bool = False, **given: Any) -> Result:
         """Move partitions to other replicas (`kafka_partition_reassignment`). Raises the product's errors."""
         rows = [{"topic": topic, "partition": number, "replicas": list(replicas)} for (topic, number), replicas in targets.items()]
         options = {
@@ -35,16 +36,32 @@ class MoveOperator(Operator):
             "stalled_after": STALLED_SECONDS, "preview": 20,
         }  # fmt: skip
         task = self._module(run_id, **{**options, **given})
+        task.check_mode = check_mode
+        return self._moved(task)
+
+    def move_by_file(self, run_id: str, file: Path, content: str) -> Result:
+        """Move what a file names, after writing it. Raises the product's errors."""
+        file.write_text(content)
+        return self.move(run_id, {}, partitions=None, reassignment_file=str(file))
+
+    def cancel(self, run_id: str, keys: Iterable[Key] | None) -> Result:
+        """Cancel the moves of these partitions, of all without them ('state: cancelled'). Raises the product's errors."""
+        rows = None if keys is None else [{"topic": topic, "partition": number, "replicas": None} for topic, number in keys]
+        return self.move(run_id, {}, state="cancelled", partitions=rows)
+
+    def _moved(self, task: Any) -> Result:
         check_options(task.params)
         with ReassignmentAdmin(task.connection) as cluster:
             return {**partition_reassignment(task, cluster), "warnings": task.warnings}
 
-    def throttle(self, state: str, rate: int | None = None, expires_after: float | None = None) -> Result:
+    def throttle(self, state: str, rate: int | None = None, expires_after: float | None = None, **given: Any) -> Result:
         """Set the standing throttle, remove it, or clean (`kafka_replication_throttle`). Raises the product's errors."""
-        task = self._module(
-            "throttle", state=state, rate=rate, leader_rate=None, follower_rate=None, broker_rates=[], throttled_replicas=None, partitions=None,
-            partitions_file=None, expires_after=expires_after, measure_seconds=0.0, preview=20,
-        )  # fmt: skip
+        options: dict[str, Any] = {
+            "state": state, "rate": rate, "leader_rate": None, "follower_rate": None, "broker_rates": [], "throttled_replicas": None, "partitions": None,
+            "partitions_file": None, "expires_after": expires_after, "measure_seconds": 0.0, "preview": 20,
+        }  # fmt: skip
+        task = self._module("throttle", **{**options, **given})
+        check(task)
         with ReassignmentAdmin(task.connection) as cluster:
             return {**replication_throttle(task, cluster), "warnings": task.warnings}
 

@@ -26,13 +26,16 @@ from unittest.mock import patch
 from unit.fake_brokers import options
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, replay_client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import collect_landing_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import EVIDENCE_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
@@ -40,9 +43,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
 from simulation.replay_producer import SimulatedProducer
+from simulation.request_script import FILE, NO_REQUEST, RequestScript
 from simulation.transport import Connections, EventLoop
 from simulation.world import World
 
@@ -102,7 +107,8 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
     random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
     with ExitStack() as stack:
         stack.enter_context(world.clock())
-        stack.enter_context(patch.object(journal_entries, "datetime", _wall_clock(world)))
+        for module in (journal_entries, timestamps, healthy_snapshot):
+            stack.enter_context(patch.object(module, "datetime", _wall_clock(world)))
         for owner, name, replacement in (
             (kafka_python, "connections", connections),
             (connection_diagnosis, "fenced_that_answer", fenced_that_answer),
@@ -183,30 +189,45 @@ class Operator:
         keys: Iterable[Key] | None = None,
         review: float = 0.0,
         judge_plan: Callable[[dict[str, Any]], None] = lambda _plan: None,
+        request: RequestScript = NO_REQUEST,
+        **given: Any,
     ) -> dict[str, Any]:
         """Collect, plan, elect `review` seconds later. Return the result of `kafka_designated_election`. Raises the product's errors.
 
-        `judge_plan`: gets the plan as soon as it is made.
+        judge_plan  gets the plan as soon as it is made
+        request     strategy, named partitions and options
+        given       further options of the election, and `check_mode`
         """
-        self.collect(run_id, keys)
-        judge_plan(json.loads(Path(self.plan(run_id)["path"]).read_text()))
+        self.collect(run_id, keys, request.named == FILE)
+        judge_plan(json.loads(Path(self.plan(run_id, request.strategy)["path"]).read_text()))
         if review:
             self._cluster.world.sleep(review)
-        return self.elect(run_id)
+        return self.elect(run_id, **{**request.options, **given})
 
-    def collect(self, run_id: str, keys: Iterable[Key] | None = None) -> dict[str, Any]:
-        """Write the landing file."""
+    def collect(self, run_id: str, keys: Iterable[Key] | None = None, in_file: bool = False) -> dict[str, Any]:
+        """Write the landing file. `in_file`: partitions are named in a file of KIP-460's form."""
         named = None if keys is None else [{"topic": topic, "partition": partition} for topic, partition in sorted(keys)]
         spec = {**EVIDENCE_ARGUMENTS, **backend_selection.BACKEND_ARGUMENTS}
-        task = self._task(run_id, spec, duration=self._duration, partitions=named, partitions_file=None)
+        file = self.workdir / f"{run_id}.partitions.json" if in_file else None
+        if file is not None:
+            file.write_text(json.dumps({"partitions": named}))
+        task = self._task(
+            run_id, spec, duration=self._duration, partitions=None if file else named, partitions_file=None if file is None else str(file)
+        )
         with NativeCluster(task.connection) as cluster:
             return collect_landing_file(task, cluster)
 
-    def plan(self, run_id: str) -> dict[str, Any]:
-        """Write the plan, as Spark's workers would."""
+    def snapshot(self, run_id: str, followers: str) -> dict[str, Any]:
+        """Take a healthy snapshot (`kafka_watermark_info`)."""
+        task: Any = self._task(run_id, {}, followers=followers, keep_hours=0.1, keep_days=1.0)
+        with Cluster(task.connection) as cluster:
+            return watermark_info(task, cluster)
+
+    def plan(self, run_id: str, strategy: str | None = None) -> dict[str, Any]:
+        """Write the plan, as Spark's workers would. `strategy`: instead of the operator's own."""
         files = plan_files.find_landing_files(self.workdir, run_id, [NAME])
         assert not files.quarantine, files.quarantine
-        policy, texts = plan_files.policy_and_options(self._strategy, Ranking.LAST_WRITTEN_EPOCH.value)
+        policy, texts = plan_files.policy_and_options(strategy or self._strategy, Ranking.LAST_WRITTEN_EPOCH.value)
         header = files.headers[NAME]
         cluster = landing_lines.read_cluster(header)
         path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
@@ -216,8 +237,8 @@ class Operator:
         plan_files.write_plan(plan, texts, rows)
         return {"path": str(path)}
 
-    def elect(self, run_id: str, leaders: Mapping[Key, int] | None = None) -> dict[str, Any]:
-        """Elect what the plan has, or these leaders."""
+    def elect(self, run_id: str, leaders: Mapping[Key, int] | None = None, check_mode: bool = False, **given: Any) -> dict[str, Any]:
+        """Elect what the plan has, or these leaders. `given`: options."""
         named = leaders and [{"topic": key[0], "partition": key[1], "designated_leader": leader} for key, leader in leaders.items()]
         plan = None if named else str(plan_files.work_file(self.workdir, "plans", NAME, run_id))
         spec = {
@@ -227,12 +248,14 @@ class Operator:
             **EVIDENCE_ARGUMENTS,
             **COMMAND_ARGUMENTS,
         }
-        task = self._task(
-            run_id, spec, duration=self._duration, plan=plan, partitions=named,
-            allow_data_loss=True, allowed_strategies=None, approved_plan=None, allowed_rankings=None, decide_again=True, save_records=True,
-            plan_sha256=None, max_saved_bytes=None, max_saved_run_bytes=None, max_saved_partition_bytes=None, saved_bytes_per_second=None, save_timeout=600.0,
-            max_offline_brokers=1000, remove_expired_throttle=False, election_attempts=3, preview=10_000, require_commit=False,
-        )  # fmt: skip
+        options = {
+            "duration": self._duration, "plan": plan, "partitions": named, "allow_data_loss": True, "allowed_strategies": None, "approved_plan": None,
+            "allowed_rankings": None, "decide_again": True, "save_records": True, "plan_sha256": None, "max_saved_bytes": None, "max_saved_run_bytes": None,
+            "max_saved_partition_bytes": None, "saved_bytes_per_second": None, "save_timeout": 600.0, "max_offline_brokers": 1000,
+            "remove_expired_throttle": False, "election_attempts": 3, "preview": 10_000, "require_commit": False,
+        }  # fmt: skip
+        task = self._task(run_id, spec, **{**options, **given})
+        task.check_mode = check_mode
         with NativeCluster(task.connection) as cluster:
             return run.designated_election(task, cluster)
 

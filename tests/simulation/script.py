@@ -13,6 +13,7 @@ from typing import Any
 
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
+from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
 from simulation.steps import SAVING, Step, Strike, drawn_step, drawn_steps
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
@@ -78,6 +79,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.05,
     0.08,
 )  # of all histories
+REQUESTED = 0.4  # of all histories
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -111,6 +113,7 @@ class Script:
     strike       a broker that hangs or is killed at a request, None: there is none
     moves        what control nodes move; None: they only elect
     replay       how saved records are replayed at the end; None: they are not
+    request      what operators ask for while faults strike
     """
 
     seed: int
@@ -129,6 +132,7 @@ class Script:
     strike: Strike | None = None
     moves: MoveScript | None = None
     replay: ReplayScript | None = None
+    request: RequestScript = NO_REQUEST
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -142,6 +146,7 @@ class Script:
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
+        fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         if fields.get("strike"):
             fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
@@ -177,6 +182,9 @@ def drawn(seed: int) -> Script:
         if random.random() < 0.25
         else None,
     )
+    asked = Random(f"request of {seed}")
+    if asked.random() < REQUESTED:
+        script = replace(script, request=drawn_request(asked))
     if script.review and random.random() >= 0.3:
         # While a plan is reviewed, a broker is repaired.
         repair = drawn_step("start", random, 0)._replace(at=random.uniform(0, script.review))
@@ -251,7 +259,7 @@ def _with_busy_brokers(script: Script, random: Random) -> Script:
 
 def _with_moves(script: Script, random: Random) -> Script:
     """Return the script of a history in which replicas are moved."""
-    return replace(
+    script = replace(
         script,
         damage=tuple(drawn_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
         faults=tuple(
@@ -263,6 +271,9 @@ def _with_moves(script: Script, random: Random) -> Script:
         review=0.0,  # these have no review
         moves=drawn_moves(random, script.brokers, script.topics),
     )
+    if script.request.moves and script.second is None:
+        script = replace(script, second=random.uniform(0, SECONDS_OF_MOVES))
+    return script
 
 
 def _with_replay(script: Script, random: Random) -> Script:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
+from simulation.request_script import NO_REQUEST
 from simulation.script import Script
 
 
@@ -31,6 +32,7 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, kill_at=None)
     if script.strike is not None:
         yield replace(script, strike=None)
+    yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
     if script.review:
         yield replace(script, review=0.0)
@@ -50,6 +52,13 @@ def _shorter(script: Script) -> Iterator[Script]:
             yield replace(script, topics={name: rows for name, rows in script.topics.items() if name != topic})
         if len(partitions) > 1:
             yield replace(script, topics={**script.topics, topic: partitions[:-1]})
+
+
+def _with_shorter_request(script: Script) -> Iterator[Script]:
+    request = script.request
+    for field in fields(request):
+        if getattr(request, field.name) != getattr(NO_REQUEST, field.name):
+            yield replace(script, request=replace(request, **{field.name: getattr(NO_REQUEST, field.name)}))
 
 
 def _with_shorter_replay(script: Script) -> Iterator[Script]:

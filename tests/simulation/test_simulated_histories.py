@@ -24,6 +24,7 @@ KINDS = (
     "disk failed", "broker started without a disk", "broker out of reach", "disk full while records are saved",
     "records of an old leader given up by an election", "brokers busy", "records replayed", "replays killed", "leaders named",
     "batches of transactions", "batches of idempotent producers", "impact",
+    "rehearsals: check", "rehearsals: held", "control nodes stopped by a signal", "healthy snapshots", "wrong moves and throttles",
 )  # fmt: skip
 
 

@@ -10,12 +10,16 @@ control node whose wait ends first goes on. So two runs of the product can inter
 from __future__ import annotations
 
 import heapq
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from random import Random
 from unittest.mock import patch
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from simulation.stop_signals import SignalsOfProcesses, State
 
 BEGIN = 1_000.0  # seconds of the virtual monotonic clock
 EPOCH = 1_795_000_000.0  # of the virtual wall clock, at BEGIN
@@ -27,10 +31,11 @@ class Killed(BaseException):
 
 
 class Process:
-    """A control node. `steps`: the requests, waits and writes that it has made. `kill_at`: the step at which it dies."""
+    """A control node. `steps`: the requests, waits and writes that it has made. `kill_at`: the step at which it dies; `stop_at`: at which it gets SIGTERM."""
 
-    def __init__(self, name: str, kill_at: int | None = None) -> None:
-        self.name, self.kill_at = name, kill_at
+    def __init__(self, name: str, kill_at: int | None = None, stop_at: int | None = None) -> None:
+        self.name, self.kill_at, self.stop_at = name, kill_at, stop_at
+        self.signals = State()
         self.steps, self.killed, self.ended = 0, False, False
         self.error: BaseException | None = None
         self.until: float = BEGIN
@@ -78,6 +83,13 @@ class World:
             self.tell(f"{process.name} is killed before step {process.steps}: {what}")
         if process.killed:
             raise Killed
+        if process.stop_at is not None and process.steps >= process.stop_at and not self.is_stopped():
+            self.tell(f"{process.name} gets SIGTERM at step {process.steps}: {what}")
+            process.signals.handle(signal.SIGTERM, None)
+
+    def is_stopped(self) -> bool:
+        """Return whether the control node that runs has got a signal."""
+        return self._current.signals.pending is not None
 
     def kill_soon(self) -> None:
         """Let the control node that runs die at its next step."""
@@ -97,12 +109,14 @@ class World:
         self.step("sleep")
         self.wait(seconds)
 
-    def run(self, works: Mapping[str, Callable[[], object]], kill_at: dict[str, int] | None = None) -> dict[str, Process]:
-        """Run control nodes side by side until all have ended. `works`: what each does, by name. `kill_at`: steps at which some die.
+    def run(
+        self, works: Mapping[str, Callable[[], object]], kill_at: dict[str, int] | None = None, stop_at: dict[str, int] | None = None
+    ) -> dict[str, Process]:
+        """Run control nodes side by side until all have ended. `works`: what each does, by name. `kill_at`: steps at which some die, `stop_at`: get SIGTERM.
 
         Raises what a control node raised, apart from Killed.
         """
-        found = {name: Process(name, (kill_at or {}).get(name)) for name in works}
+        found = {name: Process(name, (kill_at or {}).get(name), (stop_at or {}).get(name)) for name in works}
         threads = []
         for name, work in works.items():
             process = found[name]
@@ -162,10 +176,11 @@ class World:
 
     @contextmanager
     def clock(self) -> Iterator[None]:
-        """Replace the clocks of this process by virtual ones, in the block."""
+        """Replace the clocks of this process by virtual ones, and its state of signals by that of the control node that runs, in the block."""
         with (
             patch.object(time, "monotonic", lambda: self.now),
             patch.object(time, "time", self.wall_clock),
             patch.object(time, "sleep", self.sleep),
+            patch.object(signals, "_state", SignalsOfProcesses(lambda: self._current.signals)),
         ):
             yield

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests for moves and throttles that are wrong: the product must refuse each, and change nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from simulation.kraft import Key
+from simulation.move_operator import MoveOperator
+
+RUN = "rehearsal"
+ABSENT_BROKER = 77
+LOW_RATE = 1023
+Request = Callable[[], dict[str, Any]]
+
+
+def refused_moves(mover: MoveOperator, folder: Path, key: Key, replicas: tuple[int, ...]) -> Iterator[tuple[str, Request]]:
+    """Yield wrong moves of a partition that has these replicas, each with what is wrong."""
+    topic, number = key
+    row = {"topic": topic, "partition": number, "replicas": list(replicas)}
+    targets: dict[str, dict[Key, tuple[int, ...]]] = {
+        "no replicas": {key: ()},
+        "a broker twice": {key: (*replicas, replicas[0])},
+        "a broker that does not exist": {key: (*replicas[1:], ABSENT_BROKER)},
+        "a partition that does not exist": {(topic, 99): replicas},
+        "a topic that does not exist": {("nothing", 0): replicas},
+    }
+    for what, target in targets.items():
+        yield what, partial(mover.move, RUN, target)
+    yield (
+        "fewer replicas",
+        lambda: mover.move(RUN, {key: replicas[:1] if len(replicas) > 1 else (1, 2)}, allow_replication_factor_change=False),
+    )
+    options: dict[str, dict[str, Any]] = {
+        "a partition twice": {"partitions": [row, row]},
+        "no partition": {"partitions": []},
+        "nothing named": {"partitions": None},
+        "replicas not named": {"partitions": [{**row, "replicas": None}]},
+        "a rate that is too low": {"throttle": LOW_RATE},
+        "no part of a disk": {"max_disk_percent": 0},
+        "a throttle that outlives its task": {"wait": False, "throttle": 2000},
+        "a cancellation after the task": {"wait": False, "on_interrupt": "cancel"},
+    }
+    for what, given in options.items():
+        yield what, partial(mover.move, RUN, {key: replicas[::-1]}, **given)
+    documents: dict[str, dict[str, Any]] = {
+        "another version": {"version": 2, "partitions": [row]},
+        "log directories": {"version": 1, "partitions": [{**row, "log_dirs": ["/data"] * len(replicas)}]},
+        "replicas that are text": {"version": 1, "partitions": [{**row, "replicas": ["1"]}]},
+        "a partition below 0": {"version": 1, "partitions": [{**row, "partition": -1}]},
+        "another form": {"version": 1},
+    }
+    for what, document in documents.items():
+        file = folder / "rehearsal.moves.json"
+        yield f"a file with {what}", partial(mover.move_by_file, RUN, file, json.dumps(document))
+
+
+def refused_throttles(mover: MoveOperator, key: Key, replicas: tuple[int, ...]) -> Iterator[tuple[str, Request]]:
+    """Yield wrong throttles, each with what is wrong."""
+    topic, number = key
+    entry = f"{number}:{replicas[0]}"
+    options: dict[str, dict[str, Any]] = {
+        "no rate": {"rate": None},
+        "a rate that is too low": {"rate": LOW_RATE},
+        "a broker twice": {"broker_rates": [rate_of(1), rate_of(1)]},
+        "a broker that does not exist": {"broker_rates": [rate_of(ABSENT_BROKER)]},
+        "no replicas": {"throttled_replicas": []},
+        "a topic twice": {"throttled_replicas": [entries_of(topic, [entry])] * 2},
+        "a topic that does not exist": {"throttled_replicas": [entries_of("nothing", [entry])]},
+        "a partition that does not exist": {"throttled_replicas": [entries_of(topic, [f"99:{replicas[0]}"])]},
+        "a replica on a broker that does not exist": {"throttled_replicas": [entries_of(topic, [f"{number}:{ABSENT_BROKER}"])]},
+        "an entry of another form": {"throttled_replicas": [entries_of(topic, ["all"])]},
+    }
+    for what, given in options.items():
+        yield f"a throttle with {what}", partial(mover.throttle, "present", **{"rate": 2000, **given})
+
+
+def rate_of(broker: int, rate: int | None = 3000) -> dict[str, Any]:
+    """Return a row of the option `broker_rates`."""
+    return {"broker_id": broker, "rate": None, "leader_rate": rate, "follower_rate": rate}
+
+
+def entries_of(topic: str, entries: list[str] | None) -> dict[str, Any]:
+    """Return a row of the option `throttled_replicas`: these replicas follow, None means all. All of the topic lead."""
+    return {"topic": topic, "leader_replicas": None, "follower_replicas": entries}

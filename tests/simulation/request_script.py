@@ -1,0 +1,76 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What operators ask for in a simulated history, apart from the strategy: drawn from a seed, as the rest of its script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+CHECK, HELD = "check", "held"
+OPTION, FILE = "option", "file"
+CANCEL, NAMED = "cancel", "named"
+MOST_STEPS = 180  # a recovery makes about so many requests, waits and writes
+# Options of kafka_designated_election, each with the values that are drawn for it. Records of these histories are of some hundred bytes.
+LIMITS: Mapping[str, tuple[Any, ...]] = {
+    "save_records": (False,),
+    "max_saved_bytes": (1, 100, 400, 1 << 20),
+    "max_saved_run_bytes": (1, 100, 400, 1 << 20),
+    "max_saved_partition_bytes": (1, 100, 400, 1 << 20),
+    "saved_bytes_per_second": (50, 500, 1 << 20),
+    "max_offline_brokers": (0, 1, 2),
+    "max_partitions": (1, 2),
+    "lost_brokers": ([1], [2, 3]),
+    "allowed_strategies": (["balanced"], ["none", "balanced"], ["aggressive"]),
+    "decide_again": (False,),
+    "save_timeout": (0.01, 2.0),
+    "election_attempts": (0, 1),
+    "remove_expired_throttle": (True,),
+}
+
+
+@dataclass(frozen=True)
+class RequestScript:
+    """What operators ask for while faults strike. The last runs, in peace, have no limits.
+
+    rehearsal  a run before the first one that must change nothing: CHECK (check mode), HELD (without allow_data_loss), None: there is none
+    stop_at    the step at which the first control node gets SIGTERM, None: it gets none
+    strategy   of these runs, None: that of the script
+    named      how all partitions are named: OPTION, FILE, None: they are not
+    options    of kafka_designated_election
+    moves      what a second control node does in a history of moves instead: CANCEL, NAMED (a standing throttle of replicas that are named)
+    snapshots  seconds before each healthy snapshot that is taken before the damage
+    """
+
+    rehearsal: str | None = None
+    stop_at: int | None = None
+    strategy: str | None = None
+    named: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    snapshots: tuple[float, ...] = ()
+    moves: str | None = None
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> RequestScript:
+        """Return what was written as JSON."""
+        return cls(**{**fields, "snapshots": tuple(fields["snapshots"])})
+
+
+NO_REQUEST = RequestScript()
+
+
+def drawn_request(random: Random) -> RequestScript:
+    """Draw what operators ask for."""
+    limits = random.sample(list(LIMITS), random.choice((0, 1, 1, 2)))
+    return RequestScript(
+        rehearsal=random.choice((CHECK, CHECK, HELD)) if random.random() < 0.4 else None,
+        stop_at=random.randrange(1, MOST_STEPS) if random.random() < 0.3 else None,
+        strategy=random.choice(("none", "kip966_balanced", "aggressive")) if random.random() < 0.15 else None,
+        named=random.choice((OPTION, FILE)) if random.random() < 0.3 else None,
+        options={name: random.choice(LIMITS[name]) for name in limits},
+        snapshots=random.choice(((0.0,), (0.0, 60.0), (0.0, 40.0, 700.0))) if random.random() < 0.5 else (),
+        moves=random.choice((CANCEL, NAMED)) if random.random() < 0.5 else None,
+    )
