@@ -58,7 +58,7 @@ class ReplayJudges:
     def judge_impact(self, named: Mapping[tuple[str, Key], bool]) -> None:
         """Impact names each group that has read what the log of a leader does not have, and no other. `named`: whether for certain."""
         elected = {one.key: one for one in self._judges.elections}
-        logs = dict(self._leader_logs())
+        logs, with_results = dict(self._leader_logs()), self._elected_by_results()
         for group, positions in self._cluster.groups.positions.items():
             for key, at in positions.items():
                 # Elections of others are no part of a run, nor is what came after an offset was committed in the new log.
@@ -67,8 +67,14 @@ class ReplayJudges:
                 has_read = logs[key].has(at.read)
                 if has_read and named.get((group, key)):
                     self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
-                if not has_read and (group, key) not in named:
+                # A run that was killed has no results: nobody can ask for its impact before it has run again.
+                if not has_read and key in with_results and (group, key) not in named:
                     self._judges.found(f"impact does not name {group}, which has read {at.read.name}, and {name(key)} lacks that")
+
+    def _elected_by_results(self) -> set[Key]:
+        """Return the partitions that results of runs have as elected."""
+        found = (json.loads(path.read_text())["partitions"] for path in (self._workdir / "results").glob("*/*.json"))
+        return {(row["topic"], row["partition"]) for rows in found for row in rows if row["outcome"] == "elected"}
 
     def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
         if log.high_watermark < log.end:
