@@ -52,10 +52,11 @@ def end_offsets(client: AdminClient, partitions: Iterable[TopicPartition]) -> En
 def throttles(client: AdminClient) -> list[tuple[str, str, str]]:
     """(broker or topic, config, value) of each throttle of replication that is set. Brokers that do not answer are an error."""
     metadata = client.list_topics(timeout=SECONDS)
-    resources = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in metadata.brokers]
-    resources += [ConfigResource(ResourceType.TOPIC, topic) for topic in metadata.topics]
+    brokers = [[ConfigResource(ResourceType.BROKER, str(broker))] for broker in metadata.brokers]  # the library takes one per request
+    topics = [ConfigResource(ResourceType.TOPIC, topic) for topic in metadata.topics]
     return sorted(
         (resource.name, entry.name, entry.value)
+        for resources in (*brokers, topics)
         for resource, future in client.describe_configs(resources, request_timeout=SECONDS).items()
         for entry in future.result().values()
         if "replication.throttled" in entry.name and ConfigSource(entry.source) in SET_BY_CLIENTS and entry.value
