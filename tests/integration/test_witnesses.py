@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from integration.damaged import MOVED, WITNESSED, of
 from integration.support import Operator, TopicPartition, by_partition
-from witness import franz, librdkafka, scripts
+from witness import franz, kcat, librdkafka, scripts
 
 from rig import Damage, KafkaCluster
 from rig.damage import TWIN
@@ -71,6 +71,13 @@ def test_three_clients_see_the_same_partitions_and_ends(damage: Damage, twins: T
     assert (kadm.views, kadm.ends) == (librdkafka.views(client, *OURS), librdkafka.end_offsets(client, online))
     assert (kadm.views, kadm.ends) == (scripts.views(cluster, OURS), scripts.end_offsets(cluster, online))
     assert (len(kadm.views), {*kadm.ends}) == (4 * len(OURS), {*online})
+
+
+@pytest.mark.skipif(kcat.PROGRAM is None, reason=kcat.MISSING)
+def test_kcat_sees_the_same_partitions(damage: Damage, twins: Twins) -> None:
+    seen = franz.state(damage.cluster, *OURS, *THEIRS).views
+    assert kcat.views(damage.cluster, [*OURS, *THEIRS]) == {key: replace(view, topic_id="") for key, view in seen.items()}
+    assert len(seen) == 8 * len(OURS) and min(view.leader for view in seen.values()) == -1
 
 
 def test_kadm_sees_what_the_results_say(twins: Twins) -> None:

@@ -54,8 +54,18 @@ class Fleet:
         return {name: future.result() for name, future in under_way.items()}
 
     def inventory(self) -> dict[str, Any]:
-        """The inventory that the playbooks want: one host per cluster in the group kafka_clusters, tasks run right here."""
-        return inventory({name: host_vars(cluster) for name, cluster in self.clusters.items()})
+        """The inventory that the playbooks want: one host per cluster in the group kafka_clusters, one per broker's disk in kafka_brokers, all right here."""
+        clusters = inventory({name: host_vars(cluster) for name, cluster in self.clusters.items()})
+        disks = {
+            f"{name}-broker-{broker_id}": {
+                "kafka_cluster": name,
+                "kafka_broker_id": broker_id,
+                "kafka_log_dirs": list(map(str, node.log_dirs)),
+            }
+            for name, cluster in self.clusters.items()
+            for broker_id, node in cluster.brokers.items()
+        }
+        return clusters | {"kafka_brokers": {"vars": {"ansible_connection": "local"}, "hosts": disks}}
 
 
 def host_vars(cluster: KafkaCluster) -> dict[str, str]:

@@ -3,6 +3,7 @@
 | file | client |
 |---|---|
 | `franz.py` | franz-go and its kadm, through the program in `go/` |
+| `kcat.py` | kcat, where it is installed |
 | `librdkafka.py` | confluent-kafka |
 | `scripts.py` | Kafka's own scripts |
 """

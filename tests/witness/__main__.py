@@ -1,4 +1,4 @@
-"""`python -m witness BOOTSTRAP_SERVERS`: what confluent-kafka sees of all topics, as JSON.
+"""`python -m witness BOOTSTRAP_SERVERS`: what confluent-kafka sees of all topics, as JSON. With `--throttles` instead: the throttles that are set.
 
 Options of librdkafka, such as those of a login, are a JSON object on stdin. Those without a value are left out.
 """
@@ -6,28 +6,49 @@ Options of librdkafka, such as those of a login, are a JSON object on stdin. Tho
 import argparse
 import json
 import sys
+from typing import Any
 
+from confluent_kafka.admin import AdminClient
+
+from rig import TopicPartition
+from rig.clients import read
+from rig.listeners import Plaintext
 from witness import librdkafka
+from witness.view import PartitionView
 
 
 def main() -> None:
     cli = argparse.ArgumentParser(prog="python -m witness", description=__doc__)
     cli.add_argument("bootstrap_servers")
+    cli.add_argument("--throttles", action="store_true", help="print (resource, config, value) of each throttle")
+    cli.add_argument(
+        "--values", metavar="TOPIC", action="append", default=[], help="with the records of this topic, which must have leaders"
+    )
+    arguments = cli.parse_args()
     options = {name: value for name, value in json.load(sys.stdin).items() if value}
-    client = librdkafka.connect(cli.parse_args().bootstrap_servers, options)
+    client = librdkafka.connect(arguments.bootstrap_servers, options)
+    answer = librdkafka.throttles(client) if arguments.throttles else partitions(client, arguments.bootstrap_servers, arguments.values)
+    json.dump(answer, sys.stdout)
+
+
+def partitions(client: AdminClient, bootstrap_servers: str, topics: list[str]) -> list[dict[str, Any]]:
+    """State of all partitions, and the values that a consumer reads from those of these topics."""
     views = librdkafka.views(client, *librdkafka.topic_names(client))
-    rows = [
-        {
-            "topic": topic,
-            "topic_id": view.topic_id,
-            "partition": partition,
-            "leader": view.leader,
-            "replicas": view.replicas,
-            "isr": sorted(view.isr),
-        }
-        for (topic, partition), view in sorted(views.items())
-    ]
-    json.dump(rows, sys.stdout)
+    values = read(bootstrap_servers, Plaintext(), [key for key in views if key[0] in topics])
+    return [_row(key, view, values.get(key)) for key, view in sorted(views.items(), key=lambda item: item[0])]
+
+
+def _row(key: TopicPartition, view: PartitionView, records: list[tuple[int, str]] | None) -> dict[str, Any]:
+    topic, partition = key
+    row: dict[str, Any] = {
+        "topic": topic,
+        "topic_id": view.topic_id,
+        "partition": partition,
+        "leader": view.leader,
+        "replicas": view.replicas,
+        "isr": sorted(view.isr),
+    }
+    return row if records is None else row | {"values": [value for _offset, value in records]}
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ from typing import Any
 
 from confluent_kafka import TopicCollection
 from confluent_kafka import TopicPartition as Assigned
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, OffsetSpec, ResourceType
 
 from rig import TopicPartition
 from witness.view import Ends, PartitionView, Views
 
 SECONDS = 30.0
+SET_BY_CLIENTS = {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
 
 
 def connect(bootstrap_servers: str, options: Mapping[str, Any] | None = None) -> AdminClient:
@@ -46,3 +47,17 @@ def end_offsets(client: AdminClient, partitions: Iterable[TopicPartition]) -> En
     wanted = {Assigned(topic, partition): OffsetSpec.latest() for topic, partition in partitions}
     answers = client.list_offsets(wanted, request_timeout=SECONDS)
     return {(assigned.topic, assigned.partition): answer.result().offset for assigned, answer in answers.items()}
+
+
+def throttles(client: AdminClient) -> list[tuple[str, str, str]]:
+    """(broker or topic, config, value) of each throttle of replication that is set. Brokers that do not answer are an error."""
+    metadata = client.list_topics(timeout=SECONDS)
+    brokers = [[ConfigResource(ResourceType.BROKER, str(broker))] for broker in metadata.brokers]  # the library takes one per request
+    topics = [ConfigResource(ResourceType.TOPIC, topic) for topic in metadata.topics]
+    return sorted(
+        (resource.name, entry.name, entry.value)
+        for resources in (*brokers, topics)
+        for resource, future in client.describe_configs(resources, request_timeout=SECONDS).items()
+        for entry in future.result().values()
+        if "replication.throttled" in entry.name and ConfigSource(entry.source) in SET_BY_CLIENTS and entry.value
+    )

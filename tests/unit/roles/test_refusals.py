@@ -78,6 +78,7 @@ def test_an_empty_list_of_lost_brokers_is_not_left_out_of_the_plan(given: Any, e
     [
         ("restore_redundancy", "plan.yml", "Fail if no plan was made", "kafka_recovery_redundancy"),
         ("plan", "finish.yml", "Show what is planned", "kafka_recovery_planned"),
+        ("revive", "plan.yml", "Fail if no plan was made", "kafka_recovery_revival_plan"),
     ],
 )
 def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, file: str, task: str, variable: str) -> None:
