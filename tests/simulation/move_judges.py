@@ -65,7 +65,7 @@ class MoveJudges(Judges):
         listed = entries(self._cluster.configs.of((TOPIC, key[0])).get(REPLICAS.format(FOLLOWER)))
         for broker in sorted(adding):
             has_rate = RATE.format(FOLLOWER) in self._cluster.configs.of((BROKER, str(broker)))
-            if f"{key[1]}:{broker}" not in listed or (self._is_calm and not has_rate):
+            if not {f"{key[1]}:{broker}", "*"} & {*listed} or (self._is_calm and not has_rate):
                 self.found(f"{name(key)} is moved to broker {broker}, which has no throttle yet")
 
     def _look_at(self, key: Key, before: Partition, after: Partition) -> None:
