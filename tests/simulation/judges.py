@@ -20,6 +20,7 @@ from simulation.logs import Batch, Log
 UNSEEN_SECONDS = 20.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
+BELOW_HIGH_WATERMARK = "below_high_watermark"
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 
@@ -70,6 +71,8 @@ class Judges:
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
         self._on_forks: set[tuple[Key, int]] = set()
+        # The same on evidence that says that committed records will be lost: it is elected only if an operator names the partition.
+        self._in_spite_of_proof: set[tuple[Key, int]] = set()
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
@@ -177,13 +180,18 @@ class Judges:
                     f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
                 )
         for election, batch in self.committed_lost():
-            if not (self._gives_up and (election.key, election.leader) in self._on_forks and election.has_latest_epoch()):
+            elected = election.key, election.leader
+            is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
+            if not (self._gives_up and is_excused):
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        found = {"forked": self._on_forks, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
         for row in rows:
-            if row["evidence"] == "forked":
-                self._on_forks.add(((row["topic"], row["partition"]), row["leader"] if "leader" in row else row["designatedLeader"]))
+            if row["evidence"] in found:
+                found[row["evidence"]].add(
+                    ((row["topic"], row["partition"]), row["leader"] if "leader" in row else row["designatedLeader"])
+                )
 
     def _is_settled(self, key: Key, state: Partition) -> bool:
         """Return whether a partition has the replicas that it must have when all runs have ended."""
