@@ -268,7 +268,6 @@ class Events:
             self._count("broker cut off")
             self.slowed = True
             self._cluster.cut_off(leader, (60.0, 75.0)[numbers[1] % 2])
-            self._cluster.world.wait(SESSION_SECONDS + 1)
 
     def hide(self, numbers: Numbers) -> None:
         """Control nodes do not reach a broker for some seconds. It is alive for all others."""

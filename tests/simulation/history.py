@@ -101,7 +101,7 @@ class History:
         for step in self._script.damage:
             self._events.happen(step)
             # A crash is noticed late: mostly the history goes on when it is.
-            noticed = step.what.startswith("crash") and step.numbers[3] % 4
+            noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
             self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
