@@ -127,7 +127,7 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
         _alter(cluster, changes, answers, problems)
     done = [row for row in what.rates if row.change is None or _is_done(answers, row.change.resource)]
     shown = [row for row in done if row.live and row.change is not None]
-    subtracted = [row for row in lists if _is_done(answers, Resource(TOPIC, row.topic))]
+    subtracted = [row for row in lists if _is_done(answers, _topic(row))]
     _wait_until_removed(cluster, shown, subtracted)
     _delete_empty_lists(cluster, [row for row in subtracted if place(row) in what.whole], answers, problems)
     for resource, refusal in answers.items():
@@ -141,7 +141,7 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     ]
     # A rate of another owner in a lower layer stays in the journal.
     for owner in what.owners:
-        rows = [row for row in what.added.get(owner, ()) if place(row) not in what.lists or _is_done(answers, Resource(TOPIC, row.topic))]
+        rows = [row for row in what.added.get(owner, ()) if place(row) not in what.lists or _is_done(answers, _topic(row))]
         keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
         journal.record_removed(owner, [layer for key, layers in journal.rates([owner]).items() if key in keys for layer in layers], rows)
     return problems
@@ -170,24 +170,32 @@ def _delete_empty_lists(cluster: ThrottleCluster, rows: Sequence[AddedReplicas],
         settings = cluster.topic_configs_of({row.topic for row in rows}, LISTS)
     except RecoveryError as error:
         for row in rows:
-            answers.pop(Resource(TOPIC, row.topic), None)
+            answers.pop(_topic(row), None)
         problems.append(f"{error}: {len(rows)} throttle lists may be left empty")
         return
-    late = [row for row in rows if {*row.entries} & {*parse_list(_value(settings, row))}]
-    for row in late:
-        answers.pop(Resource(TOPIC, row.topic), None)
-        problems.append(
-            f"brokers still show the entries that were removed from {row.config} of topic {row.topic}; the next run looks again"
-        )
     changes = [change for row in rows if row.topic in settings and (change := model.deletion(row, _value(settings, row)))]
     _alter(cluster, changes, answers, problems)
+    # Last, for the other list of the topic may have been deleted.
+    for row in rows:
+        if {*row.entries} & {*_entries(settings.get(row.topic, {}), row.config)}:
+            answers.pop(_topic(row), None)
+            problems.append(
+                f"brokers still show the entries that were removed from {row.config} of topic {row.topic}; the next run looks again"
+            )
+    wanted = {change.resource for change in changes}
+    deleted = [row for row in rows if _topic(row) in wanted and _is_done(answers, _topic(row))]
 
     def shown() -> bool:
-        found = cluster.topic_configs_of({row.topic for row in rows}, LISTS)
-        return all(model.deletion(row, value) is None for row in rows if (value := _value(found, row)) is not None)
+        found = cluster.topic_configs_of({row.topic for row in deleted}, LISTS)
+        return all(model.deletion(row, value) is None for row in deleted if (value := _value(found, row)) is not None)
 
-    with suppress(RecoveryError):  # they are deleted: only reading it back has failed
-        _poll_until(shown)
+    if deleted:
+        with suppress(RecoveryError):  # they are deleted: only reading it back has failed
+            _poll_until(shown)
+
+
+def _topic(row: AddedReplicas) -> Resource:
+    return Resource(TOPIC, row.topic)
 
 
 def _value(settings: Mapping[str, Settings], row: AddedReplicas) -> str | None:
@@ -284,7 +292,7 @@ def _removed(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleT
 
 
 def _error(answers: Answers, row: AddedReplicas) -> str | None:
-    refusal = answers.get(Resource(TOPIC, row.topic))
+    refusal = answers.get(_topic(row))
     return None if refusal is None else refusal.error
 
 
