@@ -57,7 +57,7 @@ def test_a_playbook_is_disturbed_only_by_faults_that_need_no_watcher() -> None:
 
 
 def test_a_fork_is_led_by_the_broker_that_makes_it() -> None:
-    """Most of its partitions with min.insync.replicas 2: there the ISR history tells which branch was committed."""
+    """Most of its partitions with min.insync.replicas 2: there the ISR history shows which branch was committed."""
     forks = [script for script in SCRIPTS if script.shape == "fork"]
     leaders = [
         order[0] == next(step.broker for step in script.steps if step.what == "alone")

@@ -67,7 +67,7 @@ class ReplayJudges:
                 has_read = logs[key].has(at.read)
                 if has_read and named.get((group, key)):
                     self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
-                # A run that was killed has no results: nobody can ask for its impact before it has run again.
+                # A run that was killed has no results: its impact can be asked for only when it has run again.
                 if not has_read and key in with_results and (group, key) not in named:
                     self._judges.found(f"impact does not name {group}, which has read {at.read.name}, and {name(key)} lacks that")
 

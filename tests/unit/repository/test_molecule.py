@@ -18,7 +18,7 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 ROLE = re.compile(r"(?:role|name): streamops\.kafka_recovery\.(\w+)|roles/(\w+)/tasks/")
 PLAYBOOK = re.compile(r"import_playbook: streamops\.kafka_recovery\.(\w+)|^\s+playbook: (\w+)$", re.MULTILINE)
 TASKS = re.compile(r"(?:import|include)_tasks: (\S+\.yml)")
-# Roles of a playbook that run only if it is told so, and the variable that does it.
+# Roles that a playbook has on demand, and the variable that demands them.
 ON_DEMAND = {
     "restore_redundancy": "kafka_recovery_restore_redundancy: true",
     "revive": "kafka_recovery_revive_empty",
