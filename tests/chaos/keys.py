@@ -32,5 +32,15 @@ def missing(wanted: Collection[str], there: Collection[str]) -> set[str]:
     return {value for value in absent if "#" not in value or latest.get(key_of(value), -1) < _number(value)}
 
 
+def missing_afterwards(held: Collection[str], read: Collection[str], other_logs: Collection[str]) -> set[str]:
+    """Values that an elected leader `held` and that consumers no longer read, although every broker is back.
+
+    `other_logs`: all values that other replicas held before the election. Kafka itself loses a record whose key has a later one there: the cleaner of that
+    replica removes the record, the election truncates the later one, and no follower copies again what is below its log's end. If the replica leads
+    after that, neither is read.
+    """
+    return {value for value in missing(held, read) if "#" not in value or missing({value}, {*other_logs} - {value})}
+
+
 def _number(value: str) -> int:
     return int(value.partition("/")[0])

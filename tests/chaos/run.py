@@ -13,11 +13,11 @@ from typing import Any
 
 from integration.support import Operator
 
-from chaos import history, rivals
+from chaos import disks, history, rivals
 from chaos.faults import FAULTS, CleanLeaderReturns, Fault
 from chaos.history import GROUPS, TWIN, Script
 from chaos.judge import Violation, name
-from chaos.keys import is_compacted, missing
+from chaos.keys import is_compacted, missing, missing_afterwards
 from chaos.ledger import ALL
 from chaos.logs import Log, has_gaps, read_logs, survey, values
 from chaos.recovery import OPTIONS, Recovered, Recovery
@@ -126,6 +126,7 @@ class Runner:
         outcome.acknowledged = sum(len(stage.ledger.promises[key]) for key in states)
         outcome.unflushed = len(stage.unflushed)
         outcome.failed = sum(len(logs & states.keys()) for logs in map(stage.cluster.failed_logs, stage.cluster.brokers))
+        compacted = disks.on_disks(stage.cluster, (key for key in states if is_compacted(key[0])))
         if seed % 2 == 0:
             self._elect_twins_by_stock(script, outcome)
         for group, fault_name in enumerate(chosen):
@@ -140,7 +141,7 @@ class Runner:
         if script.lost in script.dead and script.lost not in stage.cluster.unfenced() and random.random() < 0.6:
             self._accept_the_rest(script, random, outcome)
         began = time.monotonic()
-        self._back_to_health(script, outcome)
+        self._back_to_health(script, compacted, outcome)
         outcome.phases["back to health"] = round(time.monotonic() - began, 1)
 
     def operator(self, seed: int, part: int | str) -> Operator:
@@ -211,8 +212,11 @@ class Runner:
             for key, (elected, _) in done.elected.items():
                 self._count(outcome, AGGRESSIVE, key, elected, done.before[key])
 
-    def _back_to_health(self, script: Script, outcome: Outcome) -> None:
-        """Every broker comes back: now each partition has a leader, and consumers read whatever the elected leaders held."""
+    def _back_to_health(self, script: Script, compacted: disks.Held, outcome: Outcome) -> None:
+        """Every broker comes back: now each partition has a leader, and consumers read whatever the elected leaders held.
+
+        `compacted`: what any disk held of the partitions that are compacted, before the first election.
+        """
         stage = self._stage
         stage.heal()
         topics = [topic.name for topic in script.topics]
@@ -235,7 +239,9 @@ class Runner:
             outcome.violations.append(Violation("not the history of one log", name(key), str(stage.ledger.operations.of(key))))
         for done in (*outcome.recoveries, *outcome.aggressive):
             for key, (elected, _) in done.elected.items():
-                gone = missing(values(done.before[key].get(elected, ())), {value for _, value in read[key]})
+                held = values(done.before[key].get(elected, ()))
+                others = {*compacted.get(key, ()), *stage.unflushed.get(key, ())}
+                gone = missing_afterwards(held, {value for _, value in read[key]}, others)
                 if gone:
                     text = f"consumers no longer read {len(gone)} records that broker {elected} held when it was elected, for example {min(gone)}"
                     outcome.violations.append(Violation("records are gone afterwards", name(key), text))
