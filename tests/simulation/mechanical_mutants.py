@@ -23,7 +23,12 @@ SEEDS = 1, 100
 SECONDS = 900.0  # of one mistake: some make endless loops
 # The unit tests of each file, below tests/unit.
 TESTS = {
-    "decision/decide.py": ("decision/test_decide.py", "decision/test_decide_against_model_rule.py", "decision/test_designation.py"),
+    "decision/decide.py": (
+        "decision/test_decide.py",
+        "decision/test_designation.py",
+        "decision/test_log_pairs.py",
+        "decision/test_decide_against_model_rule.py",
+    ),
     "decision/loss.py": ("decision/test_loss.py", "decision/test_lost_members.py"),
     "election/guards.py": ("election/test_guards.py", "election/test_designated_election.py"),
     "common/journal_file.py": ("election/test_reorder_journal.py", "election/test_stalled_runs.py"),
@@ -69,9 +74,10 @@ def _begin(folder: Path, file: str) -> None:
 
 
 def _call(command: list[str], folder: Path) -> int:
-    """Run a command of Cosmic Ray with the copy of the product. Return its exit code."""
+    """Run a command of Cosmic Ray with the copy of the product, and without slow tests. Return its exit code."""
     program = str(Path(sys.executable).with_name(command[0]))
-    return subprocess.run([program, *command[1:]], env={**os.environ, "PYTHONPATH": str(folder)}, check=False).returncode
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTEST_ADDOPTS": "-m 'not slow and not long'"}
+    return subprocess.run([program, *command[1:]], env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
