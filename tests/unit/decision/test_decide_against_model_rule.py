@@ -301,7 +301,8 @@ def expected(one: Case) -> tuple[set[int] | None, list[str]]:
         resolved = by_history | {brokers[place] for place in agreeing if undisturbed}
         places = [place for place, broker in enumerate(brokers) if broker in resolved]
         if not best_first(replicas, places, agreeing, proven, [logs[broker].start for broker in brokers]):
-            return set(), ["held by a reassignment"]
+            # Which of two replicas that were not compared is the better one, only the model knows.
+            return None if not_compared(one, logs) else set(), ["held by a reassignment"]
         return {brokers[0]}, [*reasons, "elected under reassignment"]
     return {broker for broker in elected if logs[broker].start == min(logs[each].start for each in elected)}, reasons
 
