@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -187,11 +187,34 @@ class Comparison:
             )
         )
 
-    def starting_first(self, brokers: Collection[int]) -> tuple[int, ...]:
-        """Return those survivors of `brokers` whose logs start first. A follower deletes what lies before the start of its leader's log."""
-        logs = [log for log in self.survivors if log.broker_id in brokers]
-        first = min(map(_start, logs), default=0)
-        return tuple(log.broker_id for log in logs if _start(log) == first)
+    def leaders(self, winner: Log, relations: Iterable[Relation], failed: Iterable[tuple[int, Relation]]) -> tuple[int, ...]:
+        """Return the survivors any of which may lead: their logs are the winner's, and start first, and no comparison of them has `failed`.
+
+        A follower deletes what lies before the start of its leader's log. `relations`: to the winner.
+        """
+        identical = [winner, *(row.other for row in relations if row.relation == SAME)]
+        first, unsure = min(map(_start, identical)), {broker for broker, _ in failed}
+        return tuple([log.broker_id for log in self.survivors if log in identical and _start(log) == first and log.broker_id not in unsure])
+
+    def failed(self, winner: Log, relations: Iterable[Relation]) -> tuple[tuple[int, Relation], ...]:
+        """Return the brokers whose logs seem to be the winner's, each with the logs of which it is not known how they relate to its log, but to the winner's.
+
+        Such a log may lack records in between. `relations`: those of survivors and fenced brokers to the winner.
+        """
+        known = [row for row in relations if row.relation not in (UNKNOWN, CORRUPT)]
+        identical = (row for row in known if row.relation == SAME and row.other.broker_state == UNFENCED)
+        pairs = ((row.other, other.other) for row in identical for other in known if row is not other)
+        compared = ((log.broker_id, self.relation(log, other)) for log, other in pairs)
+        return tuple([(broker, row) for broker, row in compared if row.relation in (UNKNOWN, CORRUPT)])
+
+    def has_only_gaps(self, winner: Log, relations: Iterable[Relation]) -> bool:
+        """Return whether the evidence is incomplete only because logs have no offset in common with the winner's, which nothing changes."""
+        unknown = [row.other for row in relations if row.relation == UNKNOWN]
+        return (
+            bool(unknown)
+            and all(have_a_gap(winner, other) for other in unknown)
+            and not any(log.may_hold_more for log in self.evidence.logs)
+        )
 
     def contradicted(self) -> bool:
         """Return whether every log that the ISR history calls complete is known to lack something that is proven committed."""

@@ -100,6 +100,7 @@ class Decision:
     lacking       what is proven committed and the winner is known to lack
     hidden_forks  forks between two logs which both seem to be prefixes of the winner's, or identical
     corrupt       comparisons that found different bytes at one offset from one leader epoch
+    failed        brokers whose logs seem to be the winner's, and logs of which it is not known how they relate to theirs: they may not lead
     singled_out   whether proof of commitment leaves one branch of a fork
     resolved      whether the ISR history says that the winner holds every committed record (of survivors, by lost members), and no proof says otherwise
     contradicted  whether each log that the ISR history calls complete is known to lack something that is proven committed
@@ -118,11 +119,11 @@ class Decision:
     survivors: tuple[Log, ...]
     ranked: tuple[Log, ...]
     relations: tuple[Relation, ...]
-    identical: tuple[int, ...]
     points: tuple[Point, ...]
     lacking: tuple[Lack, ...]
     hidden_forks: tuple[Pair, ...]
     corrupt: tuple[Pair, ...]
+    failed: tuple[tuple[int, Relation], ...]
     isr_proof: IsrProof
     singled_out: bool
     resolved: bool
@@ -141,6 +142,12 @@ class Decision:
     def winner(self) -> Log | None:
         """The best log, None where there is no survivor."""
         return self.ranked[0] if self.ranked else None
+
+    @property
+    def identical(self) -> tuple[int, ...]:
+        """Survivors whose logs are the winner's, with the winner."""
+        same = {row.other.broker_id for row in self.relations if row.relation == SAME}
+        return tuple(log.broker_id for log in self.survivors if log is self.winner or log.broker_id in same)
 
     @property
     def tails(self) -> tuple[Relation, ...]:
@@ -192,7 +199,9 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None,
     lacking = compared.lacking(winner) if winner else ()
     fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
     hidden = compared.hidden_forks((*relations, *fenced))
-    word = _word(compared, winner, relations, hidden, (bool(lacking), contradicted, resolved, singled_out))
+    failed = compared.failed(winner, (*relations, *fenced)) if winner else ()
+    leaders = compared.leaders(winner, relations, failed) if winner else ()
+    word = _word(compared, winner, relations, hidden, (bool(lacking), contradicted, resolved, singled_out, bool(leaders)))
     first = [log.broker_id for log in ranked]
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
     waited = tuple(waiting_for(evidence, state, elr))
@@ -201,19 +210,16 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None,
     # A new replica order would replace a reassignment that is under way.
     fixed_order = state.reassigning and reorders
     held_order = fixed_order and not elects_best_first(evidence, state, best_first)
-    doubt = RETENTION_GAP if word == Word.INCOMPLETE and winner and _only_gaps(evidence, winner, relations) else word.value
+    doubt = RETENTION_GAP if word == Word.INCOMPLETE and winner and compared.has_only_gaps(winner, relations) else word.value
     reason = None if online else _reason(evidence, state, strategy, word, doubt, waited, fenced, held_order)
     action = Action.LEAVE if online else Action.HOLD if reason else Action.ELECT
-    same = {row.other.broker_id for row in relations if row.relation == SAME}
-    identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
     # With an order that is not changed only the winner may be chosen.
-    free = (winner.broker_id,) if winner and fixed_order else compared.starting_first(identical)
-    choices = free if action == Action.ELECT else ()
+    choices = () if action != Action.ELECT or winner is None else leaders if leaders and not fixed_order else (winner.broker_id,)
     lost = tuple(log for log in evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
     unanswered = tuple(log for log in evidence.logs if log.silent)
     return Decision(
-        evidence, action, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points, lacking,
-        hidden, compared.corrupt, compared.isr_proof, singled_out, resolved, contradicted, waited, fenced, lost, unanswered,
+        evidence, action, word, reason, choices, best_first, compared.survivors, ranked, relations, compared.points, lacking,
+        hidden, compared.corrupt, failed, compared.isr_proof, singled_out, resolved, contradicted, waited, fenced, lost, unanswered,
     )  # fmt: skip
 
 
@@ -231,14 +237,14 @@ def _word(
         return Word.NO_SURVIVOR
     if compared.corrupt:
         return Word.CORRUPT
-    lacks_proven, contradicted, resolved, singled_out = proofs
+    lacks_proven, contradicted, resolved, singled_out, was_compared = proofs
     if lacks_proven or any(is_beyond(row, winner) for row in relations):
         return Word.BELOW_HIGH_WATERMARK
     if contradicted:
         return Word.CONTRADICTED
     if any(log.last_written_epoch is None for log in compared.survivors):
         return Word.WEAK
-    if any(log.may_hold_more for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
+    if any(log.may_hold_more for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations) or not was_compared:
         return Word.INCOMPLETE
     if all(map(follows, relations)) and not hidden:
         return Word.PREFIX
@@ -248,12 +254,6 @@ def _word(
     if resolved and brokers_of(hidden).isdisjoint(log.broker_id for log in compared.fenced):
         return Word.FORKED_RESOLVED
     return Word.FORKED_PROVEN if singled_out else Word.FORKED
-
-
-def _only_gaps(evidence: PartitionEvidence, winner: Log, relations: tuple[Relation, ...]) -> bool:
-    """Return whether the evidence is incomplete only because logs have no offset in common with the winner's, which nothing changes."""
-    unknown = [row.other for row in relations if row.relation == UNKNOWN]
-    return bool(unknown) and all(have_a_gap(winner, other) for other in unknown) and not any(log.may_hold_more for log in evidence.logs)
 
 
 def _reason(

@@ -61,6 +61,7 @@ def explanation(decision: Decision, loss: Loss, cluster: ClusterHeader) -> str:
         _unwritten(decision),
         " and ".join(_unanswered(decision)),
         " and ".join(_uncompared(decision)),
+        " and ".join(_failed(decision)),
         _offsets_unread(decision),
         " and ".join(_corrupt(decision)),
         " and ".join(_fenced(decision)),
@@ -174,6 +175,12 @@ def _uncompared(decision: Decision) -> Iterator[str]:
     for row in decision.uncompared:
         reason = "no reason given" if row.reason is None else row.reason
         yield f"whether broker {row.other.broker_id}'s log (to offset {row.other.end}) fits it is not known ({reason})"
+
+
+def _failed(decision: Decision) -> Iterator[str]:
+    for broker, row in decision.failed:
+        reason = "no reason given" if row.reason is None else row.reason
+        yield f"broker {broker} may not lead: whether its log fits that of broker {row.other.broker_id} is not known ({reason})"
 
 
 def _offsets_unread(decision: Decision) -> str | None:

@@ -26,13 +26,8 @@ class LogPairs:
         self.forks = tuple([pair for pair in evidence.pairs.values() if pair.relation == FORKED])
 
     def pair(self, one: int, other: int) -> Pair | None:
-        """Return how the logs of two brokers relate. If that is unknown, the comparison of a log that is identical to one of them counts.
-
-        A fork between logs identical to them counts, too: where one was compacted, no trace of it may be left.
-        """
+        """Return how the logs of two brokers relate. A fork between logs identical to them counts: where one was compacted, no trace of it may be left."""
         pair = self.evidence.pair(one, other)
-        if pair is None or pair.relation == UNKNOWN:
-            pair = self._pair_of_identical(one, other) or self._pair_of_identical(other, one) or pair
         if not self.forks or pair is None or pair.relation not in (SAME, PREFIX):
             return pair
         alike, others = self._identical(one), self._identical(other)
@@ -44,15 +39,6 @@ class LogPairs:
             ),
             pair,
         )
-
-    def _pair_of_identical(self, broker: int, other: int) -> Pair | None:
-        """Return how the log of `broker` relates to another one, by the comparison of that with a log identical to it."""
-        for alike in sorted(self._identical(broker) - {broker, other}):
-            pair = self.evidence.pair(alike, other)
-            if pair is not None and pair.relation in (SAME, PREFIX, FORKED):
-                lower, upper = sorted((broker, other))
-                return pair._replace(broker_a=lower, broker_b=upper, shorter=broker if pair.shorter == alike else pair.shorter)
-        return None
 
     def _identical(self, broker: int) -> set[int]:
         same = (pair for pair in self.evidence.pairs.values() if pair.relation == SAME and broker in (pair.broker_a, pair.broker_b))

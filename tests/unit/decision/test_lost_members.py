@@ -106,7 +106,7 @@ def test_when_records_could_be_committed_does_not_matter(version: int | None, mi
 
 @pytest.mark.parametrize("pair", [(1, 2), (2, 3)])
 def test_a_log_that_was_not_compared_with_all_survivors_says_nothing(pair: tuple[int, int]) -> None:
-    decision = decided(situation(member(14), unknown={pair}))
+    decision = decided(situation(member(15), unknown={pair}))
     assert decision.isr_proof.members == () and decision.choices == ()
 
 
