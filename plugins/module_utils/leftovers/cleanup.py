@@ -127,7 +127,7 @@ class Cleanup:
             is_active = found.run_is_active(journal)
             rows = found.throttle_rows(there, journal, is_active, ongoing, self._cluster.partitions())
             removals = {row: throttles.removal(row, journal) for row in rows if throttles.named(row, names)}
-            owners = throttles.removable_owners(journal, is_active, ongoing)
+            owners = throttles.removable_owners(journal, is_active, executor.throttled_moves(there, journal, ongoing))
             if journal_entries.RUN in owners:
                 journal.shut_out_run()
             before = journal.recorded()

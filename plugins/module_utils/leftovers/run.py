@@ -33,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import throttled_moves
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LISTS, RATES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival import journal as revival_journal
@@ -176,7 +177,7 @@ class Leftovers:
         for broker in sorted(known - configs.brokers.keys()):
             self._note(self.unknown, f"broker {broker} does not answer, and no other broker says which replication rates it has")
         return [
-            *throttles.own_rows(cluster, journal, configs, is_active, ongoing),
+            *throttles.own_rows(cluster, journal, configs, is_active, throttled_moves(cluster, journal, ongoing)),
             *throttles.unknown_rows(configs, journal, ongoing, states),
         ]
 

@@ -59,41 +59,38 @@ class Configs:
 # --- of the journal ---------------------------------------------------------------------------------------------------
 
 
-def removable_owners(journal: ThrottleJournal, run_is_active: bool, ongoing: Collection[TopicPartition]) -> list[str]:
+def removable_owners(journal: ThrottleJournal, run_is_active: bool, moving: Collection[TopicPartition]) -> list[str]:
     """Return the owners of the journal whose throttles may be removed now.
 
-    The throttle of a killed run stays while a move is under way that it covers: without it, the move would continue at full speed.
+    moving  partitions under way whose copies the throttle of a run limits, as `executor.throttled_moves` returns them
+
+    They keep the throttle of a killed run, without which they would continue at full speed. An expired throttle below it stays, too: its rates are what the
+    other one restores.
     """
-    over = [] if run_is_active else journal.left_over()
-    return [owner for owner in over if owner != journal_entries.RUN or not _moved(journal, ongoing)]
-
-
-def _moved(journal: ThrottleJournal, ongoing: Collection[TopicPartition]) -> list[TopicPartition]:
-    covered = {
-        (row.topic, model.partition_of(entry))
-        for row in journal.replicas([journal_entries.RUN])[journal_entries.RUN]
-        for entry in row.entries
-    }
-    return sorted((topic, partition) for topic, partition in ongoing if {(topic, partition), (topic, None)} & covered)
+    return [] if run_is_active or moving else journal.left_over()
 
 
 def own_rows(
-    cluster: ThrottleCluster, journal: ThrottleJournal, configs: Configs, run_is_active: bool, ongoing: Collection[TopicPartition]
+    cluster: ThrottleCluster, journal: ThrottleJournal, configs: Configs, run_is_active: bool, moving: Collection[TopicPartition]
 ) -> list[Leftover]:
-    """Return one row per config of the journal that is still set, but none of a run that is active."""
-    owners = removable_owners(journal, run_is_active, ongoing)
+    """Return one row per config of the journal that is still set, but none of a run that is active. `moving`: as for `removable_owners`."""
+    owners = removable_owners(journal, run_is_active, moving)
     found = list(_rows(cluster, journal, configs, owners, REMOVABLE, None))
+    topic, partition = min(moving, default=("", 0))
+    under_way = f"({len(moving)}, {topic}-{partition} first)"
+    expired = journal.expiry is not None and journal.expiry.is_over
     for owner in (owner for owner in journal_entries.LAYERS if owner not in owners):
         if owner == journal_entries.RUN and run_is_active:
             continue
         if owner == journal_entries.RUN:
-            moved = _moved(journal, ongoing)
             reason = (
-                f"moves that it slows down are under way ({len(moved)}, {moved[0][0]}-{moved[0][1]} first), and would continue at full speed: run them again "
+                f"moves that it slows down are under way {under_way}, and would continue at full speed: run them again "
                 "(playbook reassign), which takes both over, or cancel them (kafka_recovery_cancel_moves)"
             )
-        elif run_is_active and journal.expiry is not None and journal.expiry.is_over:
+        elif run_is_active and expired:
             reason = "it has expired, and the run that is in progress removes it when it ends"
+        elif expired:
+            reason = f"it has expired, and is removed with the throttle of a killed run, whose moves are under way {under_way}"
         else:
             until = f"{journal.expiry.at}, or until " if journal.expiry else ""
             reason = f"an operator has set it, and it stands until {until}kafka_replication_throttle removes it (state: absent)"

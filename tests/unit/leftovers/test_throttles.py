@@ -115,26 +115,53 @@ def test_the_throttle_of_a_killed_run_is_removable_unless_its_moves_are_under_wa
     journal.run_lock.acquire("run-1").end()
     set_by(cluster, journal, RUN, 1, "t", "0:1")
     with journal:
-        for ongoing, outcome in (({}, "removable"), ({("t", 0): MOVE}, "kept"), ({("t", 1): MOVE, ("quiet", 0): MOVE}, "removable")):
-            rows = throttles.own_rows(cluster, journal, configs(cluster), False, ongoing)
+        for ongoing, outcome in (
+            ({}, "removable"),
+            ({("t", 0): MOVE}, "kept"),
+            ({("t", 1): MOVE}, "removable"),
+            ({("quiet", 0): MOVE}, "kept"),
+        ):
+            moving = executor.throttled_moves(cluster, journal, ongoing)
+            rows = throttles.own_rows(cluster, journal, configs(cluster), False, moving)
             assert places(rows) == {("killed_run", outcome, "broker 1"), ("killed_run", outcome, "topic t")}
             assert {row.run_id for row in rows} == {"run-1"} and all(row.since for row in rows)
-            assert throttles.removable_owners(journal, False, ongoing) == ([RUN] if outcome == "removable" else [])
-        assert throttles.own_rows(cluster, journal, configs(cluster), True, {}) == [], "a run in progress"
-        assert throttles.removable_owners(journal, True, {}) == []
+            assert throttles.removable_owners(journal, False, moving) == ([RUN] if outcome == "removable" else [])
+        assert throttles.own_rows(cluster, journal, configs(cluster), True, ()) == [], "a run in progress"
+        assert throttles.removable_owners(journal, True, ()) == []
+
+
+def test_an_expired_throttle_below_that_of_a_killed_run_stays_until_its_moves_have_ended(cluster: Configurable, tmp_path: Path) -> None:
+    """The rates of the run are the last ones: if the standing ones were forgotten, they would be restored after the run's, and stay."""
+    before = configs(cluster)
+    journal = journal_of(tmp_path)
+    journal.run_lock.acquire("run-1").end()
+    set_by(cluster, journal, STANDING, 1, "t", "1:1")
+    rate = SetRate(1, LEADER_RATE, "5000", ("1000",))
+    with journal:
+        executor.set_throttle(
+            cluster, journal, executor.ThrottleToSet(RUN, [rate], [AddedReplicas("t", "id-t", LEADER_REPLICAS, ("0:1",), False)])
+        )
+        journal.set_expiry(PAST)
+        moving = executor.throttled_moves(cluster, journal, {("t", 0): MOVE})
+        assert throttles.removable_owners(journal, False, moving) == []
+        rows = throttles.own_rows(cluster, journal, configs(cluster), False, moving)
+        assert {(row.owner, row.outcome) for row in rows} == {("killed_run", "kept"), ("expired", "kept")}
+        assert all("moves" in str(row.reason) and "(1, t-0 first)" in str(row.reason) for row in rows)
+        owners = throttles.removable_owners(journal, False, ())
+        assert (executor.remove_all(cluster, journal, owners)[1], configs(cluster)) == ([], before)
 
 
 def test_a_standing_throttle_is_kept_until_it_expires(cluster: Configurable, tmp_path: Path) -> None:
     journal = journal_of(tmp_path)
     set_by(cluster, journal, STANDING, 1, "t", "0:1")
     with journal:
-        assert places(throttles.own_rows(cluster, journal, configs(cluster), False, {})) == {
+        assert places(throttles.own_rows(cluster, journal, configs(cluster), False, ())) == {
             ("standing", "kept", "broker 1"),
             ("standing", "kept", "topic t"),
         }
         journal.set_expiry(PAST)
-        assert {row[:2] for row in places(throttles.own_rows(cluster, journal, configs(cluster), False, {}))} == {("expired", "removable")}
-        rows = throttles.own_rows(cluster, journal, configs(cluster), True, {})
+        assert {row[:2] for row in places(throttles.own_rows(cluster, journal, configs(cluster), False, ()))} == {("expired", "removable")}
+        rows = throttles.own_rows(cluster, journal, configs(cluster), True, ())
         assert {row[:2] for row in places(rows)} == {("expired", "kept")}
 
 
@@ -144,7 +171,7 @@ def test_what_others_have_removed_or_changed_is_not_left_over(cluster: Configura
     cluster.topics["t"].clear()
     cluster.brokers[1][LEADER_RATE] = "6000"
     with journal:
-        assert throttles.own_rows(cluster, journal, configs(cluster), False, {}) == []
+        assert throttles.own_rows(cluster, journal, configs(cluster), False, ()) == []
         rows = throttles.unknown_rows(configs(cluster), journal, {}, cluster.states)
     assert ("unknown", "kept", "broker 1") in places(rows)
 
@@ -154,7 +181,7 @@ def test_a_topic_that_was_created_again_has_nothing_of_a_killed_run(cluster: Con
     set_by(cluster, journal, RUN, 1, "t", "0:1")
     cluster.states = {key: replace(state, topic_id="new") for key, state in cluster.states.items()}
     with journal:
-        rows = throttles.own_rows(cluster, journal, configs(cluster), False, {})
+        rows = throttles.own_rows(cluster, journal, configs(cluster), False, ())
     assert places(rows) == {("killed_run", "removable", "broker 1")}
 
 

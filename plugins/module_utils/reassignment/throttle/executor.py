@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Settings,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import (
     RateRestore,
@@ -260,12 +261,18 @@ def look_again(cluster: ThrottleCluster, journal: ThrottleJournal, before: Recor
     return remove_left_over(cluster, journal)[1]
 
 
-def throttled_moves(cluster: ThrottleCluster, journal: ThrottleJournal) -> set[TopicPartition]:
-    """Return the partitions that are moving, and that the throttle of a run limits: by its own entries, or by those of others at its rates."""
+def throttled_moves(
+    cluster: ThrottleCluster, journal: ThrottleJournal, ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None
+) -> set[TopicPartition]:
+    """Return the partitions that are moving, and that the throttle of a run limits: by its own entries, or by those of others at its rates.
+
+    `ongoing`: the moves under way; None asks the cluster.
+    """
     brokers, covered = {broker for broker, _config in journal.rates([RUN])}, _covered(journal)
     if not brokers and not covered:
         return set()
-    ongoing = cluster.reassignments()
+    if ongoing is None:
+        ongoing = cluster.reassignments()
     listed = {key for key, move in ongoing.items() if key not in covered and brokers.intersection(move.replicas)}
     settings = cluster.topic_configs_of({topic for topic, _partition in listed}, LISTS) if listed else {}
     entries = {topic: [entry for config in LISTS for entry in _entries(found, config)] for topic, found in settings.items()}
