@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
@@ -24,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, mounts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import record_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import check_name, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
@@ -85,11 +86,15 @@ class KafkaModule:
                 "playbook propose, have it merged, then run apply_merged; what cannot be proposed needs -e kafka_recovery_require_commit=false (docs/gitops.md)"
             )
 
-    def _refuse_other_fleets(self, cluster: Cluster) -> None:
-        """Raise RecoveryError if the workdir is in a store where another cluster has the name of this one."""
+    def _refuse_other_clusters(self, cluster: Cluster) -> None:
+        """Raise RecoveryError if the workdir has the id of the cluster under another name, or if it is in a store where another cluster has this name."""
         name = self.params.get("cluster")
-        if name and self.params.get("workdir") and mounts.mount_of(self.workdir) is not None:
+        if not name or not self.params.get("workdir"):
+            return
+        if mounts.mount_of(self.workdir) is not None or (os.access(self.workdir, os.W_OK) and not self.check_mode):
             record_name(self.workdir, name, cluster.cluster_id, self.check_mode)
+        else:
+            check_name(self.workdir, name, cluster.cluster_id)
 
     def require(self, *libraries: str) -> None:
         """Exit as failed if one of these Python libraries is not installed."""
@@ -128,7 +133,7 @@ class KafkaModule:
                     with self.budget.state() if within_duration else nullcontext():
                         cluster = opening(self.connection)
                         stack.enter_context(cluster)
-                    self._refuse_other_fleets(cluster)
+                    self._refuse_other_clusters(cluster)
                     result = work(self, cluster)
                 return then(self, cluster, result)
 

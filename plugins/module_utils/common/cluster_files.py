@@ -46,14 +46,29 @@ def journal_file(workdir: Path, kind: str, cluster_id: str, make: bool = True) -
     return work_file(workdir, kind, PREFIX + checked_id(cluster_id), suffix=".jsonl", make=make)
 
 
+def check_name(workdir: Path, name: str, cluster_id: str) -> None:
+    """Raise RecoveryError if the cluster of this name had another id before, and has that of another name now: its journals are not those of this cluster."""
+    known = cluster_id_of(workdir, name)
+    others = _names_of(workdir, checked_id(cluster_id)) if known not in (None, cluster_id) else []
+    if others:
+        raise RecoveryError(
+            f"the brokers of {name} report the cluster id {cluster_id}, which is that of {others[0]} in the workdir {workdir}; before, {name} was {known}: "
+            f"check bootstrap_servers of both. If both names mean this cluster now, remove {workdir / FOLDER / name}.json"
+        )
+
+
 def record_name(workdir: Path, name: str, cluster_id: str, check_mode: bool = False) -> None:
-    """Record which cluster has a name. In a store, which many control nodes share, a name stays with its cluster: raises RecoveryError for another one."""
+    """Record which cluster has a name. A cluster that was built again keeps its name. Raises RecoveryError as `check_name`.
+
+    In a store, which many control nodes share, a name stays with its cluster: raises RecoveryError for any other id.
+    """
     path = work_file(workdir, FOLDER, name, make=not check_mode)
     known = cluster_id_of(workdir, name)
     if known == checked_id(cluster_id):
         return
     content = json.dumps({"cluster_id": cluster_id}).encode() + b"\n"
     if mounts.mount_of(path) is None:
+        check_name(workdir, name, cluster_id)
         if not check_mode:
             write_private(path, content)
         return
@@ -66,6 +81,12 @@ def record_name(workdir: Path, name: str, cluster_id: str, check_mode: bool = Fa
             f"the workdir {workdir} has the files of another cluster {name}, {known}, and this cluster is {cluster_id}: two fleets must not share a workdir. "
             f"Use another kafka_recovery_workdir, or another name in the inventory. If {name} was built again, remove {path}"
         )
+
+
+def _names_of(workdir: Path, cluster_id: str) -> list[str]:
+    """Return the names under which a cluster is recorded, sorted."""
+    names = sorted(path.stem for path in (workdir / FOLDER).glob("*.json"))
+    return [name for name in names if cluster_id_of(workdir, name) == cluster_id]
 
 
 def cluster_id_of(workdir: Path, name: str) -> str | None:
