@@ -74,7 +74,10 @@ class Controller:
         self._request()
         if self.alone:
             return {}
-        return {state.key: StatedReplicas(3, self.states[state.key].replicas if state.key in self.states else None) for state in states}
+        there = {state.key: self.states.get(state.key) for state in states}
+        return {
+            key: StatedReplicas(3, state.replicas, state.topic_id) if state else StatedReplicas(3, None) for key, state in there.items()
+        }
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         self._request()

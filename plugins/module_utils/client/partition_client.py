@@ -57,7 +57,7 @@ class PartitionClient(FollowerClient, ABC):
     def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
         """Return the replicas of these partitions as another broker states them than the one that described `states`.
 
-        Partitions are absent if no other broker that follows the active controller answers.
+        Partitions are absent if no other broker that follows the active controller answers, or if this client may not describe their topics.
         """
         found: dict[TopicPartition, StatedReplicas] = {}
         for describer in {state.described_by for state in states}:
@@ -73,12 +73,13 @@ class PartitionClient(FollowerClient, ABC):
 
         def ask(make: Callable[[], Any]) -> tuple[int, Any]:
             node, answer = self._answered_by(make, nodes, HEDGE_AFTER, SECOND_READ)
+            partition_states.refuse_hidden(answer)
             answered.add(node)
             return node, answer
 
         described = {state.key: state for state in self._described(keys, ask)}
         return {
-            key: StatedReplicas(state.described_by, state.replicas)
+            key: StatedReplicas(state.described_by, state.replicas, state.topic_id)
             if (state := described.get(key))
             else StatedReplicas(min(answered), None)
             for key in keys

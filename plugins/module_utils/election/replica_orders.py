@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import gone_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
@@ -120,11 +121,17 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     left = left_behind(cluster, journal)
     states = cluster.partitions(set(left))
     kept = dict.fromkeys(awaiting_election(cluster, left, states), UNANSWERED) | dict.fromkeys(under_reassignment(cluster, left), MOVING)
-    found = doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept.keys()])
+    others = foreign(left, states)
+    known = [key for key in left if key not in kept and key not in others]
+    # What is not to be restored is forgotten, which one broker alone cannot cause either.
+    found = {
+        **doubts(cluster, [states[key] for key in known if key in states]),
+        **gone_partitions.doubts(cluster, {key: left[key][0].topic_id for key in known}, states),
+    }
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
     unanswered = {key: unanswered_text(cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()}
-    return Open(left, states, orders, kept, foreign(left, states), unanswered)
+    return Open(left, states, orders, kept, others, unanswered)
 
 
 def unanswered_text(brokers: Collection[int]) -> str:

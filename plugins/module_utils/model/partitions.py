@@ -73,6 +73,7 @@ class StatedReplicas(NamedTuple):
 
     broker: int | None
     replicas: tuple[int, ...] | None
+    topic_id: str | None = None
 
 
 class PartitionSource(Protocol):

@@ -57,7 +57,9 @@ def test_another_broker_states_them_in_one_request() -> None:
         (describer,) = {state.described_by for state in states.values()}
         assert describer in (1, 2)
         other = 3 - describer
-        assert cluster.second_replicas(states.values()) == dict.fromkeys(KEYS, StatedReplicas(other, (1, 2, 2 + other)))
+        assert cluster.second_replicas(states.values()) == dict.fromkeys(
+            KEYS, StatedReplicas(other, (1, 2, 2 + other), next(iter(states.values())).topic_id)
+        )
         assert (pages(first), pages(second)) == (1, 1)
         assert {state.described_by for state in cluster.partitions(KEYS).values()} == {describer}, "reads go where they went before"
 

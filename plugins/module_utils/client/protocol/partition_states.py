@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.error_codes import error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import topic_id
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import IDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -54,6 +55,13 @@ def read_topic_partitions(answer: Any, node: int | None = None) -> list[Partitio
         for topic, ident in _topic_ids(answer)
         for row in topic.partitions
     ]
+
+
+def refuse_hidden(answer: Any) -> None:
+    """Raise ClusterError if topics are left out of an answer because this client may not describe them: they may exist or not."""
+    hidden = [topic.name for topic in answer.topics if error_name(topic.error_code) == "TOPIC_AUTHORIZATION_FAILED"]
+    if hidden:
+        raise ClusterError(f"topic {hidden[0]!r:.300} cannot be described: grant DESCRIBE on it")
 
 
 def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
