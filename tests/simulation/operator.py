@@ -160,7 +160,7 @@ class Task:
         self.params, self.workdir, self.check_mode = params, workdir, False
         self.connection = Connection.from_params(connection)
         self.warnings: list[str] = []
-        self.ansible: Any = SimpleNamespace(warn=self.warnings.append, tmpdir=str(workdir))
+        self.ansible: Any = SimpleNamespace(warn=self.warnings.append, tmpdir=str(workdir), check_mode=False)
 
     @cached_property
     def budget(self) -> Budget:

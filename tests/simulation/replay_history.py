@@ -18,6 +18,7 @@ from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import Key
 from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
+from simulation.replay_requests import ReplayRequests
 from simulation.script import Script
 
 
@@ -28,10 +29,12 @@ class ReplayHistory(History):
         assert script.replay is not None
         self._replay = script.replay
         super().__init__(script, workdir)
+        self._is_asked_for = False  # with the options, or the approved files, of the script
         self._replayer = ReplayOperator(self._cluster, workdir)
         if script.replay.producers:
             self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
         self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
+        self._requests = ReplayRequests(self._replayer, script.reviews, self._judges, self._replay_judges, self._counts)
 
     def _recover_to_the_end(self) -> None:
         super()._recover_to_the_end()
@@ -49,9 +52,21 @@ class ReplayHistory(History):
         for step in self._replay.before:
             self._events.happen(step)
             self._world.wait(PAUSE_SECONDS)
+        self._ask_before()
         self._replay_under_faults()
         self._start_all()
+        if self._script.reviews.replay:
+            self._world.run({"asked for again": self._replay_as_asked})
+            self._world.wait(CALM_SECONDS / 2)
+        self._is_asked_for = False
         self._replay_to_the_end()
+
+    def _ask_before(self) -> None:
+        reviews = self._script.reviews
+        self._replay_judges.asked = reviews.replay
+        self._is_asked_for = reviews.approves or bool(reviews.replay)
+        if self._is_asked_for or reviews.refuses:
+            self._world.run({"operator": self._requests.prepare})
 
     def _elect_named(self) -> None:
         """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""
@@ -130,7 +145,7 @@ class ReplayHistory(History):
     def _replay_run(self, run_id: str) -> bool:
         self._counts["replays"] += 1
         try:
-            result = self._replayer.replay(run_id)
+            result = self._requests.replay(run_id) if self._is_asked_for else self._replayer.replay(run_id)
         except RecoveryError as error:
             self._world.tell(f"the replay of {run_id} fails: {error}")
             self._counts["replays failed"] += 1
@@ -138,12 +153,22 @@ class ReplayHistory(History):
         self._world.tell(
             f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
         )
+        if self._is_asked_for and self._is_undisturbed_replay():
+            self._requests.judge(run_id, result)
         self._counts["replays stopped"] += result["counts"]["left"] > 0
         self._counts["COMMIT markers written by replays"] += result["counts"]["markers"]
         self._counts["records replayed"] += result["counts"]["replayed"]
         for reason, number in result["counts"]["skipped"].items():
             self._counts[f"records not replayed: {reason}"] += number
         return not result.get("failed") and result["counts"]["left"] == 0
+
+    def _replay_as_asked(self) -> None:
+        if self._replay_all():
+            self._replay_judges.judge_target()
+
+    def _is_undisturbed_replay(self) -> bool:
+        replay = self._replay
+        return not replay.faults and not self._events.slowed and replay.strike is replay.kill_at is replay.second is None
 
     def _replay_to_the_end(self) -> None:
         done = False

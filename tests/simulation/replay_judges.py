@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simulation.applications import Applications
 from simulation.cluster import SimulatedCluster
@@ -18,6 +18,7 @@ from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Batch, End, Log
 from simulation.operator import SAVED
 from simulation.producer_logs import Committed, committed, producers
+from simulation.review_script import SELECTING
 
 REPLAYS = "kafka-recovery-replay."
 
@@ -31,11 +32,12 @@ class Saved(NamedTuple):
 
 
 class ReplayJudges:
-    """Judges what logs have after replays."""
+    """Judges what logs have after replays. `asked`: the options of the first ones."""
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, judges: Judges, applications: Applications | None) -> None:
         self._cluster, self._workdir, self._judges = cluster, workdir, judges
         self._fates: Mapping[str, tuple[str, int]] = {} if applications is None else applications.fates
+        self.asked: Mapping[str, Any] = {}
 
     def ends(self) -> dict[Key, int]:
         """Return where the log of each leader ends: a replay that changes nothing does not change that."""
@@ -54,6 +56,17 @@ class ReplayJudges:
         for one in self._cluster.transactions.by_id.values():
             if one.transactional_id.startswith(REPLAYS) and not one.state.startswith(("Empty", "Complete")):
                 self._judges.found(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
+
+    def judge_target(self) -> None:
+        """Judge a replay to another topic that has come to its end: each record is there, once."""
+        target, logs = self.asked.get("target_topic"), dict(self._leader_logs())
+        saved = self._saved() if target is not None and not SELECTING & {*self.asked} else {}
+        for (topic, number), own in saved.items():
+            log = logs.get((str(target), number))
+            there = Counter(one.value for one in committed(log)) if log is not None and topic != target else None
+            for value in (value for one in own if self._must_be_replayed(one, own) for value in one.batch.values):
+                if there is not None and not there[value]:
+                    self._judges.found(f"{value.decode()} was saved of {topic}-{number} and is not in {target}-{number} after its replay")
 
     def judge_impact(self, named: Mapping[tuple[str, Key], bool]) -> None:
         """Impact names each group that has read what the log of a leader does not have, and no other. `named`: whether for certain."""
@@ -93,7 +106,8 @@ class ReplayJudges:
             for value in one.batch.values:
                 if not seen[value] and self._must_be_replayed(one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
-        self._judge_order(key, log, saved)
+        if not SELECTING & {*self.asked}:  # what is selected comes first
+            self._judge_order(key, log, saved)
         self._judge_open(key, log, saved)
 
     def _judge_transactions(self, key: Key, records: list[Committed]) -> None:
@@ -102,7 +116,9 @@ class ReplayJudges:
         for value, batch, end in records:
             fate = self._fates.get(value.decode().rpartition(".")[0])
             is_ours = batch.name.startswith("replayed") or end in transactions.ended_by_requests
-            if is_ours and fate is not None and not transactions.ended.get(fate):
+            # The product knows less than the coordinator: it may not know how a transaction has ended that it is asked to replay as undecided.
+            may_be = self.asked.get("include_undecided") or (self.asked.get("include_aborted") and fate in transactions.ended)
+            if is_ours and fate is not None and not transactions.ended.get(fate) and not may_be:
                 how = "was aborted" if fate in transactions.ended else "has not ended"
                 self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
 

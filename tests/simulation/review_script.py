@@ -1,0 +1,53 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What operators hand in at simulated recoveries, moves and replays: files that were reviewed, right and wrong ones, and options of replays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+# Options of kafka_record_replay, each with the values that are drawn for it.
+REPLAYS: Mapping[str, tuple[Any, ...]] = {
+    "include_aborted": (True,),
+    "include_undecided": (True,),
+    "target_topic": ("payments",),
+    "replayed_bytes_per_second": (50, 500),
+    "brokers": ([1], [1, 2], [3]),
+    "start_offset": (1, 3, 6),
+    "end_offset": (4, 8, 16),
+    "end_time": ("2030-01-01T00:00:00Z",),
+    "max_batch_bytes": (1, 1 << 20),
+    "topics": (["orders"],),
+}
+SELECTING = {"brokers", "start_offset", "end_offset", "max_batch_bytes", "topics"}
+
+
+@dataclass(frozen=True)
+class ReviewScript:
+    """What operators hand in.
+
+    refuses   whether they ask wrongly before, in many ways: each must be refused, and change nothing
+    approves  whether what is done first was proposed and approved before
+    replay    options of kafka_record_replay for the first replays
+    """
+
+    refuses: bool = False
+    approves: bool = False
+    replay: Mapping[str, Any] = field(default_factory=dict)
+
+
+NO_REVIEW = ReviewScript()
+
+
+def drawn_review(random: Random) -> ReviewScript:
+    """Draw what operators hand in."""
+    options = random.sample(list(REPLAYS), random.choice((0, 1, 1, 2)))
+    return ReviewScript(
+        refuses=random.random() < 0.3,
+        approves=random.random() < 0.5,
+        replay={name: random.choice(REPLAYS[name]) for name in options},
+    )
