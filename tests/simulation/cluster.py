@@ -168,7 +168,7 @@ class SimulatedCluster:
                 broker.logs.pop(key, None)  # a replica that was moved away is deleted
                 continue
             if key not in broker.logs:
-                if key in broker.disks.closed or key in broker.lost[broker.node_id]:
+                if key in broker.disks.closed or key in broker.lost.get(broker.node_id, ()):
                     continue  # its log may be on the disk that has failed
                 broker.create(key, Log())
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):

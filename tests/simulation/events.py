@@ -16,6 +16,7 @@ from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
 from simulation.groups import NAMES
 from simulation.kraft import NO_LEADER, Key
+from simulation.other_tools import OtherTools
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.steps import CUT, SAVING, Step, Strike
 
@@ -36,6 +37,7 @@ class Events:
         self.others: dict[tuple[Resource, str], str] = {}
         self.acts_for_others = False
         self.keys: list[Key] = list(cluster.controller.partitions)
+        self.other_tools = OtherTools(cluster, self.keys, self._by_others, self._count)
         self.calm = False
         self.harmed: set[int] = set()
         self.slowed = False
@@ -44,7 +46,7 @@ class Events:
 
     def happen(self, step: Step) -> None:
         """Let one step happen, if it can."""
-        act: Callable[[Numbers], None] = getattr(self, step.what)
+        act: Callable[[Numbers], None] = getattr(self if hasattr(self, step.what) else self.other_tools, step.what)
         if not self.calm:
             act(step.numbers)
 

@@ -78,7 +78,8 @@ class History:
             self._damage()
             self._watch()
             self._recover_under_faults()
-            self._events.calm = True
+            self._events.calm = self._events.other_tools.rest = True
+            self._events.other_tools.tidy_up()
             self._start_some()
             self._world.wait(CALM_SECONDS)
             self._judges.judge_truncations()
@@ -154,6 +155,8 @@ class History:
             self._world.after(step.at, partial(self._events.happen, step))
         if self._script.strike is not None:
             self._events.strike_at(self._script.strike)
+        if (meanwhile := self._script.reviews.meanwhile) is not None:
+            self._events.other_tools.act_at(*meanwhile)
         works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)

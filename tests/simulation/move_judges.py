@@ -47,14 +47,17 @@ class MoveJudges(Judges):
     # --- replicas --------------------------------------------------------------------------------------------------------
 
     def _legal(self, key: Key) -> list[set[int]]:
-        return [{*self.orders[key]}, {*self.targets.get(key, self.orders[key])}]
+        return [{*self.targets.get(key, self.orders[key])}, *map(set, self._allowed(key))]
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         if what == "elect" or (what == "reorder" and key not in self.targets):
             super()._look_before(what, key, order)
             return
+        if self._events.acts_for_others:
+            super()._look_before(what, key, order)
+            return
         self.changes += 1
-        if what != "move" or self._events.acts_for_others:
+        if what != "move":
             return
         if {*order} not in self._legal(key):
             self.found(f"{name(key)} is moved to {order}, which no operator wants")

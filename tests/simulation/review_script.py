@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 # Options of kafka_record_replay, each with the values that are drawn for it.
 REPLAYS: Mapping[str, tuple[Any, ...]] = {
@@ -26,6 +26,23 @@ REPLAYS: Mapping[str, tuple[Any, ...]] = {
 SELECTING = {"brokers", "start_offset", "end_offset", "max_batch_bytes", "topics"}
 
 
+# When another tool acts: at one of the first requests of a kind.
+REQUESTS = (
+    "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest",
+    "DescribeTopicPartitionsRequest", "ListPartitionReassignmentsRequest", "DescribeConfigsRequest"
+)  # fmt: skip
+ACTS = "reorder_elsewhere", "reorder_elsewhere", "move_elsewhere", "unregister"
+
+
+class Meanwhile(NamedTuple):
+    """Another tool does `what` when request number `number` (from 0) of a kind is sent. `numbers`: as those of a step."""
+
+    request: str
+    number: int
+    what: str
+    numbers: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class ReviewScript:
     """What operators hand in.
@@ -33,11 +50,19 @@ class ReviewScript:
     refuses   whether they ask wrongly before, in many ways: each must be refused, and change nothing
     approves  whether what is done first was proposed and approved before
     replay    options of kafka_record_replay for the first replays
+    meanwhile what another tool does right before or after a request, None: nothing
     """
 
     refuses: bool = False
     approves: bool = False
     replay: Mapping[str, Any] = field(default_factory=dict)
+    meanwhile: Meanwhile | None = None
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> ReviewScript:
+        """Return what was written as JSON."""
+        meanwhile = fields.get("meanwhile")
+        return cls(**{**fields, "meanwhile": meanwhile and Meanwhile(*meanwhile[:3], tuple(meanwhile[3]))})
 
 
 NO_REVIEW = ReviewScript()
@@ -50,4 +75,12 @@ def drawn_review(random: Random) -> ReviewScript:
         refuses=random.random() < 0.3,
         approves=random.random() < 0.5,
         replay={name: random.choice(REPLAYS[name]) for name in options},
+        meanwhile=Meanwhile(
+            random.choice(REQUESTS),
+            random.choice((0, 0, 1, 1, 2, 3, 5)),
+            random.choice(ACTS),
+            tuple(random.randrange(1000) for _ in range(4)),
+        )
+        if random.random() < 0.4
+        else None,
     )

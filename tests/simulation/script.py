@@ -92,6 +92,30 @@ REPLAYED_PATTERNS = (
     ),
     ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
 )  # fmt: skip
+# Steps with the numbers that matter: which follower copies; of records how many, which kind, and how their transaction goes on (applications.py).
+PLAIN, OPEN, COMMITTED, ABORT, COMMIT = (1, 0, 0), (1, 6, 4), (1, 6, 1), (1, 1, 0), (1, 1, 1)
+LAST_LEADER: tuple[tuple[Any, ...], ...] = (
+    ("write", *PLAIN),
+    ("copy", 1),
+    ("alone",),
+    ("write", *PLAIN),
+    ("lose_isr",),
+    ("start_first", 0),
+)
+CERTAIN_FORKS: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "a COMMIT that only one log has": (
+        ("write", *PLAIN), ("catch_up",), ("write", *OPEN), ("catch_up",), ("alone",), ("go_on", *COMMIT), ("write", *PLAIN), ("lose_isr",),
+        ("elect_unclean",), *LAST_LEADER
+    ),
+    "a log that lacks how its transaction has ended, and another one in the next": (
+        ("write", *PLAIN), ("catch_up",), ("write", *OPEN), ("copy", 1), ("alone",), ("go_on", *ABORT), ("lose_isr",), ("elect_unclean",),
+        ("write", *COMMITTED), *LAST_LEADER[:-1]
+    ),
+    "three branches": (
+        ("write", *PLAIN), ("catch_up",), ("write", *PLAIN), ("write", *PLAIN), ("write", *PLAIN), ("crash_leader",), ("write", *PLAIN),
+        ("write", *PLAIN), ("crash_leader",), *LAST_LEADER, ("start_first", 0)
+    ),
+}  # fmt: skip
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -151,7 +175,7 @@ class Script:
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
-        fields["reviews"] = ReviewScript(**fields["reviews"]) if fields.get("reviews") else NO_REVIEW
+        fields["reviews"] = ReviewScript.from_fields(fields["reviews"]) if fields.get("reviews") else NO_REVIEW
         if fields.get("strike"):
             fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
@@ -169,7 +193,8 @@ def _with_reviews(script: Script, random: Random) -> Script:
     script = replace(script, reviews=drawn_review(random))
     if script.moves is not None or random.random() >= REVIEWED_REPLAYS:
         return script
-    script = replace(_with_forks_to_replay(script, random), replay=drawn_replay(random))
+    forked = _with_forks_to_replay if random.random() < 0.4 else _with_certain_forks
+    script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=True))
     if "target_topic" in script.reviews.replay:
         script = replace(script, topics={**script.topics, "payments": [[1, 2, 3]]}, min_isr={**script.min_isr, "payments": 1})
     return script
@@ -323,6 +348,24 @@ def _with_forks_to_replay(script: Script, random: Random) -> Script:
         damage=_without_loss(damage),
         faults=script.faults if random.random() < 0.3 else (),
         strategy=random.choice(("aggressive", "balanced")),
+    )
+
+
+def _with_certain_forks(script: Script, random: Random) -> Script:
+    """Return the script with logs of which it is certain how they have forked, and which transactions they have."""
+    first, *_ = script.topics
+    steps = random.choice(list(CERTAIN_FORKS.values()))
+    return replace(
+        script,
+        brokers=4,
+        topics={first: [random.sample(range(1, 5), 4)]},
+        min_isr={first: 1},
+        damage=tuple(Step(what, (0, *numbers, 1, 1, 1, 1)[:4]) for what, *numbers in steps),
+        faults=script.faults if random.random() < 0.2 else (),
+        kill_at=script.kill_at if random.random() < 0.2 else None,
+        second=None,
+        strategy="aggressive",
+        request=NO_REQUEST,
     )
 
 
