@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,10 +81,16 @@ class Judges:
         self.elections: list[Election] = []
         self.changes = 0
         self.are_named = False
+        self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
+
+    def name_leaders(self, keys: Collection[Key]) -> None:
+        """An operator names leaders of these partitions: what they cost is his decision, but it must be saved."""
+        self.are_named = True
+        self._named |= {*keys}
 
     def watch(self) -> None:
         """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
@@ -209,7 +215,7 @@ class Judges:
         for election, batch in self.committed_lost():
             elected = election.key, election.leader
             is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
-            if not (self._gives_up and is_excused):
+            if not (self._gives_up and is_excused) and election.key not in self._named:
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -50,12 +50,18 @@ class ReviewScript:
     refuses   whether they ask wrongly before, in many ways: each must be refused, and change nothing
     approves  whether what is done first was proposed and approved before
     replay    options of kafka_record_replay for the first replays
+    names     numbers that choose the leaders that an operator names in the first run, None: it elects a plan
+    in_file   whether these are in a file of KIP-1275's form
+    full      whether a broker has no room for what is moved to it
     meanwhile what another tool does right before or after a request, None: nothing
     """
 
     refuses: bool = False
     approves: bool = False
     replay: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, int] | None = None
+    in_file: bool = False
+    full: bool = False
     meanwhile: Meanwhile | None = None
 
     @classmethod
@@ -83,4 +89,7 @@ def drawn_review(random: Random) -> ReviewScript:
         )
         if random.random() < 0.4
         else None,
+        names={"leader": random.randrange(12), "wrong": random.randrange(12)} if random.random() < 0.25 else None,
+        in_file=random.random() < 0.3,
+        full=random.random() < 0.3,
     )
