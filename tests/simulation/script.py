@@ -81,7 +81,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.08,
 )  # of all histories
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
-REVIEWED_REPLAYS = 0.2  # of the latter
+REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -191,6 +191,10 @@ def _with_reviews(script: Script, random: Random) -> Script:
     if random.random() >= REVIEWED:
         return script
     script = replace(script, reviews=drawn_review(random))
+    if script.moves is not None and random.random() < REVIEWED_THROTTLES:
+        moves = replace(script.moves, standing=2000, expires_after=random.choice((None, 1.0, 1.0, 20.0, 600.0)))
+        options = {**script.request.options, "remove_expired_throttle": True}
+        return replace(script, moves=moves, request=replace(script.request, moves=None, options=options))
     if script.moves is not None or random.random() >= REVIEWED_REPLAYS:
         return script
     forked = _with_forks_to_replay if random.random() < 0.4 else _with_certain_forks
