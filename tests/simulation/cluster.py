@@ -53,7 +53,7 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self.configs, self.quotas = DynamicConfigs(), Quotas()
-        self.transactions, self.groups = Transactions(self), Groups()
+        self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch

@@ -17,13 +17,13 @@ from simulation.replay_operator import ReplayOperator
 Request = Callable[[], dict[str, Any]]
 
 
-def refused_replays(replayer: ReplayOperator, run_id: str) -> Iterator[tuple[str, Request]]:
-    """Yield wrong requests to replay what a run has saved, each with what is wrong."""
+def refused_replays(replayer: ReplayOperator, run_id: str, has_records: bool) -> Iterator[tuple[str, Request]]:
+    """Yield wrong requests to replay what a run has saved, each with what is wrong. `has_records`: not only offsets of groups, which have no target."""
     options: dict[str, dict[str, Any]] = {
         "no permission": {"allow_replay": False},
         "an internal target": {"target_topic": "__transaction_state"},
         "a target that cannot be a topic": {"target_topic": "a b"},
-        "a target that does not exist": {"target_topic": "nothing"},
+        **({"a target that does not exist": {"target_topic": "nothing"}} if has_records else {}),
         "no broker": {"brokers": []},
         "a range without offsets": {"start_offset": 5, "end_offset": 5},
         "a time that is none": {"start_time": "yesterday"},
@@ -40,7 +40,7 @@ def refused_approvals(replayer: ReplayOperator, folder: Path, proposal: Mapping[
         "of other saved records": {"saved_sha256": "0" * 64},
         "of another topic of this name": {"topic_id": "AAAAAAAAAAAAAAAAAAAAAA"},
         "of a partition of which nothing is saved": {"partition": 99},
-        "of fewer records": {"records": 0, "markers": 0},
+        "of fewer records": {"records": 0, "markers": 0, "group_offsets": 0},
     }
     documents: dict[str, Mapping[str, Any]] = {
         "of another cluster": {**proposal, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"},

@@ -43,7 +43,7 @@ class ReplayOperator(Operator):
         """
         options: dict[str, Any] = {
             "allow_replay": True, "target_topic": None, "include_aborted": False, "include_undecided": False, "include_compacted": False,
-            "include_group_offsets": False, "groups": None, "replayed_bytes_per_second": None, "max_batch_bytes": RECORDS_BYTES,
+            "include_group_offsets": self._cluster.groups.log.exists, "groups": None, "replayed_bytes_per_second": None, "max_batch_bytes": RECORDS_BYTES,
             "propose": False, "approved_replays": None, "saved_run_id": None,
         }  # fmt: skip
         task: Any = self._task(run_id, {**partition_arguments(), **record_selection_arguments()}, **{**options, **given})

@@ -50,10 +50,11 @@ class ReplayRequests:
             self._judges.found("a replay in check mode, or one that was refused, has changed a log")
 
     def _ask_wrongly(self, run_id: str) -> None:
-        wrong = [*refused_replays(self._replayer, run_id)]
+        wrong = [*refused_replays(self._replayer, run_id, self._replay_judges.has_saved_records(run_id))]
         if run_id in self._approved and self.predicted[run_id]:
             proposal: dict[str, Any] = json.loads(self._approved[run_id].read_text())
-            wrong += refused_approvals(self._replayer, self._replayer.workdir, proposal)
+            if proposal["partitions"]:
+                wrong += refused_approvals(self._replayer, self._replayer.workdir, proposal)
         for what, ask in wrong:
             self._counts["wrong replays"] += 1
             if not _is_refused(ask):

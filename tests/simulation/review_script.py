@@ -22,6 +22,8 @@ REPLAYS: Mapping[str, tuple[Any, ...]] = {
     "end_time": ("2030-01-01T00:00:00Z",),
     "max_batch_bytes": (1, 1 << 20),
     "topics": (["orders"],),
+    "groups": (["billing"], []),
+    "include_group_offsets": (False,),
 }
 SELECTING = {"brokers", "start_offset", "end_offset", "max_batch_bytes", "topics"}
 

@@ -116,6 +116,14 @@ CERTAIN_FORKS: dict[str, tuple[tuple[Any, ...], ...]] = {
         ("write", *PLAIN), ("crash_leader",), *LAST_LEADER, ("start_first", 0)
     ),
 }  # fmt: skip
+# The same, each with its partition: that of the records is 0, that of `__consumer_offsets` is 1.
+OFFSETS_BEFORE: tuple[tuple[Any, ...], ...] = (
+    ("write", 0, *PLAIN), ("catch_up", 0), ("commit_offset", 0, 0), ("commit_offset", 0, 1), ("catch_up", 1), ("write", 0, *PLAIN), ("catch_up", 0),
+    ("alone", 1), ("commit_offset", 0), ("write", 0, *PLAIN), ("catch_up", 0), ("commit_offset", 0), ("commit_offset", 0)
+)  # fmt: skip
+OFFSETS_AFTER: tuple[tuple[Any, ...], ...] = (
+    ("write", 0, *PLAIN), ("catch_up", 0), ("commit_offset", 0), ("copy", 1, 1), ("alone", 1), ("commit_offset", 0), ("lose_isr", 1), ("start_first", 1, 0)
+)  # fmt: skip
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -197,7 +205,7 @@ def _with_reviews(script: Script, random: Random) -> Script:
         return replace(script, moves=moves, request=replace(script.request, moves=None, options=options))
     if script.moves is not None or random.random() >= REVIEWED_REPLAYS:
         return script
-    forked = _with_forks_to_replay if random.random() < 0.4 else _with_certain_forks
+    forked = random.choice((_with_forks_to_replay, _with_certain_forks, _with_certain_forks, _with_forked_offsets))
     script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=True))
     if "target_topic" in script.reviews.replay:
         script = replace(script, topics={**script.topics, "payments": [[1, 2, 3]]}, min_isr={**script.min_isr, "payments": 1})
@@ -370,6 +378,20 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
         second=None,
         strategy="aggressive",
         request=NO_REQUEST,
+    )
+
+
+def _with_forked_offsets(script: Script, random: Random) -> Script:
+    """Return the script with a log of `__consumer_offsets` that has forked. In some the records, too, that a group has read are lost."""
+    first, *_ = script.topics
+    replicas = random.sample(range(1, 5), 4)
+    lost = (("alone", 0), ("write", 0, *PLAIN), ("commit_offset", 0, 0)) if random.random() < 0.4 else ()
+    steps = (*OFFSETS_BEFORE, *lost, ("crash_leader", 1), ("elect_unclean", 1), *((("elect_unclean", 0),) if lost else ()), *OFFSETS_AFTER)
+    return replace(
+        _with_certain_forks(script, random),
+        topics={first: [replicas], "__consumer_offsets": [replicas]},
+        min_isr={first: 1, "__consumer_offsets": 1},
+        damage=tuple(Step(str(what), (number, *others, random.randrange(2), 1, 1, 1)[:4]) for what, number, *others in steps),
     )
 
 
