@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.protocol.consumer import OffsetCommitResponse
 from kafka.protocol.metadata import FindCoordinatorResponse
 from unit.offset_record_bytes import offset_key, offset_value
+from unit.record_batches import Content
 
 from simulation.kafka_errors import code
 from simulation.kraft import Key
@@ -68,7 +69,7 @@ class GroupLog:
             else offset_value(offset, read.epoch, version=3)
         )
         log = leader.logs[GROUP_LOG]
-        content = [(TIMESTAMP + log.end, offset_key(commit.group, *commit.key), value, [])]
+        content: list[Content] = [(TIMESTAMP + log.end, offset_key(commit.group, *commit.key), value, [])]
         self.commits[name] = commit
         self._cluster.append(leader, GROUP_LOG, batch_with(log.end, leader.image[GROUP_LOG].epoch, name, content))
         return True

@@ -129,6 +129,8 @@ class Judges:
         elif what == "move":
             self._moved_by_others.add(key)
             self._may_have.setdefault(key, set()).add(order)
+        elif what == "cancel":
+            self._may_have.setdefault(key, set()).add(self._cluster.controller.partitions[key].assignment.original)
 
     def _allowed(self, key: Key) -> set[tuple[int, ...]]:
         return {self.orders[key], *self._may_have.get(key, ())}

@@ -69,8 +69,10 @@ class ReviewScript:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ReviewScript:
         """Return what was written as JSON."""
-        meanwhile = fields.get("meanwhile")
-        return cls(**{**fields, "meanwhile": meanwhile and Meanwhile(*meanwhile[:3], tuple(meanwhile[3]))})
+        if fields["meanwhile"] is None:
+            return cls(**fields)
+        request, number, what, numbers = fields["meanwhile"]
+        return cls(**{**fields, "meanwhile": Meanwhile(request, number, what, tuple(numbers))})
 
 
 NO_REVIEW = ReviewScript()
