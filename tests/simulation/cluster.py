@@ -63,6 +63,7 @@ class SimulatedCluster:
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
+        self.is_denied = False  # control nodes may change nothing
         self.full: set[int] = set()  # brokers without room on their disks for another replica
         for broker in self.brokers:
             self.controller.register(broker, clean=True)

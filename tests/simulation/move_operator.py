@@ -82,7 +82,7 @@ class MoveOperator(Operator):
         """Set the standing throttle, remove it, or clean (`kafka_replication_throttle`). Raises the product's errors."""
         options: dict[str, Any] = {
             "state": state, "rate": rate, "leader_rate": None, "follower_rate": None, "broker_rates": [], "throttled_replicas": None, "partitions": None,
-            "partitions_file": None, "expires_after": expires_after, "measure_seconds": 0.0, "preview": 20,
+            "partitions_file": None, "expires_after": expires_after, "measure_seconds": 0.5 if rate == 2_000 else 0.0, "preview": 20,
         }  # fmt: skip
         task = self._module("throttle", **{**options, **given})
         check(task)

@@ -66,6 +66,13 @@ class OtherTools:
             self._cluster.controller.version += 1
             self._cluster.spread()
 
+    def deny(self, numbers: Numbers) -> None:
+        """An administrator takes the permissions of control nodes to change the cluster, for some seconds."""
+        self._count("permissions taken for a while")
+        self._cluster.world.tell("control nodes may change nothing")
+        self._cluster.is_denied = True
+        self._cluster.world.after((0.2, 1.0, 5.0)[numbers[1] % 3], partial(setattr, self._cluster, "is_denied", False))
+
     def tidy_up(self) -> None:
         """Let an administrator do what the product advises: start brokers that are unregistered, and end moves of partitions without a leader.
 

@@ -31,9 +31,9 @@ SELECTING = {"brokers", "start_offset", "end_offset", "max_batch_bytes", "topics
 # When another tool acts: at one of the first requests of a kind.
 REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest",
-    "DescribeTopicPartitionsRequest", "ListPartitionReassignmentsRequest", "DescribeConfigsRequest"
+    "DescribeTopicPartitionsRequest", "ListPartitionReassignmentsRequest", "DescribeConfigsRequest", "IncrementalAlterConfigsRequest"
 )  # fmt: skip
-ACTS = "reorder_elsewhere", "reorder_elsewhere", "move_elsewhere", "unregister"
+ACTS = "reorder_elsewhere", "reorder_elsewhere", "move_elsewhere", "unregister", "deny", "deny"
 
 
 class Meanwhile(NamedTuple):
