@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
+from simulation.certain_forks import forked_offsets, forked_records
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
@@ -91,38 +92,6 @@ REPLAYED_PATTERNS = (
         "start_first"
     ),
     ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
-)  # fmt: skip
-# Steps with the numbers that matter: which follower copies; of records how many, which kind, and how their transaction goes on (applications.py).
-PLAIN, OPEN, COMMITTED, ABORT, COMMIT = (1, 0, 0), (1, 6, 4), (1, 6, 1), (1, 1, 0), (1, 1, 1)
-LAST_LEADER: tuple[tuple[Any, ...], ...] = (
-    ("write", *PLAIN),
-    ("copy", 1),
-    ("alone",),
-    ("write", *PLAIN),
-    ("lose_isr",),
-    ("start_first", 0),
-)
-CERTAIN_FORKS: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "a COMMIT that only one log has": (
-        ("write", *PLAIN), ("catch_up",), ("write", *OPEN), ("catch_up",), ("alone",), ("go_on", *COMMIT), ("write", *PLAIN), ("lose_isr",),
-        ("elect_unclean",), *LAST_LEADER
-    ),
-    "a log that lacks how its transaction has ended, and another one in the next": (
-        ("write", *PLAIN), ("catch_up",), ("write", *OPEN), ("copy", 1), ("alone",), ("go_on", *ABORT), ("lose_isr",), ("elect_unclean",),
-        ("write", *COMMITTED), *LAST_LEADER[:-1]
-    ),
-    "three branches": (
-        ("write", *PLAIN), ("catch_up",), ("write", *PLAIN), ("write", *PLAIN), ("write", *PLAIN), ("crash_leader",), ("write", *PLAIN),
-        ("write", *PLAIN), ("crash_leader",), *LAST_LEADER, ("start_first", 0)
-    ),
-}  # fmt: skip
-# The same, each with its partition: that of the records is 0, that of `__consumer_offsets` is 1.
-OFFSETS_BEFORE: tuple[tuple[Any, ...], ...] = (
-    ("write", 0, *PLAIN), ("catch_up", 0), ("commit_offset", 0, 0), ("commit_offset", 0, 1), ("catch_up", 1), ("write", 0, *PLAIN), ("catch_up", 0),
-    ("alone", 1), ("commit_offset", 0), ("write", 0, *PLAIN), ("catch_up", 0), ("commit_offset", 0), ("commit_offset", 0)
-)  # fmt: skip
-OFFSETS_AFTER: tuple[tuple[Any, ...], ...] = (
-    ("write", 0, *PLAIN), ("catch_up", 0), ("commit_offset", 0), ("copy", 1, 1), ("alone", 1), ("commit_offset", 0), ("lose_isr", 1), ("start_first", 1, 0)
 )  # fmt: skip
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
@@ -205,7 +174,7 @@ def _with_reviews(script: Script, random: Random) -> Script:
         return replace(script, moves=moves, request=replace(script.request, moves=None, options=options))
     if script.moves is not None or random.random() >= REVIEWED_REPLAYS:
         return script
-    forked = random.choice((_with_forks_to_replay, _with_certain_forks, _with_certain_forks, _with_forked_offsets))
+    forked = random.choice((_with_forks_to_replay, _with_certain_forks, _with_certain_forks, _with_certain_forks))
     script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=True))
     if "target_topic" in script.reviews.replay:
         script = replace(script, topics={**script.topics, "payments": [[1, 2, 3]]}, min_isr={**script.min_isr, "payments": 1})
@@ -364,34 +333,15 @@ def _with_forks_to_replay(script: Script, random: Random) -> Script:
 
 
 def _with_certain_forks(script: Script, random: Random) -> Script:
-    """Return the script with logs of which it is certain how they have forked, and which transactions they have."""
+    """Return the script with logs of which it is certain how they have forked, and which transactions or offsets of groups they have."""
     first, *_ = script.topics
-    steps = random.choice(list(CERTAIN_FORKS.values()))
     return replace(
         script,
-        brokers=4,
-        topics={first: [random.sample(range(1, 5), 4)]},
-        min_isr={first: 1},
-        damage=tuple(Step(what, (0, *numbers, 1, 1, 1, 1)[:4]) for what, *numbers in steps),
+        **random.choice((forked_records, forked_records, forked_offsets))(first, random),
         faults=script.faults if random.random() < 0.2 else (),
         kill_at=script.kill_at if random.random() < 0.2 else None,
         second=None,
-        strategy="aggressive",
         request=NO_REQUEST,
-    )
-
-
-def _with_forked_offsets(script: Script, random: Random) -> Script:
-    """Return the script with a log of `__consumer_offsets` that has forked. In some the records, too, that a group has read are lost."""
-    first, *_ = script.topics
-    replicas = random.sample(range(1, 5), 4)
-    lost = (("alone", 0), ("write", 0, *PLAIN), ("commit_offset", 0, 0)) if random.random() < 0.4 else ()
-    steps = (*OFFSETS_BEFORE, *lost, ("crash_leader", 1), ("elect_unclean", 1), *((("elect_unclean", 0),) if lost else ()), *OFFSETS_AFTER)
-    return replace(
-        _with_certain_forks(script, random),
-        topics={first: [replicas], "__consumer_offsets": [replicas]},
-        min_isr={first: 1, "__consumer_offsets": 1},
-        damage=tuple(Step(str(what), (number, *others, random.randrange(2), 1, 1, 1)[:4]) for what, number, *others in steps),
     )
 
 
