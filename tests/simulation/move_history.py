@@ -69,7 +69,8 @@ class MoveHistory(History):
         if self._script.reviews.approves and self._moves.options["wait"]:
             approved = None if self._moves.throttle is None else max(LEAST_RATE, self._moves.throttle - self._script.seed % 2 * 1000)
             self._approved = moves_file.FORMAT.sealed(self._mover.proposed(self._judges.targets, approved), "proposal")
-            self._judges.approved_rate = approved
+            if self._script.second is None:  # an operator may set another rate while they are under way
+                self._judges.approved_rate = approved
         if self._script.request.rehearsal is None and not self._script.reviews.refuses:
             return
         before = self._judges.state()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
-from simulation.certain_forks import forked_offsets, forked_records
+from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
@@ -337,7 +337,7 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
     first, *_ = script.topics
     return replace(
         script,
-        **random.choice((forked_records, forked_records, forked_offsets))(first, random),
+        **random.choice((forked_records, forked_offsets, ended_elsewhere))(first, random),
         faults=script.faults if random.random() < 0.2 else (),
         kill_at=script.kill_at if random.random() < 0.2 else None,
         second=None,
