@@ -12,6 +12,7 @@ from functools import partial
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Log
+from simulation.transport import LATENCY
 
 Numbers = tuple[int, ...]
 
@@ -72,6 +73,23 @@ class OtherTools:
         self._cluster.world.tell("control nodes may change nothing")
         self._cluster.is_denied = True
         self._cluster.world.after((0.2, 1.0, 5.0)[numbers[1] % 3], partial(setattr, self._cluster, "is_denied", False))
+
+    def lose_network_at(self, request: str, number: int, seconds: float) -> None:
+        """Let control nodes lose their connections to all brokers, when one has got request number `number` of a kind, which is carried out."""
+        before, left = self._cluster.before_request, number
+
+        def look(name: str, node: int) -> bool:
+            nonlocal left
+            left -= name == request
+            if name != request or left != -1 or self.rest:
+                return before(name, node)
+            self._count("network lost at a request")
+            # The request is on its way.
+            for one in self._cluster.brokers:
+                self._cluster.world.after(2 * LATENCY[1], partial(self._cluster.hide, one, seconds))
+            return True
+
+        self._cluster.before_request = look
 
     def tidy_up(self) -> None:
         """Let an administrator do what the product advises: start brokers that are unregistered, and end moves of partitions without a leader.

@@ -127,6 +127,9 @@ class ReplayHistory(History):
             self._world.after(step.at, partial(self._events.happen, step))
         if self._replay.strike is not None:
             self._events.strike_at(self._replay.strike)
+        if (seconds := self._script.reviews.offline) is not None:
+            self._events.other_tools.rest = False
+            self._events.other_tools.lose_network_at("EndTxnRequest", self._script.seed % 2, seconds)
         works: dict[str, Callable[[], Any]] = {"first": self._replay_all}
         if (delay := self._replay.second) is not None:
             works["second"] = lambda: self._replay_all(delay)
@@ -138,6 +141,7 @@ class ReplayHistory(History):
             self._world.run(
                 {"again": self._replay_all}
             )  # at once: the coordinator may still end the transaction of the one that was killed
+        self._events.other_tools.rest = True
 
     def _replay_all(self, delay: float = 0.0) -> bool:
         """Replay what each run has saved, after `delay` seconds. Return whether all has come to its end."""
@@ -176,7 +180,12 @@ class ReplayHistory(History):
 
     def _is_undisturbed_replay(self) -> bool:
         replay = self._replay
-        return not replay.faults and not self._events.slowed and replay.strike is replay.kill_at is replay.second is None
+        return (
+            not replay.faults
+            and not self._events.slowed
+            and self._script.reviews.offline is None
+            and replay.strike is replay.kill_at is replay.second is None
+        )
 
     def _replay_to_the_end(self) -> None:
         done = False

@@ -55,6 +55,7 @@ class ReviewScript:
     names     numbers that choose the leaders that an operator names in the first run, None: it elects a plan
     in_file   whether these are in a file of KIP-1275's form
     full      whether a broker has no room for what is moved to it
+    offline   seconds without network after the commit of a replay is sent, None: it is not lost
     meanwhile what another tool does right before or after a request, None: nothing
     """
 
@@ -64,6 +65,7 @@ class ReviewScript:
     names: Mapping[str, int] | None = None
     in_file: bool = False
     full: bool = False
+    offline: float | None = None
     meanwhile: Meanwhile | None = None
 
     @classmethod
@@ -96,4 +98,5 @@ def drawn_review(random: Random) -> ReviewScript:
         names={"leader": random.randrange(12), "wrong": random.randrange(12)} if random.random() < 0.25 else None,
         in_file=random.random() < 0.3,
         full=random.random() < 0.3,
+        offline=random.choice((5.0, 40.0, 60.0)) if random.random() < 0.25 else None,
     )
