@@ -57,7 +57,7 @@ class Producer:
 
     def send_again(self, leader: Broker) -> bool:
         """Send again what is not acknowledged and what the leader does not have. Return whether the producer goes on with its epoch."""
-        self._waiting = [one for one in self._waiting if not self._cluster.was_committed(self._key, one.name)]
+        self._forget_acknowledged()
         there = producers(leader.logs[self._key])
         for one in self._waiting:
             if one.sent.producer_id in there and there[one.sent.producer_id].sent_before(one.sent):
@@ -65,6 +65,9 @@ class Producer:
             if self._produce(leader, one) is None:
                 return False
         return True
+
+    def _forget_acknowledged(self) -> None:
+        self._waiting = [one for one in self._waiting if not self._cluster.was_committed(self._key, one.name)]
 
     def _produce(self, leader: Broker, one: Unacknowledged) -> Batch | None:
         error, batch = self._cluster.transactions.produce(leader, self._key, one.name, one.content, one.sent, self.transactional_id)
@@ -107,6 +110,7 @@ class TransactionalProducer(Producer):
         """End the transaction, if the coordinator can. All that is committed is acknowledged before."""
         if self._numbers is None or (commits and (not self.send_again(leader) or self._waiting)):
             return
+        self._forget_acknowledged()
         error, numbers = self._cluster.transactions.end_as_client(self.transactional_id, self._numbers, commits, self._own_epochs)
         if error in LOST_COUNT or (error is None and self._waiting):
             self._begin_again()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from simulation import change_answers, groups, log_answers, metadata_answers, transaction_answers
+from simulation import change_answers, group_log, groups, log_answers, metadata_answers, transaction_answers
 from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
@@ -30,6 +30,8 @@ ANSWERS: dict[str, Callable[[Broker, Any], Any]] = {
     "DescribeConfigsRequest": metadata_answers.describe_configs,
     "ListGroupsRequest": groups.list_groups,
     "OffsetFetchRequest": groups.fetch_offsets,
+    "FindCoordinatorRequest": group_log.find_coordinator,
+    "OffsetCommitRequest": group_log.commit_offsets,
     "DescribeGroupsRequest": groups.describe_groups,
     "ListTransactionsRequest": transaction_answers.list_transactions,
     "DescribeTransactionsRequest": transaction_answers.describe_transactions,

@@ -25,12 +25,17 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 V = TypeVar("V")
+DENIED, DENIED_TOPIC = "CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"
 
 
 def alter_reassignments(broker: Broker, request: Any) -> Any:
     if broker.cut_off or not broker.cluster.has_controller:
         return None
     kind = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+    if broker.cluster.is_denied:
+        return AlterPartitionReassignmentsResponse(
+            throttle_time_ms=0, allow_replication_factor_change=False, error_code=code(DENIED), error_message=None, responses=[]
+        )
     found = {
         (one.name, row.partition_index): broker.cluster.reassign(
             (one.name, row.partition_index), None if row.replicas is None else tuple(row.replicas), request.allow_replication_factor_change
@@ -91,7 +96,7 @@ def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[
     kind = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     rows = []
     for row in request.resources:
-        error = refusal(row)
+        error = (DENIED if row.resource_type == BROKER else DENIED_TOPIC) if cluster.is_denied else refusal(row)
         if error is None and not request.validate_only:
             operations = [Operation(one.name, one.config_operation, one.value) for one in row.configs]
             cluster.alter_configs((row.resource_type, row.resource_name), operations)
@@ -105,7 +110,8 @@ def elect_leaders(broker: Broker, request: Any) -> Any:
     kind = ElectLeadersResponse.ReplicaElectionResult
     unclean = request.election_type == 1
     keys = [(one.topic, number) for one in request.topic_partitions for number in one.partitions]
-    found = {key: broker.cluster.elect(key, unclean) for key in keys}
+    is_denied = broker.cluster.is_denied
+    found = {key: DENIED if is_denied else broker.cluster.elect(key, unclean) for key in keys}
     topics = [
         kind(
             topic=name,
@@ -115,7 +121,7 @@ def elect_leaders(broker: Broker, request: Any) -> Any:
         )
         for name, rows in _by_topic(found)
     ]
-    return ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=topics)
+    return ElectLeadersResponse(throttle_time_ms=0, error_code=code(DENIED if is_denied else None), replica_election_results=topics)
 
 
 def _by_topic(found: Mapping[Key, V]) -> Iterator[tuple[str, list[tuple[Key, V]]]]:

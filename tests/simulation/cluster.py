@@ -53,7 +53,7 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self.configs, self.quotas = DynamicConfigs(), Quotas()
-        self.transactions, self.groups = Transactions(self), Groups()
+        self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
@@ -63,6 +63,8 @@ class SimulatedCluster:
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
+        self.is_denied = False  # control nodes may change nothing
+        self.full: set[int] = set()  # brokers without room on their disks for another replica
         for broker in self.brokers:
             self.controller.register(broker, clean=True)
             self.controller.unfence(broker)
@@ -168,7 +170,7 @@ class SimulatedCluster:
                 broker.logs.pop(key, None)  # a replica that was moved away is deleted
                 continue
             if key not in broker.logs:
-                if key in broker.disks.closed or key in broker.lost[broker.node_id]:
+                if key in broker.disks.closed or key in broker.lost.get(broker.node_id, ()):
                     continue  # its log may be on the disk that has failed
                 broker.create(key, Log())
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):

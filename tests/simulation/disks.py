@@ -94,7 +94,8 @@ def start_disks(cluster: SimulatedCluster, broker: Broker, repaired: bool) -> se
     if not disks.has_failed:
         return set()
     assigned = {key for key, state in cluster.controller.partitions.items() if broker.node_id in state.replicas}
-    lost = cluster.controller.brokers[broker.node_id].lost if disks.is_reported else disks.closed & assigned
+    registered = cluster.controller.brokers.get(broker.node_id)
+    lost = registered.lost if registered is not None and disks.is_reported else disks.closed & assigned
     disks.start(broker.logs, assigned, repaired)
     broker.image, broker.image_version = {}, -1  # it may create what it could not before
     return set() if repaired else lost

@@ -14,8 +14,11 @@ from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
 from simulation.dynamic_configs import APPEND, BROKER, SET, TOPIC, Operation, Resource, entries
+from simulation.group_log import GROUP_LOG
 from simulation.groups import NAMES
 from simulation.kraft import NO_LEADER, Key
+from simulation.metadata_answers import topic_uuid
+from simulation.other_tools import OtherTools
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.steps import CUT, SAVING, Step, Strike
 
@@ -36,6 +39,7 @@ class Events:
         self.others: dict[tuple[Resource, str], str] = {}
         self.acts_for_others = False
         self.keys: list[Key] = list(cluster.controller.partitions)
+        self.other_tools = OtherTools(cluster, self.keys, self._by_others, self._count)
         self.calm = False
         self.harmed: set[int] = set()
         self.slowed = False
@@ -44,7 +48,7 @@ class Events:
 
     def happen(self, step: Step) -> None:
         """Let one step happen, if it can."""
-        act: Callable[[Numbers], None] = getattr(self, step.what)
+        act: Callable[[Numbers], None] = getattr(self if hasattr(self, step.what) else self.other_tools, step.what)
         if not self.calm:
             act(step.numbers)
 
@@ -59,6 +63,9 @@ class Events:
     def write(self, numbers: Numbers) -> None:
         """A producer writes a batch of one to three records."""
         key = self._key(numbers[0])
+        if key == GROUP_LOG:  # groups alone write there
+            self.commit_offset(numbers)
+            return
         self._written += 1
         name, records = f"{key[0]}-{key[1]}#{self._written}", 1 + numbers[1] % 3
         leader = self._cluster.leader_that_writes(key)
@@ -74,11 +81,13 @@ class Events:
 
     def commit_offset(self, numbers: Numbers) -> None:
         """A group commits that it has read all that is committed."""
-        key = self._key(numbers[0])
+        keys = [key for key in self.keys if key != GROUP_LOG]
+        key = keys[numbers[0] % len(keys)]
         leader = self._cluster.leader_that_writes(key)
         if leader is not None:
             self._count("offsets of groups")
-            self._cluster.groups.commit(NAMES[numbers[1] % len(NAMES)], key, leader.logs[key])
+            topic_id = topic_uuid(self._cluster.controller.partitions[key].topic_id).bytes
+            self._cluster.groups.commit(NAMES[numbers[1] % len(NAMES)], key, leader.logs[key], topic_id)
 
     def write_to_old_leader(self, numbers: Numbers) -> None:
         """A producer writes to a leader that is cut off, and does not know that another one was elected."""

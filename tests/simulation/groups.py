@@ -1,50 +1,68 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Consumer groups of a simulated cluster: what they have committed, and what their coordinator answers. `__consumer_offsets` is not simulated as a log."""
+"""Consumer groups of a simulated cluster: what they have committed, and what their coordinator answers. Some histories have their log (group_log.py)."""
 
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchResponse
 
+from simulation.group_log import GROUP_LOG, Commit, GroupLog, Position
 from simulation.kafka_errors import code
 from simulation.kraft import Key
-from simulation.logs import Batch, Log
+from simulation.logs import Log
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
+    from simulation.cluster import SimulatedCluster
 
 NAMES = ("billing", "search")
 
 
-class Position(NamedTuple):
-    """A committed offset. `read`: the batch with the last record that the group has read."""
-
-    offset: int
-    read: Batch
-
-
 class Groups:
-    """Groups with committed offsets, without members."""
+    """Groups with committed offsets.
 
-    def __init__(self) -> None:
+    positions     what groups have committed last
+    with_members  groups with members
+    log           the log of `__consumer_offsets`, if it is simulated: then coordinators answer what it has
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
         self.positions: dict[str, dict[Key, Position]] = {}
+        self.with_members: set[str] = set()
+        self.log = GroupLog(cluster)
 
-    def commit(self, group: str, key: Key, log: Log) -> None:
-        """Commit that a group has read all that is committed in a log. It goes forward alone."""
+    def commit(self, group: str, key: Key, log: Log, topic_id: bytes = b"") -> None:
+        """Commit that a group has read all that is committed in a log. It goes forward alone. `topic_id`: of the partition."""
         read = [one for one in log.batches if one.last < log.high_watermark and one.ends is None]
         own = self.positions.setdefault(group, {})
-        if read and (key not in own or own[key].offset <= read[-1].last):
-            own[key] = Position(read[-1].last + 1, read[-1])
+        if not read or (key in own and own[key].offset > read[-1].last):
+            return
+        position = Position(read[-1].last + 1, read[-1])
+        if not self.log.exists or self.log.write(Commit(group, key, position, len(self.log.commits) % 4 > 0, True), topic_id):
+            own[key] = position
+
+    def commit_again(self, group: str, key: Key, offset: int, epoch: int) -> None:
+        """Take the commit of a replay: of a position that the group has committed before."""
+        known = [one.position for one in self.log.commits.values() if (one.group, one.key) == (group, key)]
+        position = next(one for one in known if (one.offset, one.read.epoch) == (offset, epoch))
+        if self.log.write(Commit(group, key, position, True, False), b""):
+            self.positions[group][key] = position
+
+
+def _state(broker: Broker, group: str) -> str:
+    return "Stable" if group in broker.cluster.groups.with_members else "Empty"
 
 
 def list_groups(broker: Broker, _request: Any) -> Any:
     kind = ListGroupsResponse.ListedGroup
-    rows = [kind(group_id=one, protocol_type="consumer", group_state="Empty", group_type="classic") for one in _coordinated(broker)]
+    rows = [
+        kind(group_id=one, protocol_type="consumer", group_state=_state(broker, one), group_type="classic") for one in _coordinated(broker)
+    ]
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=rows)
 
 
@@ -56,7 +74,7 @@ def describe_groups(broker: Broker, request: Any) -> Any:
             error_code=0 if name in own else code("GROUP_ID_NOT_FOUND"),
             error_message=None if name in own else f"Group {name} not found.",
             group_id=name,
-            group_state="Empty" if name in own else "Dead",
+            group_state=_state(broker, name) if name in own else "Dead",
             protocol_type="consumer" if name in own else "",
             protocol_data="",
             members=[],
@@ -93,6 +111,8 @@ def _topics(kind: Any, positions: dict[Key, Position]) -> list[Any]:
 
 
 def _coordinated(broker: Broker) -> dict[str, dict[Key, Position]]:
-    """Return the groups that a broker coordinates: the one that coordinates transactions."""
-    cluster = broker.cluster
-    return cluster.groups.positions if cluster.transactions.coordinator == broker.node_id else {}
+    """Return the groups that a broker coordinates: all, if it leads `__consumer_offsets`, or without that log coordinates transactions."""
+    groups = broker.cluster.groups
+    if groups.log.exists:
+        return groups.log.positions(broker.logs[GROUP_LOG]) if groups.log.coordinates(broker) else {}
+    return groups.positions if broker.cluster.transactions.coordinator == broker.node_id else {}

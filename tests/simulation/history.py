@@ -19,6 +19,7 @@ from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.operator import Operator, simulated
+from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
 from simulation.script import CHANGES, LONG_HANG, Script
@@ -78,7 +79,8 @@ class History:
             self._damage()
             self._watch()
             self._recover_under_faults()
-            self._events.calm = True
+            self._events.calm = self._events.other_tools.rest = True
+            self._events.other_tools.tidy_up()
             self._start_some()
             self._world.wait(CALM_SECONDS)
             self._judges.judge_truncations()
@@ -120,12 +122,42 @@ class History:
                 self._events.catch_up((at,))
 
     def _rehearse(self) -> None:
+        if self._script.reviews.refuses:
+            self._world.run({"rehearsal": self._ask_wrongly})
         kind = self._script.request.rehearsal
         if kind is None:
             return
         self._rehearsal = rehearsal = Rehearsal(kind, self._judges)
         self._counts[f"rehearsals: {kind}"] += 1
         self._world.run({"rehearsal": lambda: rehearsal.judge(self._run("rehearsal"))})
+
+    def _ask_wrongly(self) -> None:
+        """Elect with plans, named leaders and journals that are wrong."""
+        before = self._judges.changes
+        try:
+            self._operator.collect(RUN)
+        except RecoveryError:  # no broker answers
+            return
+        for what, ask in refused_plans(self._operator, self._cluster.cluster_id):
+            self._counts["wrong elections"] += 1
+            try:
+                ask()
+            except RecoveryError:
+                continue
+            self._judges.found(f"{what} is not refused")
+        if self._judges.changes != before:
+            self._judges.found("a wrong election has changed the cluster")
+
+    def _elect_by_hand(self, run_id: str) -> dict[str, Any]:
+        """Elect leaders that an operator names, in an option or in a file."""
+        reviews = self._script.reviews
+        assert reviews.names is not None
+        rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
+        self._judges.name_leaders({(row["topic"], row["partition"]) for row in rows})
+        self._counts["leaders named in first runs"] += len(rows)
+        if not reviews.in_file:
+            return self._operator.elect(run_id, partitions=rows)
+        return self._operator.elect_file(run_id, rows)
 
     def _start_some(self) -> None:
         """Let so many brokers run that there is a cluster."""
@@ -154,6 +186,8 @@ class History:
             self._world.after(step.at, partial(self._events.happen, step))
         if self._script.strike is not None:
             self._events.strike_at(self._script.strike)
+        if (meanwhile := self._script.reviews.meanwhile) is not None:
+            self._events.other_tools.act_at(*meanwhile)
         works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
@@ -176,7 +210,10 @@ class History:
         named = self._events.keys if request.named else None
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         try:
-            result = self._operator.recover(run_id, named, review, self._judges.judge_plan, request, **given)
+            if run_id == "first" and self._script.reviews.names is not None:
+                result = self._elect_by_hand(run_id)
+            else:
+                result = self._operator.recover(run_id, named, review, self._judges.judge_plan, request, **given)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1
@@ -195,7 +232,7 @@ class History:
     def _is_undisturbed(self) -> bool:
         """Return whether nothing happens to the first run."""
         script = self._script
-        happens = script.faults or script.strike or script.review or self._events.slowed
+        happens = script.faults or script.strike or script.review or script.reviews.meanwhile or script.reviews.names or self._events.slowed
         return not happens and script.kill_at is script.second is script.request.stop_at is None
 
     def _recover_to_the_end(self) -> None:

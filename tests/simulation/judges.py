@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +67,10 @@ class Judges:
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
         self._holds_forks = not gives_up and not history
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
+        # Of other tools: orders that a partition may have, too, when partitions changed that a journal had open, and which ones were moved.
+        self._may_have: dict[Key, set[tuple[int, ...]]] = {}
+        self._changed_meanwhile: dict[Key, float] = {}
+        self._moved_by_others: set[Key] = set()
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
@@ -77,10 +81,16 @@ class Judges:
         self.elections: list[Election] = []
         self.changes = 0
         self.are_named = False
+        self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
+
+    def name_leaders(self, keys: Collection[Key]) -> None:
+        """An operator names leaders of these partitions: what they cost is his decision, but it must be saved."""
+        self.are_named = True
+        self._named |= {*keys}
 
     def watch(self) -> None:
         """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
@@ -97,16 +107,40 @@ class Judges:
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         self.changes += 1
+        if self._events.acts_for_others:
+            self._note_others(what, key, order)
+            return
         self.watch()
         since = self._led_since.get(key)
-        restores = what == "reorder" and order == self.orders[key]
+        restores = what == "reorder" and order in self._allowed(key)
         if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
             self.found(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
         if what == "reorder" and not restores and order not in self._journalled().get(key, []):
             self.found(f"{name(key)} gets the order {order}, which no journal has")
 
+    def _note_others(self, what: str, key: Key, order: tuple[int, ...]) -> None:
+        """Note what another tool does. A run that has changed the order of a partition may set that from before it once more: Kafka asks for no condition."""
+        if key in self._journalled():
+            self._changed_meanwhile[key] = self._cluster.world.now
+        if what == "reorder":
+            if key in self._changed_meanwhile:
+                self._may_have.setdefault(key, set()).add(self.orders[key])
+            self.orders[key] = order
+        elif what == "move":
+            self._moved_by_others.add(key)
+            self._may_have.setdefault(key, set()).add(order)
+        elif what == "cancel":
+            self._may_have.setdefault(key, set()).add(self._cluster.controller.partitions[key].assignment.original)
+
+    def _allowed(self, key: Key) -> set[tuple[int, ...]]:
+        return {self.orders[key], *self._may_have.get(key, ())}
+
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
+            return
+        if self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
+            # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
+            self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         brokers = self._cluster.brokers
         returning = [
@@ -163,7 +197,8 @@ class Judges:
         for key, state in self._cluster.controller.partitions.items():
             if not self._is_settled(key, state):
                 self.found(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
-        if left := self._journalled():
+        # An order of another tool may be that of a run with another workdir: the product leaves it to people.
+        if left := {key for key in self._journalled() if key not in self._changed_meanwhile}:
             self.found(f"the journal has orders of {', '.join(map(name, left))} open")
         if result is None:
             if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
@@ -175,14 +210,14 @@ class Judges:
                 continue
             if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
-            elif (best := self._could_lead(key, state)) is not None:
+            elif not state.assignment.is_moving and (best := self._could_lead(key, state)) is not None:
                 self.found(
                     f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
                 )
         for election, batch in self.committed_lost():
             elected = election.key, election.leader
             is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
-            if not (self._gives_up and is_excused):
+            if not (self._gives_up and is_excused) and election.key not in self._named:
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -195,7 +230,9 @@ class Judges:
 
     def _is_settled(self, key: Key, state: Partition) -> bool:
         """Return whether a partition has the replicas that it must have when all runs have ended."""
-        return state.replicas == self.orders[key]
+        if key in self._moved_by_others and (state.assignment.is_moving or {*state.replicas} in map(set, self._allowed(key))):
+            return True
+        return state.replicas in self._allowed(key)
 
     def _could_lead(self, key: Key, state: Partition) -> int | None:
         """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""

@@ -55,7 +55,8 @@ def _log_dir(broker: Broker, kind: Any, path: str, keys: list[Key]) -> Any:
         )
         for name, own in groupby(here, key=lambda key: key[0])
     ]
-    return kind(error_code=0, log_dir=path, topics=topics, total_bytes=TOTAL_BYTES, usable_bytes=USABLE_BYTES, is_cordoned=False)
+    usable = 1 if broker.node_id in broker.cluster.full else USABLE_BYTES
+    return kind(error_code=0, log_dir=path, topics=topics, total_bytes=TOTAL_BYTES, usable_bytes=usable, is_cordoned=False)
 
 
 def list_offsets(broker: Broker, request: Any) -> Any:

@@ -164,7 +164,7 @@ def _described(broker: Broker, topic: Any, key: Key, state: Partition) -> Any:
 
 
 def _offline(broker: Broker, key: Key, state: Partition) -> list[int]:
-    return [one for one in state.replicas if one not in broker.alive or key in broker.lost[one]]
+    return [one for one in state.replicas if one not in broker.alive or key in broker.lost.get(one, ())]
 
 
 def _topics(broker: Broker, names: Iterable[str] | None) -> Iterator[tuple[str, list[tuple[Key, Partition]]]]:

@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from simulation.cluster import SESSION_SECONDS
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
 from simulation.move_operator import MoveOperator
-from simulation.refused_moves import entries_of, rate_of, refused_moves, refused_throttles
+from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_moves, refused_throttles
 from simulation.request_script import NAMED
 from simulation.script import Script
 
@@ -32,6 +35,7 @@ class MoveHistory(History):
     def __init__(self, script: Script, workdir: Path) -> None:
         assert script.moves is not None
         self._moves = script.moves
+        self._approved: bytes | None = None
         super().__init__(script, workdir)
         self._mover = MoveOperator(self._cluster, workdir, script.strategy, script.controllers)
 
@@ -48,20 +52,33 @@ class MoveHistory(History):
         self._world.wait(PAUSE_SECONDS)  # brokers learn of that: a control node reads their configs from them
 
     def _recover_under_faults(self) -> None:
+        self._move_under_faults()
+        if self._script.request.options.get("remove_expired_throttle"):
+            self._world.wait(SESSION_SECONDS)
+            self._world.run({"after it": lambda: self._do("recover", "after")})
+
+    def _move_under_faults(self) -> None:
+        if self._script.reviews.full:
+            self._cluster.full = {1 + self._script.seed % len(self._cluster.brokers)}
         if self._moves.standing is not None:
             self._world.run({"operator": lambda: self._do("named" if self._script.request.moves == NAMED else "present")})
         super()._recover_under_faults()
 
     def _rehearse(self) -> None:
-        """Move in check mode, and in ways that are wrong, which must change nothing."""
-        if self._script.request.rehearsal is None:
+        """Move in check mode, and in ways that are wrong, which must change nothing. What is approved is proposed now."""
+        if self._script.reviews.approves and self._moves.options["wait"]:
+            approved = None if self._moves.throttle is None else max(LEAST_RATE, self._moves.throttle - self._script.seed % 2 * 1000)
+            self._approved = moves_file.FORMAT.sealed(self._mover.proposed(self._judges.targets, approved), "proposal")
+            if self._script.second is None:  # an operator may set another rate while they are under way
+                self._judges.approved_rate = approved
+        if self._script.request.rehearsal is None and not self._script.reviews.refuses:
             return
         before = self._judges.state()
         self._world.run({"rehearsal": lambda: self._do("rehearsal")})
         if self._judges.state() != before:
             self._judges.found("moves in check mode have changed the cluster, or files of the workdir")
         self._world.run({"rehearsal": self._ask_wrongly})
-        if self._judges.changes != before[0]:
+        if self._judges.changes != before[0] and self._moves.expires_after is None:  # what has expired is removed
             self._judges.found("wrong moves or throttles have changed the cluster")
 
     def _ask_wrongly(self) -> None:
@@ -70,6 +87,7 @@ class MoveHistory(History):
         for what, ask in (
             *refused_moves(self._mover, self._workdir, key, replicas),
             *refused_throttles(self._mover, key, replicas),
+            *refused_approvals(self._mover, self._judges.targets),
         ):
             self._counts["wrong moves and throttles"] += 1
             try:
@@ -89,6 +107,8 @@ class MoveHistory(History):
         if not self._events.calm:
             super()._start_some()
             return
+        self._cluster.full = set()
+        self._judges.approved_rate = None
         for broker in self._cluster.brokers.values():
             if broker.disks.has_failed:
                 self._cluster.crash(broker.node_id)
@@ -100,15 +120,24 @@ class MoveHistory(History):
         if delay:
             self._world.sleep(delay)
         other = self._script.request.moves or self._moves.second
-        return self._do("move" if run_id == "first" else other, run_id)
+        first = "move" if self._approved is None else "approved"
+        return self._do(first if run_id == "first" else other, run_id)
 
     def _do(self, what: str, run_id: str = "operator", keys: list[Key] | None = None) -> dict[str, Any] | None:
         """Do one thing. Return its result, None if it fails."""
         if what == "recover":
-            return super()._run(run_id)
+            before, began = self._judges.standing(), self._world.now
+            recovered = super()._run(run_id)
+            removes = (
+                recovered is not None and self._script.request.options.get("remove_expired_throttle") and not run_id.startswith("last")
+            )
+            if self._script.second is None or self._events.calm:
+                self._judges.judge_standing(before, began, bool(removes) and not self._events.slowed)
+            return recovered
         moves, topics = self._moves, sorted({key[0] for key in self._events.keys})
         targets = {key: target for key, target in self._judges.targets.items() if keys is None or key in keys}
         acts: dict[str, Callable[[], dict[str, Any]]] = {
+            "approved": lambda: self._mover.move_approved(run_id, self._approved or b"", throttle=moves.throttle, **moves.options),
             "move": lambda: self._mover.move(run_id, targets, throttle=moves.throttle, **moves.options),
             "rehearsal": lambda: self._mover.move(run_id, targets, check_mode=True, throttle=moves.throttle, **moves.options),
             "finish": lambda: self._mover.move(run_id, targets, throttle=moves.throttle),
@@ -127,6 +156,7 @@ class MoveHistory(History):
         }
         self._counts[f"runs: {what}"] += 1
         self._judges.may_be_unthrottled |= what == "absent"
+        before, began = self._judges.standing(), self._world.now
         try:
             result = acts[what]()
         except RecoveryError as error:
@@ -134,7 +164,12 @@ class MoveHistory(History):
             self._counts[f"runs failed: {what}"] += 1
             return None
         self._world.tell(f"{run_id} ({what}) ends: {result.get('summary')} {result.get('msg', '')} {result['warnings']}")
-        if what in ("move", "finish"):
+        if what in ("present", "named"):
+            expires_after = self._moves.expires_after
+            self._judges.standing_until = math.inf if expires_after is None else self._world.now + expires_after
+        if what in ("move", "approved", "finish"):
+            if self._script.second is None or self._events.calm:
+                self._judges.judge_standing(before, began, not result.get("failed") and not result["warnings"])
             for row in result["results"]:
                 self._counts[f"moves: {row['outcome']}"] += 1
             self._judges.judge_moved(result, self._script.second is None or self._events.calm)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ class MoveJudges(Judges):
         self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders}
         self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way
         self.arrived = False  # the operator has moved everything, and has not cancelled anything since
+        self.standing_until = math.inf  # when the standing throttle expires
+        self.approved_rate: int | None = None  # of the moves that were approved, None: none were, or without a throttle
         noted = cluster.controller.on_change
 
         def on_change(key: Key, before: Partition | None, after: Partition) -> None:
@@ -47,17 +50,23 @@ class MoveJudges(Judges):
     # --- replicas --------------------------------------------------------------------------------------------------------
 
     def _legal(self, key: Key) -> list[set[int]]:
-        return [{*self.orders[key]}, {*self.targets.get(key, self.orders[key])}]
+        return [{*self.targets.get(key, self.orders[key])}, *map(set, self._allowed(key))]
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         if what == "elect" or (what == "reorder" and key not in self.targets):
             super()._look_before(what, key, order)
             return
+        if self._events.acts_for_others:
+            super()._look_before(what, key, order)
+            return
         self.changes += 1
-        if what != "move" or self._events.acts_for_others:
+        if what != "move":
             return
         if {*order} not in self._legal(key):
             self.found(f"{name(key)} is moved to {order}, which no operator wants")
+        full = {*order} & self._cluster.full - {*self._cluster.controller.partitions[key].replicas}
+        if full and self._is_calm and not self._cluster.world.late:
+            self.found(f"{name(key)} is moved to broker {min(full)}, which has no room")
         if self._script.throttle is not None and not self._cluster.world.late:
             self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
 
@@ -95,7 +104,8 @@ class MoveJudges(Judges):
         self.changes += 1
         if self._events.acts_for_others:
             return
-        known = {(where, config, value) for _owner, where, config, set_to, before in self._journal() for value in (set_to, before)}
+        rows = list(self._journal())
+        known = {(where, config, value) for _owner, where, config, set_to, before in rows for value in (set_to, before)}
         for config, kind, value in operations:
             others = entries(self._events.others.get((resource, config))) if config in LISTS else []
             if (kind == DELETE and others) or (kind == SUBTRACT and {*others} & {*entries(value)}):
@@ -103,6 +113,9 @@ class MoveJudges(Judges):
             if kind in (DELETE, SUBTRACT) and not self.may_be_unthrottled and not self._cluster.world.late:
                 self._look_for_moves(resource, config, None if kind == DELETE else entries(value))
             for one in entries(value) if kind in (SET, APPEND) and not self._cluster.world.late else ():
+                is_of_run = (RUN, resource, config, one) in {row[:4] for row in rows}
+                if self.approved_rate is not None and config not in LISTS and is_of_run and int(one) > self.approved_rate:
+                    self.found(f"{config} of {resource[1]} becomes {one}, and {self.approved_rate} was approved")
                 if (resource, config, one) not in known:
                     self.found(f"{config} of {resource[1]} gets {one}, which no journal has")
 
@@ -155,6 +168,21 @@ class MoveJudges(Judges):
             self.found(f"a run has ended, and no journal has the throttle {min(unknown)}")
         if not result.get("failed") and not result["warnings"] and of_runs:
             self.found(f"a run has ended without an error, and its throttle stays: {of_runs[0]}")
+
+    def standing(self) -> set[Throttle]:
+        """Return what the journal has of the standing throttle."""
+        return {row[1:4] for row in self._journal() if row[0] == STANDING}
+
+    def judge_standing(self, before: set[Throttle], began: float, ended_well: bool) -> None:
+        """Judge what a run does to the standing throttle that was set `before`: nothing until it expires. After that it removes it, if it `ended_well`.
+
+        While moves are under way it may stay.
+        """
+        after, moving = self.standing(), any(state.assignment.is_moving for state in self._cluster.controller.partitions.values())
+        if self.standing_until > self._cluster.world.now and before - after:
+            self.found(f"the standing throttle {min(before - after)} is removed, and expires only later")
+        if self.standing_until < began and ended_well and not moving and after:
+            self.found(f"the standing throttle {min(after)} has expired, and a run has not removed it")
 
     def judge_end_of_moves(self) -> None:
         """Judge the end: what runs have set is gone, what others have set is there, and nothing is locked."""

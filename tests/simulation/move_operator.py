@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.leftover_cluster import LeftoverCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import topic_id
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import check_options
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_partition_reassignment import partition_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_leftovers import leftovers
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_replication_throttle import check, replication_throttle
 from simulation.kraft import Key
+from simulation.metadata_answers import topic_uuid
 from simulation.operator import NAME, Operator, Task
 
 STALLED_SECONDS = 12.0
@@ -39,10 +41,32 @@ class MoveOperator(Operator):
         task.check_mode = check_mode
         return self._moved(task)
 
-    def move_by_file(self, run_id: str, file: Path, content: str) -> Result:
+    def move_by_file(self, run_id: str, file: Path, content: str, **given: Any) -> Result:
         """Move what a file names, after writing it. Raises the product's errors."""
         file.write_text(content)
-        return self.move(run_id, {}, partitions=None, reassignment_file=str(file))
+        return self.move(run_id, {}, partitions=None, reassignment_file=str(file), **given)
+
+    def move_approved(self, run_id: str, content: bytes, **given: Any) -> Result:
+        """Move what a file names that was approved, after writing it. Raises the product's errors."""
+        file = self.workdir / "approved.moves.json"
+        file.write_bytes(content)
+        return self.move(run_id, {}, partitions=None, approved_moves=str(file), **given)
+
+    def proposed(self, targets: Mapping[Key, tuple[int, ...]], throttle: int | None) -> dict[str, Any]:
+        """Return a file of these moves, to be approved, as one of kafka_redundancy_plan becomes it (`formats/moves_file.py`)."""
+        states, brokers = self._cluster.controller.partitions, sorted(self._cluster.brokers)
+        rows = [
+            {
+                "topic": topic, "partition": number, "replicas": list(replicas), "bytes": None,
+                "replicas_before": list(states[topic, number].assignment.original), "topic_id": topic_id(topic_uuid(states[topic, number].topic_id)),
+            }
+            for (topic, number), replicas in targets.items()
+        ]  # fmt: skip
+        return {
+            "plan_id": "plan", "cluster": NAME, "cluster_id": self._cluster.cluster_id, "run_id": "proposal", "created_at": "2026-11-29T06:00:00Z",
+            "partitions": rows, "held": [], "brokers": [{"broker_id": one, "broker_state": "unfenced", "rack": None} for one in brokers],
+            "throttle": throttle,
+        }  # fmt: skip
 
     def cancel(self, run_id: str, keys: Iterable[Key] | None) -> Result:
         """Cancel the moves of these partitions, of all without them ('state: cancelled'). Raises the product's errors."""
@@ -58,7 +82,7 @@ class MoveOperator(Operator):
         """Set the standing throttle, remove it, or clean (`kafka_replication_throttle`). Raises the product's errors."""
         options: dict[str, Any] = {
             "state": state, "rate": rate, "leader_rate": None, "follower_rate": None, "broker_rates": [], "throttled_replicas": None, "partitions": None,
-            "partitions_file": None, "expires_after": expires_after, "measure_seconds": 0.0, "preview": 20,
+            "partitions_file": None, "expires_after": expires_after, "measure_seconds": 0.5 if rate == 2_000 else 0.0, "preview": 20,
         }  # fmt: skip
         task = self._module("throttle", **{**options, **given})
         check(task)

@@ -26,6 +26,7 @@ KEPT = Path(__file__).with_name("kept")
 MODULE_UTILS = "plugins/module_utils"
 SEEDS = 1, 2000
 SECONDS = 1800
+ERROR_LINES = 10  # of the standard error, of a mistake that is not found
 
 
 class Edit(NamedTuple):
@@ -66,20 +67,27 @@ def is_found(mutant: Mutant) -> bool:
             if text.count(edit.old) != 1:
                 raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
             (copy / edit.file).write_text(text.replace(edit.old, edit.new))
-        found = _first_bad(folder, [*map(str, SEEDS), "--first-bad"], r"^(seed \d+: .*)")
+        found, errors = _first_bad(folder, [*map(str, SEEDS), "--first-bad"], r"^(seed \d+: .*)")
         for script in sorted(KEPT.glob("*.json")):
-            found = found or _first_bad(folder, [str(script)], r"([^\n]+)\s*\Z", script.stem)
+            if not found:
+                found, more = _first_bad(folder, [str(script)], r"([^\n]+)\s*\Z", script.stem)
+                errors = errors or more
     print(f"{'found' if found else 'NOT FOUND'}: {mutant.what}: {found[:150]}", flush=True)
+    if not found and errors:
+        print(*errors.splitlines()[-ERROR_LINES:], sep="\n", flush=True)
     return bool(found)
 
 
-def _first_bad(folder: str, arguments: list[str], pattern: str, name: str = "") -> str:
-    """Play histories with the copy of the product in `folder`. Return what is wrong with the first that ends badly, empty if all end well."""
+def _first_bad(folder: str, arguments: list[str], pattern: str, name: str = "") -> tuple[str, str]:
+    """Play histories with the copy of the product in `folder`.
+
+    Return what is wrong with the first that ends badly, empty if all end well, and the standard error.
+    """
     environment = {**os.environ, "PYTHONPATH": folder}
     command = [sys.executable, "-m", "simulation", *arguments]
     played = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
     found = re.search(pattern, played.stdout, re.M) if played.returncode else None
-    return f"{name} {found[1]}".strip() if found else ""
+    return (f"{name} {found[1]}".strip() if found else ""), played.stderr
 
 
 def copy_product(folder: Path) -> Path:

@@ -13,7 +13,7 @@ import errno
 import json
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
@@ -32,6 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, run
@@ -49,7 +50,7 @@ from simulation.kraft import Key
 from simulation.replay_producer import SimulatedProducer
 from simulation.request_script import FILE, NO_REQUEST, RequestScript
 from simulation.transport import Connections, EventLoop
-from simulation.world import World
+from simulation.world import Killed, World
 
 NAME = "simulated"
 REQUEST_SECONDS = 4
@@ -140,7 +141,13 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
     real = getattr(os, name)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        cluster.world.step(f"{name} {arguments[0]}")
+        was_killed = cluster.world.is_killed()
+        try:
+            cluster.world.step(f"{name} {arguments[0]}")
+        except Killed:
+            if name == "pwrite" and not was_killed:  # half of what was to be written is on the disk
+                real(arguments[0], arguments[1][: len(arguments[1]) // 2], arguments[2])
+            raise
         if name == "mkdir" and SAVED in Path(arguments[0]).parts:
             cluster.before_saving()
         if cluster.disk_is_full and name in GROWING:
@@ -160,7 +167,7 @@ class Task:
         self.params, self.workdir, self.check_mode = params, workdir, False
         self.connection = Connection.from_params(connection)
         self.warnings: list[str] = []
-        self.ansible: Any = SimpleNamespace(warn=self.warnings.append, tmpdir=str(workdir))
+        self.ansible: Any = SimpleNamespace(warn=self.warnings.append, tmpdir=str(workdir), check_mode=False)
 
     @cached_property
     def budget(self) -> Budget:
@@ -238,9 +245,9 @@ class Operator:
         return {"path": str(path)}
 
     def elect(self, run_id: str, leaders: Mapping[Key, int] | None = None, check_mode: bool = False, **given: Any) -> dict[str, Any]:
-        """Elect what the plan has, or these leaders. `given`: options."""
+        """Elect what the plan has, or these leaders. `given`: options, which may name leaders, too (`partitions`)."""
         named = leaders and [{"topic": key[0], "partition": key[1], "designated_leader": leader} for key, leader in leaders.items()]
-        plan = None if named else str(plan_files.work_file(self.workdir, "plans", NAME, run_id))
+        plan = None if named or "partitions" in given else str(plan_files.work_file(self.workdir, "plans", NAME, run_id))
         spec = {
             **blast_radius.argument_spec(),
             **backend_selection.BACKEND_ARGUMENTS,
@@ -258,6 +265,13 @@ class Operator:
         task.check_mode = check_mode
         with NativeCluster(task.connection) as cluster:
             return run.designated_election(task, cluster)
+
+    def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Elect the leaders that a file of KIP-1275's form names."""
+        path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
+        named = [{"topic": row["topic"], "partition": row["partition"], "designatedLeader": row["designated_leader"]} for row in rows]
+        write_private(path, json.dumps({"partitions": named}).encode())
+        return self.elect(run_id)
 
     def _task(self, run_id: str, spec: dict[str, Any], **given: Any) -> Task:
         params = {**defaults(spec), "cluster": NAME, "run_id": run_id, "workdir": str(self.workdir), **given}

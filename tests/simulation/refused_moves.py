@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from simulation.kraft import Key
 from simulation.move_operator import MoveOperator
 
@@ -59,6 +60,39 @@ def refused_moves(mover: MoveOperator, folder: Path, key: Key, replicas: tuple[i
     for what, document in documents.items():
         file = folder / "rehearsal.moves.json"
         yield f"a file with {what}", partial(mover.move_by_file, RUN, file, json.dumps(document))
+
+
+def refused_approvals(mover: MoveOperator, targets: Mapping[Key, tuple[int, ...]]) -> Iterator[tuple[str, Request]]:
+    """Yield wrong files of approved moves, each with what is wrong."""
+    right = mover.proposed(targets, None)
+    first, *others = right["partitions"]
+    row = {name: first[name] for name in ("topic", "partition", "replicas")}
+    documents: dict[str, dict[str, Any]] = {
+        "of another cluster": {**right, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"},
+        "of a cluster with another name": {**right, "cluster": "another"},
+        "of a topic that was created again": {**right, "partitions": [{**first, "topic_id": "AAAAAAAAAAAAAAAAAAAAAA"}]},
+        "of a partition that does not exist": {**right, "partitions": [{**first, "partition": 99}]},
+        "of replicas that were others": {**right, "partitions": [{**first, "replicas_before": [77], "replicas": [78]}]},
+    }
+    for what, document in documents.items():
+        yield f"a file {what}", partial(mover.move_approved, RUN, moves_file.FORMAT.sealed(document, what))
+    sealed: dict[str, Any] = json.loads(moves_file.FORMAT.sealed(right, "right"))
+    edited: dict[str, Any] = {
+        "that was edited": {**sealed, "throttle": 1 << 30},
+        "of another version": {**sealed, "moves_version": 7},
+        "with another field": {**sealed, "more": 1},
+        "with a broker twice": {**sealed, "partitions": [{**first, "replicas": [1, 1]}, *others]},
+        "that is a list": [],
+    }
+    for what, document in edited.items():
+        yield f"a file {what}", partial(mover.move_approved, RUN, json.dumps(document).encode())
+    content = moves_file.FORMAT.sealed(right, "right")
+    yield "approved moves without wait", partial(mover.move_approved, RUN, content, wait=False, on_interrupt="leave")
+    yield "approved moves to be cancelled", partial(mover.move_approved, RUN, content, state="cancelled")
+    yield "a file with another sha256", partial(
+        mover.move_by_file, RUN, mover.workdir / "rehearsal.moves.json", json.dumps({"version": 1, "partitions": [row]}),
+        reassignment_file_sha256="0" * 64,
+    )  # fmt: skip
 
 
 def refused_throttles(mover: MoveOperator, key: Key, replicas: tuple[int, ...]) -> Iterator[tuple[str, Request]]:

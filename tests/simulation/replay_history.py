@@ -14,10 +14,12 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
+from simulation.groups import NAMES
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import Key
 from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
+from simulation.replay_requests import ReplayRequests
 from simulation.script import Script
 
 
@@ -28,10 +30,12 @@ class ReplayHistory(History):
         assert script.replay is not None
         self._replay = script.replay
         super().__init__(script, workdir)
+        self._is_asked_for = False  # with the options, or the approved files, of the script
         self._replayer = ReplayOperator(self._cluster, workdir)
         if script.replay.producers:
             self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
         self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
+        self._requests = ReplayRequests(self._replayer, script.reviews, self._judges, self._replay_judges, self._counts)
 
     def _recover_to_the_end(self) -> None:
         super()._recover_to_the_end()
@@ -49,9 +53,24 @@ class ReplayHistory(History):
         for step in self._replay.before:
             self._events.happen(step)
             self._world.wait(PAUSE_SECONDS)
+        if self._script.seed % 3 == 0:
+            self._cluster.groups.with_members = {NAMES[0]}
+        self._ask_before()
         self._replay_under_faults()
         self._start_all()
+        if self._script.reviews.replay:
+            self._world.run({"asked for again": self._replay_as_asked})
+            self._world.wait(CALM_SECONDS / 2)
+        self._is_asked_for = False
+        self._cluster.groups.with_members = set()
         self._replay_to_the_end()
+
+    def _ask_before(self) -> None:
+        reviews = self._script.reviews
+        self._replay_judges.asked = reviews.replay
+        self._is_asked_for = reviews.approves or bool(reviews.replay)
+        if self._is_asked_for or reviews.refuses:
+            self._world.run({"operator": self._requests.prepare})
 
     def _elect_named(self) -> None:
         """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""
@@ -108,6 +127,9 @@ class ReplayHistory(History):
             self._world.after(step.at, partial(self._events.happen, step))
         if self._replay.strike is not None:
             self._events.strike_at(self._replay.strike)
+        if (seconds := self._script.reviews.offline) is not None:
+            self._events.other_tools.rest = False
+            self._events.other_tools.lose_network_at("EndTxnRequest", self._script.seed % 2, seconds)
         works: dict[str, Callable[[], Any]] = {"first": self._replay_all}
         if (delay := self._replay.second) is not None:
             works["second"] = lambda: self._replay_all(delay)
@@ -119,6 +141,7 @@ class ReplayHistory(History):
             self._world.run(
                 {"again": self._replay_all}
             )  # at once: the coordinator may still end the transaction of the one that was killed
+        self._events.other_tools.rest = True
 
     def _replay_all(self, delay: float = 0.0) -> bool:
         """Replay what each run has saved, after `delay` seconds. Return whether all has come to its end."""
@@ -130,7 +153,7 @@ class ReplayHistory(History):
     def _replay_run(self, run_id: str) -> bool:
         self._counts["replays"] += 1
         try:
-            result = self._replayer.replay(run_id)
+            result = self._requests.replay(run_id) if self._is_asked_for else self._replayer.replay(run_id)
         except RecoveryError as error:
             self._world.tell(f"the replay of {run_id} fails: {error}")
             self._counts["replays failed"] += 1
@@ -138,12 +161,31 @@ class ReplayHistory(History):
         self._world.tell(
             f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
         )
+        if self._is_asked_for and self._is_undisturbed_replay():
+            self._requests.judge(run_id, result)
         self._counts["replays stopped"] += result["counts"]["left"] > 0
         self._counts["COMMIT markers written by replays"] += result["counts"]["markers"]
+        offsets = [row for partition in result["partitions"] for row in partition["group_offsets"]]
+        self._counts["offsets of groups committed again"] += sum(row["written"] for row in offsets)
+        self._counts["offsets of groups held"] += sum(row["reason"] is not None for row in offsets)
         self._counts["records replayed"] += result["counts"]["replayed"]
         for reason, number in result["counts"]["skipped"].items():
             self._counts[f"records not replayed: {reason}"] += number
-        return not result.get("failed") and result["counts"]["left"] == 0
+        has_log = self._cluster.groups.log.exists  # of some offsets it is not proven that they are right
+        return not result.get("failed") and (result["counts"]["left"] == 0 or has_log)
+
+    def _replay_as_asked(self) -> None:
+        if self._replay_all():
+            self._replay_judges.judge_target()
+
+    def _is_undisturbed_replay(self) -> bool:
+        replay = self._replay
+        return (
+            not replay.faults
+            and not self._events.slowed
+            and self._script.reviews.offline is None
+            and replay.strike is replay.kill_at is replay.second is None
+        )
 
     def _replay_to_the_end(self) -> None:
         done = False

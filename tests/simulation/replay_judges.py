@@ -9,15 +9,17 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simulation.applications import Applications
 from simulation.cluster import SimulatedCluster
+from simulation.group_log import GROUP_LOG, Commit, Position
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Batch, End, Log
 from simulation.operator import SAVED
 from simulation.producer_logs import Committed, committed, producers
+from simulation.review_script import SELECTING
 
 REPLAYS = "kafka-recovery-replay."
 
@@ -31,11 +33,12 @@ class Saved(NamedTuple):
 
 
 class ReplayJudges:
-    """Judges what logs have after replays."""
+    """Judges what logs have after replays. `asked`: the options of the first ones."""
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, judges: Judges, applications: Applications | None) -> None:
         self._cluster, self._workdir, self._judges = cluster, workdir, judges
         self._fates: Mapping[str, tuple[str, int]] = {} if applications is None else applications.fates
+        self.asked: Mapping[str, Any] = {}
 
     def ends(self) -> dict[Key, int]:
         """Return where the log of each leader ends: a replay that changes nothing does not change that."""
@@ -50,16 +53,34 @@ class ReplayJudges:
         """Judge the end: faults have ended, and replays have come to their ends."""
         saved = self._saved()
         for key, log in self._leader_logs():
+            if key == GROUP_LOG:
+                self._judge_offsets(log, saved.get(key, []))
+                continue
             self._judge_log(key, log, saved.get(key, []))
         for one in self._cluster.transactions.by_id.values():
             if one.transactional_id.startswith(REPLAYS) and not one.state.startswith(("Empty", "Complete")):
                 self._judges.found(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
 
+    def has_saved_records(self, run_id: str) -> bool:
+        """Return whether a run has saved more than offsets of groups."""
+        return any(one.run_id == run_id for key, rows in self._saved().items() if key != GROUP_LOG for one in rows)
+
+    def judge_target(self) -> None:
+        """Judge a replay to another topic that has come to its end: each record is there, once."""
+        target, logs = self.asked.get("target_topic"), dict(self._leader_logs())
+        saved = self._saved() if target is not None and not SELECTING & {*self.asked} else {}
+        for (topic, number), own in ((key, one) for key, one in saved.items() if key != GROUP_LOG):
+            log = logs.get((str(target), number))
+            there = Counter(one.value for one in committed(log)) if log is not None and topic != target else None
+            for value in (value for one in own if self._must_be_replayed(one, own) for value in one.batch.values):
+                if there is not None and not there[value]:
+                    self._judges.found(f"{value.decode()} was saved of {topic}-{number} and is not in {target}-{number} after its replay")
+
     def judge_impact(self, named: Mapping[tuple[str, Key], bool]) -> None:
         """Impact names each group that has read what the log of a leader does not have, and no other. `named`: whether for certain."""
         elected = {one.key: one for one in self._judges.elections}
         logs, with_results = dict(self._leader_logs()), self._elected_by_results()
-        for group, positions in self._cluster.groups.positions.items():
+        for group, positions in self._positions().items():
             for key, at in positions.items():
                 # Elections of others are no part of a run, nor is what came after an offset was committed in the new log.
                 if key not in logs or key not in elected or at.read.name in self._cluster.given_up or at.read.epoch >= elected[key].epoch:
@@ -75,6 +96,37 @@ class ReplayJudges:
         """Return the partitions that results of runs have as elected."""
         found = (json.loads(path.read_text())["partitions"] for path in (self._workdir / "results").glob("*/*.json"))
         return {(row["topic"], row["partition"]) for rows in found for row in rows if row["outcome"] == "elected"}
+
+    def _judge_offsets(self, log: Log, saved: list[Saved]) -> None:
+        """Saved offsets of groups are committed again if the leader has what the group has read, and others are not. None goes back."""
+        groups, logs = self._cluster.groups.log, dict(self._leader_logs())
+        last: dict[tuple[str, Key], Commit] = {}
+        for one in log.batches:
+            if (commit := groups.commits.get(one.name)) is not None:
+                place = commit.group, commit.key
+                if not commit.is_own and place in last and commit.position.offset <= last[place].position.offset:
+                    self._judges.found(f"the offset of {commit.group} on {name(commit.key)} goes back to {commit.position.offset}")
+                if not commit.is_own and commit.key in logs and not logs[commit.key].has(commit.position.read):
+                    self._judges.found(
+                        f"{commit.group} gets offset {commit.position.offset} of {name(commit.key)}, whose leader lacks what it has read"
+                    )
+                last[place] = commit
+        lost = [(one.batch.epoch, one.batch.base, groups.commits[one.batch.name]) for one in saved if one.batch.name in groups.commits]
+        newest = {(commit.group, commit.key): commit for _epoch, _base, commit in sorted(lost, key=lambda row: row[:2])}
+        for place, commit in newest.items():
+            position, now = commit.position, last.get(place)
+            is_there = commit.key in logs and logs[commit.key].has(position.read)
+            if is_there and commit.has_topic_id and (now is None or now.position.offset < position.offset):
+                self._judges.found(
+                    f"offset {position.offset} of {commit.group} on {name(commit.key)} was saved, and is not committed again"
+                )
+
+    def _positions(self) -> dict[str, dict[Key, Position]]:
+        """Return the offsets of groups that can be read."""
+        groups, logs = self._cluster.groups, dict(self._leader_logs())
+        if not groups.log.exists:
+            return groups.positions
+        return groups.log.positions(logs[GROUP_LOG]) if GROUP_LOG in logs else {}
 
     def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
         if log.high_watermark < log.end:
@@ -93,7 +145,8 @@ class ReplayJudges:
             for value in one.batch.values:
                 if not seen[value] and self._must_be_replayed(one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
-        self._judge_order(key, log, saved)
+        if not SELECTING & {*self.asked}:  # what is selected comes first
+            self._judge_order(key, log, saved)
         self._judge_open(key, log, saved)
 
     def _judge_transactions(self, key: Key, records: list[Committed]) -> None:
@@ -102,7 +155,9 @@ class ReplayJudges:
         for value, batch, end in records:
             fate = self._fates.get(value.decode().rpartition(".")[0])
             is_ours = batch.name.startswith("replayed") or end in transactions.ended_by_requests
-            if is_ours and fate is not None and not transactions.ended.get(fate):
+            # The product knows less than the coordinator: it may not know how a transaction has ended that it is asked to replay as undecided.
+            may_be = self.asked.get("include_undecided") or (self.asked.get("include_aborted") and fate in transactions.ended)
+            if is_ours and fate is not None and not transactions.ended.get(fate) and not may_be:
                 how = "was aborted" if fate in transactions.ended else "has not ended"
                 self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
 

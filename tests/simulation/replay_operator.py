@@ -36,12 +36,18 @@ class ReplayOperator(Operator):
         with ConsumerAdmin(task.connection) as cluster:
             return {**consumer_impact_info(task, cluster), "warnings": task.warnings}
 
-    def replay(self, run_id: str) -> dict[str, Any]:
-        """Replay what a run has saved (`kafka_record_replay`). Return its result, with its warnings. Raises the product's errors."""
-        task: Any = self._task(
-            run_id, {**partition_arguments(), **record_selection_arguments()}, allow_replay=True, target_topic=None, include_aborted=False,
-            include_undecided=False, include_compacted=False, include_group_offsets=False, groups=None, replayed_bytes_per_second=None,
-            max_batch_bytes=RECORDS_BYTES, propose=False, approved_replays=None, saved_run_id=None,
-        )  # fmt: skip
+    def replay(self, run_id: str, check_mode: bool = False, **given: Any) -> dict[str, Any]:
+        """Replay what a run has saved (`kafka_record_replay`). Return its result, with its warnings. Raises the product's errors.
+
+        given  options. `propose`: writes what would be replayed, for review
+        """
+        options: dict[str, Any] = {
+            "allow_replay": True, "target_topic": None, "include_aborted": False, "include_undecided": False, "include_compacted": False,
+            "include_group_offsets": self._cluster.groups.log.exists, "groups": None, "replayed_bytes_per_second": None, "max_batch_bytes": RECORDS_BYTES,
+            "propose": False, "approved_replays": None, "saved_run_id": None,
+        }  # fmt: skip
+        task: Any = self._task(run_id, {**partition_arguments(), **record_selection_arguments()}, **{**options, **given})
+        task.check_mode = check_mode or task.params["propose"]
+        task.ansible.check_mode = check_mode
         with GroupOffsetAdmin(task.connection) as cluster:
             return {**record_replay(task, cluster), "warnings": task.warnings}

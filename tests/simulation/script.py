@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
+from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
+from simulation.review_script import NO_REVIEW, ReviewScript, drawn_review
 from simulation.steps import SAVING, Step, Strike, drawn_step, drawn_steps
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
@@ -79,7 +81,8 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.05,
     0.08,
 )  # of all histories
-REQUESTED = 0.4  # of all histories
+REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
+REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -114,6 +117,7 @@ class Script:
     moves        what control nodes move; None: they only elect
     replay       how saved records are replayed at the end; None: they are not
     request      what operators ask for while faults strike
+    reviews      what they hand in
     """
 
     seed: int
@@ -133,6 +137,7 @@ class Script:
     moves: MoveScript | None = None
     replay: ReplayScript | None = None
     request: RequestScript = NO_REQUEST
+    reviews: ReviewScript = NO_REVIEW
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -147,6 +152,7 @@ class Script:
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
+        fields["reviews"] = ReviewScript.from_fields(fields["reviews"]) if fields.get("reviews") else NO_REVIEW
         if fields.get("strike"):
             fields["strike"] = Strike(*fields["strike"])
         return cls(**fields)
@@ -154,6 +160,28 @@ class Script:
 
 def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
+    return _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
+
+
+def _with_reviews(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with what operators hand in, in some of these for records that are saved for certain."""
+    if random.random() >= REVIEWED:
+        return script
+    script = replace(script, reviews=drawn_review(random))
+    if script.moves is not None and random.random() < REVIEWED_THROTTLES:
+        moves = replace(script.moves, standing=2000, expires_after=random.choice((None, 1.0, 1.0, 20.0, 600.0)))
+        options = {**script.request.options, "remove_expired_throttle": True}
+        return replace(script, moves=moves, request=replace(script.request, moves=None, options=options))
+    if script.moves is not None or random.random() >= REVIEWED_REPLAYS:
+        return script
+    forked = random.choice((_with_forks_to_replay, _with_certain_forks, _with_certain_forks, _with_certain_forks))
+    script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=True))
+    if "target_topic" in script.reviews.replay:
+        script = replace(script, topics={**script.topics, "payments": [[1, 2, 3]]}, min_isr={**script.min_isr, "payments": 1})
+    return script
+
+
+def _without_reviews(seed: int) -> Script:
     random = Random(seed)
     brokers = random.choice((3, 3, 4, 5))
     topics, min_isr = {}, {}
@@ -281,24 +309,40 @@ def _with_replay(script: Script, random: Random) -> Script:
     if random.random() >= REPLAYED:
         return script
     if random.random() < REPLAYED_FORKS:
-        pattern = [
-            one for what in random.choice(REPLAYED_PATTERNS) for one in [what] * (random.choice((1, 2, 4)) if what == "write" else 1)
-        ]
-        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, pattern))
-        brokers, (first, *_) = random.choice((3, 4)), script.topics
-        script = replace(
-            script,
-            brokers=brokers,
-            topics={first: [random.sample(range(1, brokers + 1), 3)]},
-            min_isr={first: random.choice((1, 1, 2))},
-            damage=_without_loss(damage),
-            faults=script.faults if random.random() < 0.3 else (),
-            strategy=random.choice(("aggressive", "balanced")),
-        )
+        script = _with_forks_to_replay(script, random)
     script = replace(script, replay=drawn_replay(random))
     if random.random() < WITH_GROUPS:
         script = replace(script, damage=tuple(_with_commits(script.damage, random)))
     return script
+
+
+def _with_forks_to_replay(script: Script, random: Random) -> Script:
+    """Return the script with logs that have forked, of which one has records and ends of transactions that were committed in it alone."""
+    pattern = [one for what in random.choice(REPLAYED_PATTERNS) for one in [what] * (random.choice((1, 2, 4)) if what == "write" else 1)]
+    damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, pattern))
+    brokers, (first, *_) = random.choice((3, 4)), script.topics
+    return replace(
+        script,
+        brokers=brokers,
+        topics={first: [random.sample(range(1, brokers + 1), 3)]},
+        min_isr={first: random.choice((1, 1, 2))},
+        damage=_without_loss(damage),
+        faults=script.faults if random.random() < 0.3 else (),
+        strategy=random.choice(("aggressive", "balanced")),
+    )
+
+
+def _with_certain_forks(script: Script, random: Random) -> Script:
+    """Return the script with logs of which it is certain how they have forked, and which transactions or offsets of groups they have."""
+    first, *_ = script.topics
+    return replace(
+        script,
+        **random.choice((forked_records, forked_offsets, ended_elsewhere))(first, random),
+        faults=script.faults if random.random() < 0.2 else (),
+        kill_at=script.kill_at if random.random() < 0.2 else None,
+        second=None,
+        request=NO_REQUEST,
+    )
 
 
 def _with_commits(damage: Sequence[Step], random: Random) -> Iterator[Step]:

@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from simulation.request_script import NO_REQUEST
+from simulation.review_script import NO_REVIEW
 from simulation.script import Script
 
 
@@ -34,6 +35,7 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, strike=None)
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
+    yield from _with_shorter_reviews(script)
     if script.review:
         yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2
@@ -59,6 +61,13 @@ def _with_shorter_request(script: Script) -> Iterator[Script]:
     for field in fields(request):
         if getattr(request, field.name) != getattr(NO_REQUEST, field.name):
             yield replace(script, request=replace(request, **{field.name: getattr(NO_REQUEST, field.name)}))
+
+
+def _with_shorter_reviews(script: Script) -> Iterator[Script]:
+    reviews = script.reviews
+    for field in fields(reviews):
+        if getattr(reviews, field.name) != getattr(NO_REVIEW, field.name):
+            yield replace(script, reviews=replace(reviews, **{field.name: getattr(NO_REVIEW, field.name)}))
 
 
 def _with_shorter_replay(script: Script) -> Iterator[Script]:

@@ -25,6 +25,8 @@ KINDS = (
     "records of an old leader given up by an election", "brokers busy", "records replayed", "replays killed", "leaders named",
     "batches of transactions", "batches of idempotent producers", "impact",
     "rehearsals: check", "rehearsals: held", "control nodes stopped by a signal", "healthy snapshots", "wrong moves and throttles",
+    "wrong elections", "wrong replays", "leaders named in first runs", "order set by another tool", "move begun by another tool", "replays approved",
+    "runs: approved", "offsets of groups committed again", "COMMIT markers written by replays",
 )  # fmt: skip
 
 

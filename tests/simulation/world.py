@@ -91,6 +91,10 @@ class World:
         """Return whether the control node that runs has got a signal."""
         return self._current.signals.pending is not None
 
+    def is_killed(self) -> bool:
+        """Return whether the control node that runs is dead."""
+        return self._current.killed
+
     def kill_soon(self) -> None:
         """Let the control node that runs die at its next step."""
         self._current.kill_at = self._current.steps + 1
