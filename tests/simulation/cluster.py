@@ -70,7 +70,7 @@ class SimulatedCluster:
             for partition, replicas in enumerate(assignments):
                 self.controller.create((topic, partition), number, replicas)
                 for broker in replicas:
-                    self.brokers[broker].create((topic, partition), Log(epochs=[(0, 0)] if broker == replicas[0] else []))
+                    self.brokers[broker].create((topic, partition), Log(epochs=[(0, 0)] if broker == replicas[0] else [], topic_id=number))
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
@@ -170,7 +170,7 @@ class SimulatedCluster:
             if key not in broker.logs:
                 if key in broker.disks.closed or key in broker.lost[broker.node_id]:
                     continue  # its log may be on the disk that has failed
-                broker.create(key, Log())
+                broker.create(key, Log(topic_id=state.topic_id))
             if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
                 broker.logs[key].begin_epoch(state.epoch)
                 broker.follower_ends[key] = {}

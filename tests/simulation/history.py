@@ -21,6 +21,7 @@ from simulation.judges import Judges
 from simulation.operator import Operator, simulated
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
+from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.world import World
 
@@ -48,7 +49,9 @@ def play(script: Script) -> Outcome:
 
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         kind = MoveHistory if script.moves else ReplayHistory if script.replay else History
-        return kind(script, Path(folder)).play()
+        workdir = Path(folder, "workdir")
+        workdir.mkdir()
+        return kind(script, workdir).play()
 
 
 class History:
@@ -65,6 +68,8 @@ class History:
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
+        disks = script.disks
+        self._rescue = None if disks is None else Rescue(disks, script.seed, self._cluster, workdir, self._judges, self._counts)
 
     def _made_judges(self) -> Judges:
         return Judges(self._cluster, self._workdir, self._events, self._gives_up(), self._script.controllers)
@@ -77,12 +82,17 @@ class History:
         with simulated(self._cluster):
             self._damage()
             self._watch()
+            if self._script.disks and self._rescue and self._script.disks.is_evidence:
+                self._rescue.make_evidence()
             self._recover_under_faults()
             self._events.calm = True
             self._start_some()
             self._world.wait(CALM_SECONDS)
             self._judges.judge_truncations()
             self._recover_to_the_end()
+            if self._script.disks and self._rescue and self._script.disks.rescue:
+                self._rescue.save_and_start()
+            self._end()
         self._counts["records of an old leader given up by an election"] += sum(
             election.destroys(broker, batch) and batch.name in self._cluster.written_to_old
             for election in self._judges.elections
@@ -91,6 +101,9 @@ class History:
         )
         self._outcome.violations = self._judges.violations
         return self._outcome
+
+    def _end(self) -> None:
+        """Do what comes when the last run has ended."""
 
     def _damage(self) -> None:
         for key in self._events.keys:

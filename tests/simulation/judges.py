@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
+from simulation.operator import NAME
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
@@ -124,10 +125,23 @@ class Judges:
         electable = frozenset(one for one in logs if self._cluster.controller.alive(one))
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         committed = dict(self._cluster.committed.get(key, {}))
+        self._look_for_verdicts(key, after, elected)
         self.elections.append(Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves))
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not self.are_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
+
+    def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
+        """Lost brokers with records that the elected one lacks are known not to be safe to start: control nodes have said so in a file before."""
+        for one in after.replicas:
+            broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
+            lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
+            is_lost = not broker.running and self._cluster.world.now - since > UNSEEN_SECONDS
+            file = self._workdir / "rescue" / NAME / f"broker-{one}.json"
+            if lacking and is_lost and (not file.exists() or json.loads(file.read_text())["safe_to_start"]):
+                self.found(
+                    f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
+                )
 
     def _look_for_forks(self, election: Election) -> None:
         for broker, log in election.logs.items():
@@ -205,10 +219,20 @@ class Judges:
         if any(brokers[one].running and key in brokers[one].logs for one in waited):
             return None
         logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
+        known = [*logs.values(), *self._on_disks(key, state)]
         for one, log in logs.items():
-            if all(log.has(batch) for other in logs.values() for batch in other.batches):
+            if all(log.has(batch) for other in known for batch in other.batches):
                 return one
         return None
+
+    def _on_disks(self, key: Key, state: Partition) -> Iterator[Log]:
+        """Yield the logs of brokers that are down, and of whose disks they are evidence."""
+        for one in state.replicas:
+            file = self._workdir / "disks" / NAME / f"{one}.jsonl"
+            is_down = not self._cluster.brokers[one].running and key in self._cluster.brokers[one].logs
+            rows = map(json.loads, file.read_text().splitlines() if is_down and file.exists() else ())
+            if any((row.get("topic"), row.get("partition")) == key for row in rows):
+                yield self._cluster.brokers[one].logs[key]
 
     def judge_truncations(self) -> None:
         """What brokers truncated that were alive when a leader was elected must have been saved."""
@@ -225,10 +249,31 @@ class Judges:
                     or self._cluster.written_to_old.get(batch.name, -math.inf) > election.read_at[broker]
                 ):
                     continue
-                if not self._is_saved(key, batch):
+                if not self.is_saved(key, batch):
                     self.found(
                         f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
                     )
+
+    def judge_rescue(self, broker: int, since: int, given_up: Collection[Key]) -> None:
+        """Judge the start of a broker that the last verdict on its disk allows: what it truncates, or others when it leads again, is saved.
+
+        since     number of truncations before its start
+        given_up  partitions that operators do without
+        """
+        new, self._seen = self._cluster.destroyed[since:], len(self._cluster.destroyed)
+        for key, _epoch, truncated, gone in new:
+            leader = self._cluster.brokers.get(self._cluster.controller.partitions[key].leader)
+            for batch in gone if key not in given_up else ():
+                if (leader is None or key not in leader.logs or not leader.logs[key].has(batch)) and not self.is_saved(key, batch):
+                    self.found(
+                        f"broker {broker} was safe to start, and broker {truncated} truncated {batch.name} of {name(key)}, not saved"
+                    )
+
+    def judge_damaged(self, key: Key, broker: int, batches: Sequence[Batch]) -> None:
+        """Judge the start of a broker with a damaged log that was given up: what could be read behind the damage is saved. `batches`: no leader has them."""
+        for batch in batches:
+            if not self.is_saved(key, batch):
+                self.found(f"{batch.name} of {name(key)} could be read behind the damage on the disk of broker {broker}, and is not saved")
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""
@@ -239,7 +284,7 @@ class Judges:
             if any(one.destroys(broker, batch) for broker in (one.electable if self._gives_up else one.logs))
         ]
 
-    def _is_saved(self, key: Key, batch: Batch) -> bool:
+    def is_saved(self, key: Key, batch: Batch) -> bool:
         """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again."""
         for index in (self._workdir / "saved").rglob("*.jsonl"):
             content = index.with_suffix(".batches").read_bytes()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from unit.record_batches import Content, batch_of, marker
@@ -78,12 +78,13 @@ def end_marker(base: int, epoch: int, end: End, timestamp: int) -> Batch:
 
 @dataclass
 class Log:
-    """A replica's log. `epochs`: its epoch cache, (epoch, start offset) each."""
+    """A replica's log. `epochs`: its epoch cache, (epoch, start offset) each. `topic_id`: of the topic that it is of."""
 
     batches: list[Batch] = field(default_factory=list)
     epochs: list[tuple[int, int]] = field(default_factory=list)
     high_watermark: int = 0
     start: int = 0
+    topic_id: int = 0
 
     @property
     def end(self) -> int:
@@ -144,7 +145,7 @@ class Log:
 
     def copy(self) -> Log:
         """Return a log with the same content."""
-        return Log(list(self.batches), list(self.epochs), self.high_watermark, self.start)
+        return replace(self, batches=list(self.batches), epochs=list(self.epochs))
 
     def has(self, one: Batch) -> bool:
         """Return whether the log has these records."""

@@ -38,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import collect_landing_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import EVIDENCE_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import log_dir
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
@@ -117,6 +118,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (part_writer, "ThreadPoolExecutor", InTurn),
             (replay_client, "Producer", partial(SimulatedProducer, cluster)),
             (designated_election, "ThreadPoolExecutor", InTurn),
+            (log_dir, "ThreadPoolExecutor", InTurn),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:

@@ -37,6 +37,8 @@ class ReplayHistory(History):
         super()._recover_to_the_end()
         if self._replay.is_named:
             self._elect_named()
+
+    def _end(self) -> None:
         has_groups, has_saved = bool(self._cluster.groups.positions), bool(self._replayer.saved_runs())
         if not has_saved and not has_groups:
             return

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
+from simulation.disk_script import DiskScript, drawn_disks
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
@@ -81,6 +82,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 )  # of all histories
 REQUESTED = 0.4  # of all histories
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
+DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
 REPLAYED_PATTERNS = (
@@ -114,6 +116,7 @@ class Script:
     moves        what control nodes move; None: they only elect
     replay       how saved records are replayed at the end; None: they are not
     request      what operators ask for while faults strike
+    disks        what becomes of the disks of lost brokers; None: nobody reads them
     """
 
     seed: int
@@ -133,6 +136,7 @@ class Script:
     moves: MoveScript | None = None
     replay: ReplayScript | None = None
     request: RequestScript = NO_REQUEST
+    disks: DiskScript | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -146,6 +150,7 @@ class Script:
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
+        fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         if fields.get("strike"):
             fields["strike"] = Strike(*fields["strike"])
@@ -194,7 +199,8 @@ def drawn(seed: int) -> Script:
     if other.random() < MOVES:
         return _with_moves(script, other)
     script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
-    return _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
+    script = _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
+    return _with_disks(script, Random(f"disks of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -299,6 +305,11 @@ def _with_replay(script: Script, random: Random) -> Script:
     if random.random() < WITH_GROUPS:
         script = replace(script, damage=tuple(_with_commits(script.damage, random)))
     return script
+
+
+def _with_disks(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with disks of lost brokers that operators read."""
+    return replace(script, disks=drawn_disks(random)) if random.random() < DISKS_READ else script
 
 
 def _with_commits(damage: Sequence[Step], random: Random) -> Iterator[Step]:

@@ -34,6 +34,7 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, strike=None)
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
+    yield from _with_fewer_disks(script)
     if script.review:
         yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2
@@ -59,6 +60,16 @@ def _with_shorter_request(script: Script) -> Iterator[Script]:
     for field in fields(request):
         if getattr(request, field.name) != getattr(NO_REQUEST, field.name):
             yield replace(script, request=replace(request, **{field.name: getattr(NO_REQUEST, field.name)}))
+
+
+def _with_fewer_disks(script: Script) -> Iterator[Script]:
+    if script.disks is None:
+        return
+    yield replace(script, disks=None)
+    without: tuple[dict[str, Any], ...] = ({"is_evidence": False}, {"rescue": None}, {"torn": None}, {"is_damaged": False})
+    for nothing in without:
+        if (fewer := replace(script.disks, **nothing)) != script.disks:
+            yield replace(script, disks=fewer)
 
 
 def _with_shorter_replay(script: Script) -> Iterator[Script]:
