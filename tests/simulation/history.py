@@ -61,7 +61,7 @@ class History:
 
     def __init__(self, script: Script, workdir: Path) -> None:
         self._script, self._workdir, self._world = script, workdir, World(script.seed)
-        self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr)
+        self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts, self.record_bytes)

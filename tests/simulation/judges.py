@@ -22,6 +22,7 @@ UNSEEN_SECONDS = 20.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
+RETENTION_GAP = "retention_gap"
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 
@@ -80,6 +81,7 @@ class Judges:
         self.are_named = False
         self.saves = True
         self._seen = len(cluster.destroyed)
+        cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
 
@@ -95,6 +97,14 @@ class Judges:
                 self._led_since.pop(key, None)
             else:
                 self._led_since.setdefault(key, self._cluster.world.now)
+
+    def _forget(self, key: Key) -> None:
+        """Forget a partition whose topic was deleted and created again: it has another order, and no election concerns it yet."""
+        self.orders[key] = self._cluster.controller.partitions[key].replicas
+        self.elections = [one for one in self.elections if one.key != key]
+        self._led_since.pop(key, None)
+        self._on_forks = {one for one in self._on_forks if one[0] != key}
+        self._in_spite_of_proof = {one for one in self._in_spite_of_proof if one[0] != key}
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         self.changes += 1
@@ -189,6 +199,8 @@ class Judges:
                 continue
             if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
+            elif rows[key]["reason_code"] == RETENTION_GAP and self._have_other_starts(key, state):
+                continue
             elif (best := self._could_lead(key, state)) is not None:
                 self.found(
                     f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
@@ -224,6 +236,11 @@ class Judges:
             if all(log.has(batch) for other in known for batch in other.batches):
                 return one
         return None
+
+    def _have_other_starts(self, key: Key, state: Partition) -> bool:
+        """Return whether a log of a live replica starts behind the end of another one. What both had is not known then."""
+        logs = [self._cluster.brokers[one].logs.get(key) for one in state.replicas if self._cluster.brokers[one].running]
+        return any(one is not None and other is not None and one.start >= other.end for one in logs for other in logs if one is not other)
 
     def _on_disks(self, key: Key, state: Partition) -> Iterator[Log]:
         """Yield the logs of brokers that are down, and of whose disks they are evidence."""
@@ -285,13 +302,18 @@ class Judges:
         ]
 
     def is_saved(self, key: Key, batch: Batch) -> bool:
-        """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again."""
+        """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again.
+
+        Saved from another replica, they may have records that the cleaner has removed from this one.
+        """
+        written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
         for index in (self._workdir / "saved").rglob("*.jsonl"):
             content = index.with_suffix(".batches").read_bytes()
             for row in map(json.loads, index.read_text().splitlines()):
-                place = (row["topic"], row["partition"]) if row.get("kind") == "piece" else None
-                if place == key and batch.data in content[row["position"] : row["position"] + row["bytes"]]:
-                    return True
+                if row.get("kind") == "piece" and (row["topic"], row["partition"]) == key:
+                    part = content[row["position"] : row["position"] + row["bytes"]]
+                    if any(data in part for data in (batch.data, *written)):
+                        return True
         return False
 
     def state(self, *may_be_written: str) -> tuple[int, list[str]]:

@@ -82,6 +82,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 )  # of all histories
 REQUESTED = 0.4  # of all histories
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
+RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -116,6 +117,7 @@ class Script:
     moves        what control nodes move; None: they only elect
     replay       how saved records are replayed at the end; None: they are not
     request      what operators ask for while faults strike
+    compacted    topics whose cleanup.policy is compact
     disks        what becomes of the disks of lost brokers; None: nobody reads them
     """
 
@@ -137,6 +139,7 @@ class Script:
     replay: ReplayScript | None = None
     request: RequestScript = NO_REQUEST
     disks: DiskScript | None = None
+    compacted: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -150,6 +153,7 @@ class Script:
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
+        fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         if fields.get("strike"):
@@ -200,7 +204,7 @@ def drawn(seed: int) -> Script:
         return _with_moves(script, other)
     script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
     script = _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
-    return _with_disks(script, Random(f"disks of {seed}"))
+    return _with_changed_topics(_with_disks(script, Random(f"disks of {seed}")), Random(f"topics of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -310,6 +314,40 @@ def _with_replay(script: Script, random: Random) -> Script:
 def _with_disks(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with disks of lost brokers that operators read."""
     return replace(script, disks=drawn_disks(random)) if random.random() < DISKS_READ else script
+
+
+def _with_changed_topics(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with logs whose start moves, or that are compacted, or with topics that are created again."""
+    drawn = random.random()
+    if drawn < RETENTION:
+        return _with_more(script, random, ("delete_records", "expire"))
+    if drawn > RETENTION + COMPACTION + CREATED_AGAIN:
+        return script
+    # Batches of idempotent producers are cleaned in another way, and their transactions end with their topic.
+    replay = None if script.replay is None else replace(script.replay, producers=False)
+    if drawn < RETENTION + COMPACTION:
+        compacted = tuple(topic for topic in script.topics if random.random() < 0.8) or (*script.topics,)[:1]
+        return _with_more(replace(script, compacted=compacted, replay=replay), random, ("clean",))
+    again = drawn_step("create_again", random, random.randrange(1000))
+    if random.random() < 0.5:
+        at = random.randrange(len(script.damage) + 1)
+        return replace(script, replay=replay, damage=(*script.damage[:at], again, *script.damage[at:]))
+    late = again._replace(at=random.uniform(0, max(LATE, script.review)))
+    return replace(script, replay=replay, faults=(*script.faults, late))
+
+
+def _with_more(script: Script, random: Random, kinds: Sequence[str]) -> Script:
+    """Return the script with more steps of these kinds."""
+    damage: list[Step] = []
+    for step in script.damage:
+        damage.append(step)
+        while random.random() < 0.3:
+            damage.append(drawn_step(random.choice(kinds), random, step.numbers[0]))
+    late = [
+        drawn_step(random.choice(kinds), random, random.randrange(1000))._replace(at=random.uniform(0, 2 * LATE))
+        for _ in range(random.choice((0, 0, 1, 3)))
+    ]
+    return replace(script, damage=tuple(damage), faults=(*script.faults, *late))
 
 
 def _with_commits(damage: Sequence[Step], random: Random) -> Iterator[Step]:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
-    "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader", "go_on", "commit_offset"
+    "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader", "go_on", "commit_offset", "delete_records", "expire", "clean",
+    "create_again"
 }  # fmt: skip
 CUT = -1.0  # a connection
 SAVING = "saving"  # records, which needs no certain request
