@@ -63,6 +63,7 @@ class SimulatedCluster:
         self.transactions, self.groups = Transactions(self), Groups()
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
+        self.created_again: set[str] = set()  # topics
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
@@ -124,6 +125,7 @@ class SimulatedCluster:
         """Delete a topic, and create it again under its name, on brokers that are alive, as the active controller."""
         live = [one for one in sorted(self.controller.brokers) if self.controller.alive(one)]
         old = [key for key in self.controller.partitions if key[0] == topic]
+        self.created_again.add(topic)
         topic_id = 1 + max(state.topic_id for state in self.controller.partitions.values())
         self.metadata_log.create_again(topic, topic_id)
         for key in old:

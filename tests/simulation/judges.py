@@ -73,6 +73,8 @@ class Judges:
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
         self._on_forks: set[tuple[Key, int]] = set()
+        # The same where logs could not be compared, for example because one starts where another has ended before.
+        self._on_gaps: set[tuple[Key, int]] = set()
         # The same on evidence that says that committed records will be lost: it is elected only if an operator names the partition.
         self._in_spite_of_proof: set[tuple[Key, int]] = set()
         self.violations: list[str] = []
@@ -208,11 +210,14 @@ class Judges:
         for election, batch in self.committed_lost():
             elected = election.key, election.leader
             is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
-            if not (self._gives_up and is_excused):
+            on_gap = elected in self._on_gaps and any(
+                log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
+            )
+            if not (self._gives_up and (is_excused or on_gap)):
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        found = {"forked": self._on_forks, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
+        found = {"forked": self._on_forks, "incomplete": self._on_gaps, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
         for row in rows:
             if row["evidence"] in found:
                 found[row["evidence"]].add(

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
@@ -132,11 +132,11 @@ class ReplayHistory(History):
     def _replay_run(self, run_id: str) -> bool:
         self._counts["replays"] += 1
         try:
-            result = self._replayer.replay(run_id)
+            result = self._replay_what_is_there(run_id)
         except RecoveryError as error:
             self._world.tell(f"the replay of {run_id} fails: {error}")
             self._counts["replays failed"] += 1
-            return False
+            return {*self._script.topics} <= self._cluster.created_again
         self._world.tell(
             f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
         )
@@ -145,9 +145,25 @@ class ReplayHistory(History):
         self._counts["records replayed"] += result["counts"]["replayed"]
         for reason, number in result["counts"]["skipped"].items():
             self._counts[f"records not replayed: {reason}"] += number
-        # Records of compacted topics stay where they are.
-        left = sum(row["left"] for row in result["partitions"] if row["topic"] not in self._cluster.compacted)
+        left = sum(row["left"] for row in result["partitions"] if not self._stays(row["topic"], row["partition"]))
         return not result.get("failed") and left == 0
+
+    def _replay_what_is_there(self, run_id: str) -> dict[str, Any]:
+        """Replay what a run has saved. Records of topics that were created again are refused: then only those of others are replayed."""
+        others = sorted({*self._script.topics} - self._cluster.created_again)
+        try:
+            return self._replayer.replay(run_id)
+        except ClusterError:
+            raise
+        except RecoveryError:
+            if not self._cluster.created_again or not others:
+                raise
+            return self._replayer.replay(run_id, others)
+
+    def _stays(self, topic: str, partition: int) -> bool:
+        """Return whether saved records stay where they are: of compacted topics, and of logs that start behind what may have been replayed."""
+        leader = self._cluster.brokers.get(self._cluster.controller.partitions[topic, partition].leader)
+        return topic in self._cluster.compacted or (leader is not None and leader.logs[topic, partition].start > 0)
 
     def _replay_to_the_end(self) -> None:
         done = False

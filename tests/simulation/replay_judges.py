@@ -64,6 +64,8 @@ class ReplayJudges:
                 # Elections of others are no part of a run, nor is what came after an offset was committed in the new log.
                 if key not in logs or key not in elected or at.read.name in self._cluster.given_up or at.read.epoch >= elected[key].epoch:
                     continue
+                if at.offset <= logs[key].start:
+                    continue  # what the leader had there is deleted, so nothing is known of it
                 has_read = logs[key].has(at.read)
                 if has_read and named.get((group, key)):
                     self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
@@ -90,7 +92,8 @@ class ReplayJudges:
                 self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
         self._judge_transactions(key, records)
         deleted = {one.name for one in log.deleted}
-        for one in saved:
+        # If the log starts later, deleted records may have been replayed ones, so nothing is replayed.
+        for one in saved if not log.start else ():
             for value in one.batch.values if one.batch.name not in deleted else ():
                 if not seen[value] and self._must_be_replayed(key, one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
@@ -143,9 +146,9 @@ class ReplayJudges:
     def _must_be_replayed(self, key: Key, one: Saved, saved: list[Saved]) -> bool:
         """Return whether a batch is of no transaction, or the COMMIT of that was saved from the same broker, with all that is between them.
 
-        Records of compacted topics are not replayed: a newer one with their key may be there.
+        Records of compacted topics are not replayed: a newer one with their key may be there. Nor are those of a topic that was deleted.
         """
-        if key[0] in self._cluster.compacted:
+        if key[0] in self._cluster.compacted or key[0] in self._cluster.created_again:
             return False
         fate = self._fates.get(one.batch.name)
         if fate is None or one.batch.sent is None:

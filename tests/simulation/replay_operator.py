@@ -36,10 +36,10 @@ class ReplayOperator(Operator):
         with ConsumerAdmin(task.connection) as cluster:
             return {**consumer_impact_info(task, cluster), "warnings": task.warnings}
 
-    def replay(self, run_id: str) -> dict[str, Any]:
-        """Replay what a run has saved (`kafka_record_replay`). Return its result, with its warnings. Raises the product's errors."""
+    def replay(self, run_id: str, topics: list[str] | None = None) -> dict[str, Any]:
+        """Replay what a run has saved, of these topics or of all (`kafka_record_replay`). Return its result, with its warnings. Raises the product's errors."""
         task: Any = self._task(
-            run_id, {**partition_arguments(), **record_selection_arguments()}, allow_replay=True, target_topic=None, include_aborted=False,
+            run_id, {**partition_arguments(), **record_selection_arguments()}, topics=topics, allow_replay=True, target_topic=None, include_aborted=False,
             include_undecided=False, include_compacted=False, include_group_offsets=False, groups=None, replayed_bytes_per_second=None,
             max_batch_bytes=RECORDS_BYTES, propose=False, approved_replays=None, saved_run_id=None,
         )  # fmt: skip
