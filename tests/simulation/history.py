@@ -28,6 +28,7 @@ from simulation.world import World
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
 CALM_SECONDS = 40.0
+LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
@@ -213,6 +214,7 @@ class History:
 
     def _recover_to_the_end(self) -> None:
         self._judges.saves = True
+        self._operator.duration = max(self._operator.duration, LEAST_CALM_DURATION)
         result: dict[str, Any] | None = None
 
         def run(number: int) -> None:

@@ -181,7 +181,7 @@ class Operator:
     def __init__(
         self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced", controllers: bool = False, duration: float = 12.0
     ) -> None:
-        self._cluster, self.workdir, self._strategy, self._duration = cluster, workdir, strategy, duration
+        self._cluster, self.workdir, self._strategy, self.duration = cluster, workdir, strategy, duration
         servers = cluster.controller_servers if controllers else []
         self._connection = options(cluster.servers, request_timeout=REQUEST_SECONDS, controller_bootstrap_servers=servers)
 
@@ -214,7 +214,7 @@ class Operator:
         if file is not None:
             file.write_text(json.dumps({"partitions": named}))
         task = self._task(
-            run_id, spec, duration=self._duration, partitions=None if file else named, partitions_file=None if file is None else str(file)
+            run_id, spec, duration=self.duration, partitions=None if file else named, partitions_file=None if file is None else str(file)
         )
         with NativeCluster(task.connection) as cluster:
             return collect_landing_file(task, cluster)
@@ -251,7 +251,7 @@ class Operator:
             **COMMAND_ARGUMENTS,
         }
         options = {
-            "duration": self._duration, "plan": plan, "partitions": named, "allow_data_loss": True, "allowed_strategies": None, "approved_plan": None,
+            "duration": self.duration, "plan": plan, "partitions": named, "allow_data_loss": True, "allowed_strategies": None, "approved_plan": None,
             "allowed_rankings": None, "decide_again": True, "save_records": True, "plan_sha256": None, "max_saved_bytes": None, "max_saved_run_bytes": None,
             "max_saved_partition_bytes": None, "saved_bytes_per_second": None, "save_timeout": 600.0, "max_offline_brokers": 1000,
             "remove_expired_throttle": False, "election_attempts": 3, "preview": 10_000, "require_commit": False,

@@ -83,6 +83,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REQUESTED = 0.4  # of all histories
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
+LITTLE_TIME = 0.06  # of all histories of elections
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -204,7 +205,8 @@ def drawn(seed: int) -> Script:
         return _with_moves(script, other)
     script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
     script = _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
-    return _with_changed_topics(_with_disks(script, Random(f"disks of {seed}")), Random(f"topics of {seed}"))
+    script = _with_changed_topics(_with_disks(script, Random(f"disks of {seed}")), Random(f"topics of {seed}"))
+    return _with_little_time(script, Random(f"time of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -319,6 +321,12 @@ def _with_disks(script: Script, random: Random) -> Script:
 def _with_changed_topics(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with logs whose start moves, or that are compacted, or with topics that are created again."""
     drawn = random.random()
+    if drawn < RETENTION + COMPACTION + CREATED_AGAIN:
+        # What healthy snapshots and groups know is compared with logs that have changed.
+        script = replace(script, damage=tuple(_with_commits(script.damage, random)))
+        if random.random() < 0.5:
+            snapshots = random.choice(((0.0, 60.0), (0.0, 40.0, 40.0, 40.0), (0.0, 40.0, 700.0)))
+            script = replace(script, request=replace(script.request, snapshots=snapshots))
     if drawn < RETENTION:
         return _with_more(script, random, ("delete_records", "expire"))
     if drawn > RETENTION + COMPACTION + CREATED_AGAIN:
@@ -334,6 +342,11 @@ def _with_changed_topics(script: Script, random: Random) -> Script:
         return replace(script, replay=replay, damage=(*script.damage[:at], again, *script.damage[at:]))
     late = again._replace(at=random.uniform(0, max(LATE, script.review)))
     return replace(script, replay=replay, faults=(*script.faults, late))
+
+
+def _with_little_time(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with so little time for evidence that not all of it is read. The last runs have more."""
+    return replace(script, duration=random.choice((0.1, 0.2, 0.4, 1.0))) if random.random() < LITTLE_TIME else script
 
 
 def _with_more(script: Script, random: Random, kinds: Sequence[str]) -> Script:
