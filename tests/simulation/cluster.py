@@ -129,8 +129,10 @@ class SimulatedCluster:
         topic_id = 1 + max(state.topic_id for state in self.controller.partitions.values())
         self.metadata_log.create_again(topic, topic_id)
         for key in old:
-            for rows in (self.written, self.committed, *self.groups.positions.values()):
-                rows.pop(key, None)
+            self.written.pop(key, None)
+            self.committed.pop(key, None)
+            for positions in self.groups.positions.values():
+                positions.pop(key, None)
             self.read_at = {(broker, own): at for (broker, own), at in self.read_at.items() if own != key}
             number = min(len(self.controller.partitions[key].replicas), len(live))
             self.controller.create_again(key, topic_id, self.world.random.sample(live, number))

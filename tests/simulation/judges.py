@@ -47,7 +47,7 @@ class Election(NamedTuple):
 
     def destroys(self, broker: int, batch: Batch) -> bool:
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
-        return broker in self.logs and self.logs[broker].has(batch) and not self.elected.has(batch)
+        return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
 
     def has_latest_epoch(self) -> bool:
         """Return whether no electable log has a last batch of a later epoch than that of the leader."""

@@ -169,7 +169,11 @@ class Log:
 
     def has(self, one: Batch) -> bool:
         """Return whether the log has these records, or had them and has removed them by age or by key."""
-        return any(own.name == one.name and own.base == one.base for own in (*self.batches, *self.deleted))
+        return self.holds(one) or any(own.name == one.name and own.base == one.base for own in self.deleted)
+
+    def holds(self, one: Batch) -> bool:
+        """Return whether the log has these records, or some of them: the cleaner may have removed others."""
+        return any(own.name == one.name and own.base == one.base for own in self.batches)
 
     # --- retention and compaction ----------------------------------------------------------------------------------------
 

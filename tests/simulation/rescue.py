@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -121,7 +121,7 @@ class Rescue:
         with tempfile.TemporaryDirectory(dir=self._operator.workdir.parent) as folder:
             yield write_log_dirs(Path(folder), broker, random, self._script.torn, damaged, self._script.has_all), Path(folder)
 
-    def _do(self, what: str, work: partial[None]) -> None:
+    def _do(self, what: str, work: Callable[[], None]) -> None:
         def do() -> None:
             try:
                 work()
