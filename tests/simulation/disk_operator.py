@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,23 +41,27 @@ class DiskOperator(Operator):
         with Cluster(task.connection) as cluster:
             keep_disk(task, cluster)
 
-    def compare(self, broker: int, log_dirs: Sequence[str], given_up: Collection[Key], copies: Path | None) -> dict[str, Any]:
+    def compare(
+        self, broker: int, log_dirs: Sequence[str], given_up: Collection[Key], copies: Path | None, limits: Mapping[str, int]
+    ) -> dict[str, Any]:
         """Compare a disk with the cluster, and save what only the disk has. Return the result of `kafka_lost_disk_records`. Raises the product's errors.
 
         given_up  partitions that operators do without
         copies    folder to which another host's records are copied, which has the disk; None: it is mounted here
+        limits    of what is saved
         """
         if copies is None:
-            return self._compare(broker, given_up, log_dirs=list(log_dirs))
-        found = self._compare(broker, given_up, disk=self._read(broker, log_dirs))
+            return self._compare(broker, given_up, log_dirs=list(log_dirs), **limits)
+        found = self._compare(broker, given_up, disk=self._read(broker, log_dirs), **limits)
         unchecked = found["unchecked"]
         folder = None
         if found["unsaved"]:
             folder = copies / f"copy-{broker}"
             host = {"log_dirs": list(log_dirs), "cluster_id": self._cluster.cluster_id, "broker_id": broker, "logs": [], "pieces": []}
-            copy_logs(folder, found["unsaved"], Limits(None, None), lambda options: read_pieces(host | options), check_mode=False)
+            most = Limits(limits.get("max_saved_partition_bytes"), limits.get("max_saved_bytes"))
+            copy_logs(folder, found["unsaved"], most, lambda options: read_pieces(host | options), check_mode=False)
         disk = self._read(broker, log_dirs, check_partitions=unchecked)
-        return self._compare(broker, given_up, disk=disk, copy_dir=None if folder is None else str(folder))
+        return self._compare(broker, given_up, disk=disk, copy_dir=None if folder is None else str(folder), **limits)
 
     def is_safe(self, broker: int) -> bool:
         """Return whether a broker is safe to start (`kafka_lost_disk_info`). Raises the product's errors."""

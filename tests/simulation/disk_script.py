@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
 
 MOUNTED, COPIED = "mounted", "copied"
@@ -14,6 +15,7 @@ CUT, ZEROS, CRC = (
     "zeros",
     "crc",
 )  # what follows the end of a log: part of a batch, blocks that were never written, a batch that is damaged
+LIMITS = "max_saved_bytes", "max_saved_run_bytes", "max_saved_partition_bytes"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class DiskScript:
     torn         what follows the end of some logs whose broker was killed: CUT, ZEROS, CRC; None: nothing
     is_damaged   whether a batch in the middle of some logs is damaged when they are compared
     has_all      whether a log dir that has failed can be read
+    is_early     whether disks are compared before the recovery, too: what is safe then is not, once partitions are elected
+    asks_wrongly whether the disk of a broker that runs is read, or one of another broker
+    limits       of what is saved from disks at first; the last comparison has none
     """
 
     is_evidence: bool
@@ -33,6 +38,9 @@ class DiskScript:
     torn: str | None = None
     is_damaged: bool = False
     has_all: bool = True
+    is_early: bool = False
+    asks_wrongly: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 def drawn_disks(random: Random) -> DiskScript:
@@ -43,4 +51,7 @@ def drawn_disks(random: Random) -> DiskScript:
         torn=random.choice((None, None, CUT, ZEROS, CRC)),
         is_damaged=random.random() < 0.2,
         has_all=random.random() < 0.7,
+        is_early=random.random() < 0.3,
+        asks_wrongly=random.random() < 0.2,
+        limits={random.choice(LIMITS): random.choice((1, 100, 400))} if random.random() < 0.2 else {},
     )

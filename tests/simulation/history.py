@@ -83,8 +83,7 @@ class History:
         with simulated(self._cluster):
             self._damage()
             self._watch()
-            if self._script.disks and self._rescue and self._script.disks.is_evidence:
-                self._rescue.make_evidence()
+            self._read_disks()
             self._recover_under_faults()
             self._events.calm = True
             self._start_some()
@@ -93,6 +92,7 @@ class History:
             self._recover_to_the_end()
             if self._script.disks and self._rescue and self._script.disks.rescue:
                 self._rescue.save_and_start()
+                self._rescue.forget_evidence()
             self._end()
         self._counts["records of an old leader given up by an election"] += sum(
             election.destroys(broker, batch) and batch.name in self._cluster.written_to_old
@@ -102,6 +102,14 @@ class History:
         )
         self._outcome.violations = self._judges.violations
         return self._outcome
+
+    def _read_disks(self) -> None:
+        """Read the disks of lost brokers, before the recovery."""
+        if self._script.disks and self._rescue:
+            if self._script.disks.is_evidence:
+                self._rescue.make_evidence()
+            if self._script.disks.is_early:
+                self._rescue.compare_early()
 
     def _end(self) -> None:
         """Do what comes when the last run has ended."""

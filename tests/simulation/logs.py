@@ -146,6 +146,9 @@ class Log:
     def follow(self, leader: Log) -> list[Batch]:
         """Truncate to the leader's log, as a follower does before it fetches (KIP-279), and return what was removed."""
         gone: list[Batch] = []
+        # An epoch in which this replica has led and written nothing, and that the leader does not know (UnifiedLog.truncateTo).
+        while self.epochs and self.epochs[-1][1] >= self.end and leader.end_of_epoch(self.epochs[-1][0])[0] != self.epochs[-1][0]:
+            self.epochs.pop()
         while own := self.had:
             epoch = own[-1].epoch
             known, end = leader.end_of_epoch(epoch)

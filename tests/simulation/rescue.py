@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,34 @@ class Rescue:
             with self._mounted(one, ()) as (log_dirs, _folder):
                 self._do(f"evidence of broker {one.node_id}", partial(self._keep, one.node_id, log_dirs))
 
+    def compare_early(self) -> None:
+        """Compare disks before the recovery. What they say then may be wrong as soon as a partition is elected."""
+        for one in self._down():
+            self._save(one)
+
+    def ask_wrongly(self) -> None:
+        """Read the disk of a broker that runs, and that of a broker that is down as one of another broker. Both must be refused."""
+        evidence = self._operator.workdir / "disks"
+        before = sorted(evidence.rglob("*.jsonl"))
+        running = [
+            one for one in self._cluster.brokers.values() if one.running and not one.hangs and self._cluster.controller.alive(one.node_id)
+        ]
+        for one, named in [
+            *((one, one.node_id) for one in running[:1]),
+            *((one, one.node_id % len(self._cluster.brokers) + 1) for one in self._down()[:1]),
+        ]:
+            with self._mounted(one, ()) as (log_dirs, _folder):
+                self._do(f"evidence of broker {one.node_id} as {named}", partial(self._keep, named, log_dirs))
+                self._do(f"the rescue of broker {one.node_id} as {named}", partial(self._compare, named, log_dirs, (), None, {}))
+        if sorted(evidence.rglob("*.jsonl")) != before:
+            self._judges.found("the disk of a broker that runs, or of another one, has become evidence")
+
+    def forget_evidence(self) -> None:
+        """Forget the disks of brokers that run again."""
+        for one in self._cluster.brokers.values():
+            if one.running:
+                self._do(f"evidence of broker {one.node_id}", partial(self._operator.forget_evidence, one.node_id))
+
     def _keep(self, broker: int, log_dirs: list[str]) -> None:
         counts = self._operator.make_evidence(broker, log_dirs)["counts"]
         self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {counts}")
@@ -51,6 +79,8 @@ class Rescue:
 
     def save_and_start(self) -> None:
         """Compare the disks of brokers that are down, and start those that are safe to start, until none is left, or none is safe."""
+        if self._script.asks_wrongly:
+            self.ask_wrongly()
         for self._round in range(ROUNDS):
             down = self._down()
             for one in down:
@@ -66,10 +96,11 @@ class Rescue:
         self._given_up |= {*given_up}
         with self._mounted(broker, damaged) as (log_dirs, folder):
             copies = folder if self._script.rescue == COPIED else None
-            self._do(f"the rescue of broker {broker.node_id}", partial(self._compare, broker.node_id, log_dirs, given_up, copies))
+            limits = {} if self._round else self._script.limits
+            self._do(f"the rescue of broker {broker.node_id}", partial(self._compare, broker.node_id, log_dirs, given_up, copies, limits))
 
-    def _compare(self, broker: int, log_dirs: list[str], given_up: Collection[Key], copies: Path | None) -> None:
-        result = self._operator.compare(broker, log_dirs, given_up, copies)
+    def _compare(self, broker: int, log_dirs: list[str], given_up: Collection[Key], copies: Path | None, limits: Mapping[str, int]) -> None:
+        result = self._operator.compare(broker, log_dirs, given_up, copies, limits)
         found = [(name((row["topic"], row["partition"])), row["relation"], row["saved"]) for row in result["partitions"]]
         self._cluster.world.tell(f"the disk of broker {broker}: safe {result['safe_to_start']} {found} {result['reasons']}")
         for row in result["partitions"]:
