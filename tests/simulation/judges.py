@@ -291,11 +291,11 @@ class Judges:
                         f"broker {broker} was safe to start, and broker {truncated} truncated {batch.name} of {name(key)}, not saved"
                     )
 
-    def judge_damaged(self, key: Key, broker: int, batches: Sequence[Batch]) -> None:
-        """Judge the start of a broker with a damaged log that was given up: what could be read behind the damage is saved. `batches`: no leader has them."""
+    def judge_kept(self, key: Key, broker: int, batches: Sequence[Batch], why: str) -> None:
+        """Judge the start of a broker: these batches, which only its disk has, are saved. `why`: what of them makes that necessary."""
         for batch in batches:
             if not self.is_saved(key, batch):
-                self.found(f"{batch.name} of {name(key)} could be read behind the damage on the disk of broker {broker}, and is not saved")
+                self.found(f"{batch.name} of {name(key)} on the disk of broker {broker} {why}, and is not saved")
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""

@@ -90,6 +90,8 @@ class ReplayJudges:
         for value, times in seen.items():
             if times > 1:
                 self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
+        if key[0] in self._cluster.compacted and any(one.name.startswith("replayed") for one in log.batches):
+            self._judges.found(f"old records are written again to {name(key)}, which is compacted")
         self._judge_transactions(key, records)
         deleted = {one.name for one in log.deleted}
         # If the log starts later, deleted records may have been replayed ones, so nothing is replayed.

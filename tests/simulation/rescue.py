@@ -117,12 +117,19 @@ class Rescue:
         if not any(safe):
             return False
         before = len(self._cluster.destroyed)
+        self._look_for_other_topics(broker)
         for key in self._damaged(broker):
             self._recover(broker, key)
         self._cluster.start(broker.node_id, broker.was_shut_down, repaired=self._script.has_all)
         self._cluster.world.wait(SESSION_SECONDS + SETTLED_SECONDS)
         self._judges.judge_rescue(broker.node_id, before, self._given_up)
         return True
+
+    def _look_for_other_topics(self, broker: Broker) -> None:
+        """Logs of topics that were deleted are not the broker's any more when it starts: they are saved whole."""
+        for key, log in broker.logs.items():
+            if log.topic_id != self._cluster.controller.partitions[key].topic_id and key not in self._given_up:
+                self._judges.judge_kept(key, broker.node_id, log.batches, "is of a topic that was deleted")
 
     def _recover(self, broker: Broker, key: Key) -> None:
         """Truncate a damaged log, as Kafka does when it starts. What can be read behind the damage must be saved if the leader lacks it."""
@@ -131,7 +138,8 @@ class Rescue:
         leader = self._cluster.brokers.get(self._cluster.controller.partitions[key].leader)
         # Another host copies nothing from behind the damage.
         if leader is not None and key in leader.logs and self._script.rescue != COPIED:
-            self._judges.judge_damaged(key, broker.node_id, [one for one in readable if not leader.logs[key].has(one)])
+            lacking = [one for one in readable if not leader.logs[key].has(one)]
+            self._judges.judge_kept(key, broker.node_id, lacking, "could be read behind the damage")
         self._cluster.world.tell(f"broker {broker.node_id} starts with a damaged log of {name(key)}, and keeps it up to {damaged.base}")
 
     def _down(self) -> list[Broker]:
