@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Consumer groups of a simulated cluster: what they have committed, and what their coordinator answers. `__consumer_offsets` is not simulated as a log."""
+"""Consumer groups of a simulated cluster: what they have committed, and what their coordinator answers. `__consumer_offsets` has no records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchResponse
 
 from simulation.kafka_errors import code
-from simulation.kraft import Key
+from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Batch, Log
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
 
 NAMES = ("billing", "search")
+OFFSETS: Key = ("__consumer_offsets", 0)
 
 
 class Position(NamedTuple):
@@ -93,6 +94,9 @@ def _topics(kind: Any, positions: dict[Key, Position]) -> list[Any]:
 
 
 def _coordinated(broker: Broker) -> dict[str, dict[Key, Position]]:
-    """Return the groups that a broker coordinates: the one that coordinates transactions."""
+    """Return the groups that a broker coordinates: the one that coordinates transactions. While __consumer_offsets has no leader, none does."""
     cluster = broker.cluster
+    offsets = cluster.controller.partitions.get(OFFSETS)
+    if offsets is not None and offsets.leader == NO_LEADER:
+        return {}
     return cluster.groups.positions if cluster.transactions.coordinator == broker.node_id else {}

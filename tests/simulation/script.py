@@ -12,10 +12,11 @@ from random import Random
 from typing import Any
 
 from simulation.disk_script import DiskScript, drawn_disks
+from simulation.groups import OFFSETS
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
-from simulation.steps import SAVING, Step, Strike, drawn_step, drawn_steps
+from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, drawn_step, drawn_steps
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
@@ -83,6 +84,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REQUESTED = 0.4  # of all histories
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
+INTERNAL = 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
@@ -206,6 +208,7 @@ def drawn(seed: int) -> Script:
     script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
     script = _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
     script = _with_changed_topics(_with_disks(script, Random(f"disks of {seed}")), Random(f"topics of {seed}"))
+    script = _with_internal_topic(script, Random(f"internal topic of {seed}"))
     return _with_little_time(script, Random(f"time of {seed}"))
 
 
@@ -342,6 +345,28 @@ def _with_changed_topics(script: Script, random: Random) -> Script:
         return replace(script, replay=replay, damage=(*script.damage[:at], again, *script.damage[at:]))
     late = again._replace(at=random.uniform(0, max(LATE, script.review)))
     return replace(script, replay=replay, faults=(*script.faults, late))
+
+
+def _with_internal_topic(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with __consumer_offsets as a topic, which goes with another partition: its election comes first."""
+    if random.random() >= INTERNAL:
+        return script
+    (replicas, *_), *_ = script.topics.values()
+    topics = {**script.topics, OFFSETS[0]: [random.sample(replicas, len(replicas))]}
+    number = sum(map(len, script.topics.values()))
+    alone, crash = (drawn_step(what, random, number) for what in ("alone", "crash_leader"))
+    of_first = [
+        step._replace(numbers=(0, *step.numbers[1:])) if step.what in OF_PARTITIONS else step
+        for step in _pattern(random, random.choice(FORKS))
+    ]
+    damage = (*_with_commits([*drawn_steps(random, CALM, random.randrange(0, 6)), alone, *of_first], random), crash)
+    return replace(
+        script,
+        topics=topics,
+        min_isr={**script.min_isr, OFFSETS[0]: 1},
+        damage=_without_loss(damage),
+        replay=None,  # records of internal topics are not replayed
+    )
 
 
 def _with_little_time(script: Script, random: Random) -> Script:
