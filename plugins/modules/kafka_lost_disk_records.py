@@ -19,8 +19,9 @@ description:
     that log end. What follows the end of the last common leader epoch is only on this disk.
   - Saves these batches to C(<workdir>/saved/<run_id>/<cluster>), as M(streamops.kafka_recovery.kafka_replica_records) does, and returns whether the broker is
     safe to start.
-  - Where the partition has no leader and the broker is in the ISR or the ELR, the broker leads again when it starts. Live replicas then truncate what its log
-    lacks. That is read from these replicas and saved, too. Of such logs all CRCs are checked that Kafka checks when the broker starts.
+  - If the partition has no leader and the broker is in the ISR or the ELR, the broker leads again when it starts, and live replicas truncate what its log
+    lacks. That is read from these replicas and saved, too. Of such logs all CRCs are checked that Kafka checks when the broker starts. A broker that was not
+    shut down cleanly leaves the ELR (KIP-966), and leads again only as the last known leader of an empty ELR.
   - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
@@ -185,8 +186,8 @@ partitions:
         - V(only_on_disk) if the disk has records that the partition's leader does not have, from RV(partitions[].start_offset) to RV(partitions[].end_offset)
           (exclusive).
         - V(in_cluster) if the leader has all of them, or had them and has deleted them. V(no_leader) if there is no leader to compare with.
-        - V(clean_leader) if there is no leader, and the broker is in the ISR or the ELR. A start of the broker before an unclean election loses nothing that it
-          has. For what others lose then, see RV(partitions[].live_replicas).
+        - V(clean_leader) if there is no leader, and the broker leads again when it starts. A start of the broker before an unclean election loses nothing that
+          it has. For what others lose then, see RV(partitions[].live_replicas).
         - V(other_topic) if the topic was deleted or created again, or if this login may not describe it. V(unknown) otherwise. In both cases the whole log is
           saved.
       type: str

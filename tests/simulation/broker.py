@@ -96,6 +96,13 @@ class Broker:
         self.disks.place(key, self.logs)
         self.logs[key] = log
 
+    def forget_other_topic(self, key: Key, topic_id: int) -> None:
+        """Remove the log of a topic of this name that was deleted. A broker that starts keeps it as `-stray`, and does not read it any more."""
+        for logs in (self.logs, self.disks.kept):
+            if key in logs and logs[key].topic_id != topic_id:
+                logs.pop(key)
+                self.disks.closed.discard(key)
+
     def answer(self, request: Any) -> Any:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""
         if request.name not in ANSWERS:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from simulation.broker import Broker
@@ -26,21 +26,28 @@ METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
 BUSY_SECONDS = 0.2, 7.0  # the same if they are busy
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
+KEYS = 5  # of the records of a compacted topic
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
 IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
 
 
 class SimulatedCluster:
-    """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic.
+    """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic. `compacted`: topics.
 
     `before_change`: is called with each request that is about to change the cluster: what it does, and the partition. `before_request`: with the name
     of each request that is sent to a broker, and the broker. Returns whether the connection is cut before the answer.
     """
 
     def __init__(
-        self, world: World, brokers: int, topics: Mapping[str, Sequence[Sequence[int]]], min_isr: Mapping[str, int], elr: bool
+        self,
+        world: World,
+        brokers: int,
+        topics: Mapping[str, Sequence[Sequence[int]]],
+        min_isr: Mapping[str, int],
+        elr: bool,
+        compacted: Collection[str] = (),
     ) -> None:
-        self.world = world
+        self.world, self.compacted = world, compacted
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
         self.metadata_log = MetadataLog(lambda: int(world.wall_clock() * 1000), topics, dict(min_isr))
         self.controller = Controller(elr, dict(min_isr), on_change=self.metadata_log.note)
@@ -56,6 +63,7 @@ class SimulatedCluster:
         self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
+        self.created_again: set[str] = set()  # topics
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
@@ -65,6 +73,7 @@ class SimulatedCluster:
         self.disk_is_full = False  # of the control nodes
         self.is_denied = False  # control nodes may change nothing
         self.full: set[int] = set()  # brokers without room on their disks for another replica
+        self.after_new_topic: Callable[[Key], None] = lambda _key: None  # called with each partition of a topic that is created again
         for broker in self.brokers:
             self.controller.register(broker, clean=True)
             self.controller.unfence(broker)
@@ -72,7 +81,7 @@ class SimulatedCluster:
             for partition, replicas in enumerate(assignments):
                 self.controller.create((topic, partition), number, replicas)
                 for broker in replicas:
-                    self.brokers[broker].create((topic, partition), Log(epochs=[(0, 0)] if broker == replicas[0] else []))
+                    self.brokers[broker].create((topic, partition), Log(epochs=[(0, 0)] if broker == replicas[0] else [], topic_id=number))
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
@@ -97,7 +106,7 @@ class SimulatedCluster:
         return {
             "min.insync.replicas": str(self.controller.min_isr.get(topic, 1)),
             "unclean.leader.election.enable": "false",
-            "cleanup.policy": "delete",
+            "cleanup.policy": "compact" if topic in self.compacted else "delete",
         }
 
     # --- requests that change something ------------------------------------------------------------------------------
@@ -113,6 +122,25 @@ class SimulatedCluster:
         self.world.tell(f"{key[0]}-{key[1]} {how}: {error or 'done'}")
         self.spread()
         return error
+
+    def create_again(self, topic: str) -> None:
+        """Delete a topic, and create it again under its name, on brokers that are alive, as the active controller."""
+        live = [one for one in sorted(self.controller.brokers) if self.controller.alive(one)]
+        old = [key for key in self.controller.partitions if key[0] == topic]
+        self.created_again.add(topic)
+        topic_id = 1 + max(state.topic_id for state in self.controller.partitions.values())
+        self.metadata_log.create_again(topic, topic_id)
+        for key in old:
+            self.written.pop(key, None)
+            self.committed.pop(key, None)
+            for positions in self.groups.positions.values():
+                positions.pop(key, None)
+            self.read_at = {(broker, own): at for (broker, own), at in self.read_at.items() if own != key}
+            number = min(len(self.controller.partitions[key].replicas), len(live))
+            self.controller.create_again(key, topic_id, self.world.random.sample(live, number))
+            self.after_new_topic(key)
+        self.world.tell(f"topic {topic} is deleted and created again, with the id {topic_id}")
+        self.spread()
 
     def alter_configs(self, resource: Resource, operations: Sequence[Operation]) -> None:
         """Change configs, as the active controller."""
@@ -166,14 +194,15 @@ class SimulatedCluster:
             old = before.get(key)
             if old is state:
                 continue
+            broker.forget_other_topic(key, state.topic_id)
             if broker.node_id not in state.replicas:
                 broker.logs.pop(key, None)  # a replica that was moved away is deleted
                 continue
             if key not in broker.logs:
                 if key in broker.disks.closed or key in broker.lost.get(broker.node_id, ()):
                     continue  # its log may be on the disk that has failed
-                broker.create(key, Log())
-            if state.leader == broker.node_id and (old is None or (old.leader, old.epoch) != (state.leader, state.epoch)):
+                broker.create(key, Log(topic_id=state.topic_id))
+            if state.leader == broker.node_id and (old is None or old.reign != state.reign):
                 broker.logs[key].begin_epoch(state.epoch)
                 broker.follower_ends[key] = {}
 
@@ -194,9 +223,13 @@ class SimulatedCluster:
         leader = self.leader_that_writes(key)
         if leader is None:
             return None
-        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
+        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size, keys=self._keys(key))
         self.append(leader, key, written)
         return written
+
+    def _keys(self, key: Key) -> int:
+        """Return how many keys records of a partition have, 0 if they have none."""
+        return KEYS if key[0] in self.compacted else 0
 
     def write_to_old_leader(self, key: Key, name: str, records: int, size: int = 0) -> Batch | None:
         """Let a leader append records that does not know that another one was elected. Return the batch, None if there is no such leader.
@@ -208,7 +241,7 @@ class SimulatedCluster:
         if leader is None:
             return None
         self.written_to_old[name] = self.world.now
-        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size)
+        written = batch(leader.logs[key].end, leader.image[key].epoch, name, records, size, keys=self._keys(key))
         self.append(leader, key, written)
         return written
 
@@ -229,15 +262,22 @@ class SimulatedCluster:
             return
         own, theirs = broker.logs[key], leader.logs[key]
         gone = own.follow(theirs)
+        if own.end < theirs.start:
+            gone += own.begin_at(theirs)
         if gone:
             self.destroyed.append((key, state.epoch, follower, gone))
         for one in theirs.from_offset(own.end)[:batches]:
             if follower not in state.isr and not self.quotas.take(self.world.now, leader, broker, key, len(one.data)):
                 break
+            own.take_deleted(theirs, one.base)
             own.append(one)
+        if batches is None:
+            own.take_deleted(theirs, theirs.end)
         leader.follower_ends[key][follower] = own.end
         self._commit(leader, key)
         own.high_watermark = min(theirs.high_watermark, own.end)
+        if own.start < theirs.start <= own.high_watermark:
+            own.delete_before(theirs.start)
         caught_up = own.end == theirs.end
         if caught_up and follower not in state.isr and self.has_controller and not leader.cut_off:
             self.controller.alter_isr(key, leader.node_id, state.epoch, [one for one in state.replicas if one in (*state.isr, follower)])
@@ -382,6 +422,7 @@ class SimulatedCluster:
         for log in one.logs.values():
             if lost_batches and log.batches:
                 log.truncate(log.batches[-lost_batches:][0].base)
+            log.load()
         incarnation = one.incarnation
         without = ", without a disk" if one.disks.has_failed else ""
         self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}{without}")

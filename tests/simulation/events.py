@@ -21,11 +21,10 @@ from simulation.metadata_answers import topic_uuid
 from simulation.other_tools import OtherTools
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.steps import CUT, SAVING, Step, Strike
+from simulation.topic_events import Numbers, TopicEvents
 
-Numbers = tuple[int, ...]
 
-
-class Events:
+class Events(TopicEvents):
     """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs. `slowed`: something was slow.
 
     record_bytes  size of records at least
@@ -35,10 +34,10 @@ class Events:
     """
 
     def __init__(self, cluster: SimulatedCluster, counts: Counter[str], record_bytes: int = 0) -> None:
-        self._cluster, self._counts, self._record_bytes = cluster, counts, record_bytes
+        super().__init__(cluster, counts)
+        self._record_bytes = record_bytes
         self.others: dict[tuple[Resource, str], str] = {}
         self.acts_for_others = False
-        self.keys: list[Key] = list(cluster.controller.partitions)
         self.other_tools = OtherTools(cluster, self.keys, self._by_others, self._count)
         self.calm = False
         self.harmed: set[int] = set()
@@ -53,9 +52,6 @@ class Events:
             act(step.numbers)
 
     # --- records and ISRs ------------------------------------------------------------------------------------------------
-
-    def _key(self, number: int) -> Key:
-        return self.keys[number % len(self.keys)]
 
     def _broker(self, number: int) -> Broker:
         return self._cluster.brokers[1 + number % len(self._cluster.brokers)]
@@ -351,6 +347,3 @@ class Events:
             yield
         finally:
             self.acts_for_others = False
-
-    def _count(self, what: str) -> None:
-        self._counts[what] += 1

@@ -22,12 +22,14 @@ from simulation.operator import Operator, simulated
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
+from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.world import World
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
 CALM_SECONDS = 40.0
+LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
@@ -49,7 +51,9 @@ def play(script: Script) -> Outcome:
 
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         kind = MoveHistory if script.moves else ReplayHistory if script.replay else History
-        return kind(script, Path(folder)).play()
+        workdir = Path(folder, "workdir")
+        workdir.mkdir()
+        return kind(script, workdir).play()
 
 
 class History:
@@ -59,13 +63,15 @@ class History:
 
     def __init__(self, script: Script, workdir: Path) -> None:
         self._script, self._workdir, self._world = script, workdir, World(script.seed)
-        self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr)
+        self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
+        disks = script.disks
+        self._rescue = None if disks is None else Rescue(disks, script.seed, self._cluster, workdir, self._judges, self._counts)
 
     def _made_judges(self) -> Judges:
         return Judges(self._cluster, self._workdir, self._events, self._gives_up(), self._script.controllers)
@@ -78,6 +84,7 @@ class History:
         with simulated(self._cluster):
             self._damage()
             self._watch()
+            self._read_disks()
             self._recover_under_faults()
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
@@ -85,6 +92,10 @@ class History:
             self._world.wait(CALM_SECONDS)
             self._judges.judge_truncations()
             self._recover_to_the_end()
+            if self._script.disks and self._rescue and self._script.disks.rescue:
+                self._rescue.save_and_start()
+                self._rescue.forget_evidence()
+            self._end()
         self._counts["records of an old leader given up by an election"] += sum(
             election.destroys(broker, batch) and batch.name in self._cluster.written_to_old
             for election in self._judges.elections
@@ -93,6 +104,17 @@ class History:
         )
         self._outcome.violations = self._judges.violations
         return self._outcome
+
+    def _read_disks(self) -> None:
+        """Read the disks of lost brokers, before the recovery."""
+        if self._script.disks and self._rescue:
+            if self._script.disks.is_evidence:
+                self._rescue.make_evidence()
+            if self._script.disks.is_early:
+                self._rescue.compare_early()
+
+    def _end(self) -> None:
+        """Do what comes when the last run has ended."""
 
     def _damage(self) -> None:
         for key in self._events.keys:
@@ -237,6 +259,7 @@ class History:
 
     def _recover_to_the_end(self) -> None:
         self._judges.saves = True
+        self._operator.duration = max(self._operator.duration, LEAST_CALM_DURATION)
         result: dict[str, Any] | None = None
 
         def run(number: int) -> None:

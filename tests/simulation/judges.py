@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +15,14 @@ from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
+from simulation.operator import NAME
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
+RETENTION_GAP = "retention_gap"
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 
@@ -45,7 +47,7 @@ class Election(NamedTuple):
 
     def destroys(self, broker: int, batch: Batch) -> bool:
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
-        return broker in self.logs and self.logs[broker].has(batch) and not self.elected.has(batch)
+        return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
 
     def has_latest_epoch(self) -> bool:
         """Return whether no electable log has a last batch of a later epoch than that of the leader."""
@@ -75,6 +77,8 @@ class Judges:
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
         self._on_forks: set[tuple[Key, int]] = set()
+        # The same where logs could not be compared, for example because one starts where another has ended before.
+        self._on_gaps: set[tuple[Key, int]] = set()
         # The same on evidence that says that committed records will be lost: it is elected only if an operator names the partition.
         self._in_spite_of_proof: set[tuple[Key, int]] = set()
         self.violations: list[str] = []
@@ -84,6 +88,7 @@ class Judges:
         self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
+        cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
 
@@ -104,6 +109,14 @@ class Judges:
                 self._led_since.pop(key, None)
             else:
                 self._led_since.setdefault(key, self._cluster.world.now)
+
+    def _forget(self, key: Key) -> None:
+        """Forget a partition whose topic was deleted and created again: it has another order, and no election concerns it yet."""
+        self.orders[key] = self._cluster.controller.partitions[key].replicas
+        self.elections = [one for one in self.elections if one.key != key]
+        self._led_since.pop(key, None)
+        self._on_forks = {one for one in self._on_forks if one[0] != key}
+        self._in_spite_of_proof = {one for one in self._in_spite_of_proof if one[0] != key}
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         self.changes += 1
@@ -158,10 +171,23 @@ class Judges:
         electable = frozenset(one for one in logs if self._cluster.controller.alive(one))
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         committed = dict(self._cluster.committed.get(key, {}))
+        self._look_for_verdicts(key, after, elected)
         self.elections.append(Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves))
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not self.are_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
+
+    def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
+        """Lost brokers with records that the elected one lacks are known not to be safe to start: control nodes have said so in a file before."""
+        for one in after.replicas:
+            broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
+            lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
+            is_lost = not broker.running and self._cluster.world.now - since > UNSEEN_SECONDS
+            file = self._workdir / "rescue" / NAME / f"broker-{one}.json"
+            if lacking and is_lost and (not file.exists() or json.loads(file.read_text())["safe_to_start"]):
+                self.found(
+                    f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
+                )
 
     def _look_for_forks(self, election: Election) -> None:
         for broker, log in election.logs.items():
@@ -210,6 +236,8 @@ class Judges:
                 continue
             if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
+            elif rows[key]["reason_code"] == RETENTION_GAP and self._have_other_starts(key, state):
+                continue
             elif not state.assignment.is_moving and (best := self._could_lead(key, state)) is not None:
                 self.found(
                     f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
@@ -217,11 +245,14 @@ class Judges:
         for election, batch in self.committed_lost():
             elected = election.key, election.leader
             is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
-            if not (self._gives_up and is_excused) and election.key not in self._named:
+            on_gap = elected in self._on_gaps and any(
+                log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
+            )
+            if not (self._gives_up and (is_excused or on_gap)) and election.key not in self._named:
                 self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        found = {"forked": self._on_forks, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
+        found = {"forked": self._on_forks, "incomplete": self._on_gaps, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
         for row in rows:
             if row["evidence"] in found:
                 found[row["evidence"]].add(
@@ -242,10 +273,25 @@ class Judges:
         if any(brokers[one].running and key in brokers[one].logs for one in waited):
             return None
         logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
+        known = [*logs.values(), *self._on_disks(key, state)]
         for one, log in logs.items():
-            if all(log.has(batch) for other in logs.values() for batch in other.batches):
+            if all(log.has(batch) for other in known for batch in other.batches):
                 return one
         return None
+
+    def _have_other_starts(self, key: Key, state: Partition) -> bool:
+        """Return whether a log of a live replica starts behind the end of another one. What both had is not known then."""
+        logs = [self._cluster.brokers[one].logs.get(key) for one in state.replicas if self._cluster.brokers[one].running]
+        return any(one is not None and other is not None and one.start >= other.end for one in logs for other in logs if one is not other)
+
+    def _on_disks(self, key: Key, state: Partition) -> Iterator[Log]:
+        """Yield the logs of brokers that are down, and of whose disks they are evidence."""
+        for one in state.replicas:
+            file = self._workdir / "disks" / NAME / f"{one}.jsonl"
+            is_down = not self._cluster.brokers[one].running and key in self._cluster.brokers[one].logs
+            rows = map(json.loads, file.read_text().splitlines() if is_down and file.exists() else ())
+            if any((row.get("topic"), row.get("partition")) == key for row in rows):
+                yield self._cluster.brokers[one].logs[key]
 
     def judge_truncations(self) -> None:
         """What brokers truncated that were alive when a leader was elected must have been saved."""
@@ -262,10 +308,31 @@ class Judges:
                     or self._cluster.written_to_old.get(batch.name, -math.inf) > election.read_at[broker]
                 ):
                     continue
-                if not self._is_saved(key, batch):
+                if not self.is_saved(key, batch):
                     self.found(
                         f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
                     )
+
+    def judge_rescue(self, broker: int, since: int, given_up: Collection[Key]) -> None:
+        """Judge the start of a broker that the last verdict on its disk allows: what it truncates, or others when it leads again, is saved.
+
+        since     number of truncations before its start
+        given_up  partitions that operators do without
+        """
+        new, self._seen = self._cluster.destroyed[since:], len(self._cluster.destroyed)
+        for key, _epoch, truncated, gone in new:
+            leader = self._cluster.brokers.get(self._cluster.controller.partitions[key].leader)
+            for batch in gone if key not in given_up else ():
+                if (leader is None or key not in leader.logs or not leader.logs[key].has(batch)) and not self.is_saved(key, batch):
+                    self.found(
+                        f"broker {broker} was safe to start, and broker {truncated} truncated {batch.name} of {name(key)}, not saved"
+                    )
+
+    def judge_kept(self, key: Key, broker: int, batches: Sequence[Batch], why: str) -> None:
+        """Judge the start of a broker: these batches, which only its disk has, are saved. `why`: what of them makes that necessary."""
+        for batch in batches:
+            if not self.is_saved(key, batch):
+                self.found(f"{batch.name} of {name(key)} on the disk of broker {broker} {why}, and is not saved")
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""
@@ -276,14 +343,19 @@ class Judges:
             if any(one.destroys(broker, batch) for broker in (one.electable if self._gives_up else one.logs))
         ]
 
-    def _is_saved(self, key: Key, batch: Batch) -> bool:
-        """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again."""
+    def is_saved(self, key: Key, batch: Batch) -> bool:
+        """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again.
+
+        Saved from another replica, they may have records that the cleaner has removed from this one.
+        """
+        written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
         for index in (self._workdir / "saved").rglob("*.jsonl"):
             content = index.with_suffix(".batches").read_bytes()
             for row in map(json.loads, index.read_text().splitlines()):
-                place = (row["topic"], row["partition"]) if row.get("kind") == "piece" else None
-                if place == key and batch.data in content[row["position"] : row["position"] + row["bytes"]]:
-                    return True
+                if row.get("kind") == "piece" and (row["topic"], row["partition"]) == key:
+                    part = content[row["position"] : row["position"] + row["bytes"]]
+                    if any(data in part for data in (batch.data, *written)):
+                        return True
         return False
 
     def state(self, *may_be_written: str) -> tuple[int, list[str]]:

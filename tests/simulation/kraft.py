@@ -36,6 +36,11 @@ class Partition(NamedTuple):
     recovering: bool = False
 
     @property
+    def reign(self) -> tuple[int, int, int]:
+        """Return what differs between two leaders' times: the topic's id, the leader and its epoch."""
+        return self.topic_id, self.leader, self.epoch
+
+    @property
     def assignment(self) -> Assignment:
         """Return its replicas, with those that a move adds and removes."""
         return Assignment(self.replicas, self.adding, self.removing)
@@ -68,6 +73,13 @@ class Controller:
     def create(self, key: Key, topic_id: int, replicas: Sequence[int]) -> None:
         """Create a partition on brokers that are alive."""
         self._put(key, Partition(topic_id, tuple(replicas), replicas[0], 0, tuple(replicas)))
+
+    def create_again(self, key: Key, topic_id: int, replicas: Sequence[int]) -> None:
+        """Create a partition of a topic that was deleted, and has another id now."""
+        del self.partitions[key]
+        for one in self.brokers.values():
+            one.lost.discard(key)
+        self.create(key, topic_id, replicas)
 
     def alive(self, broker: int) -> bool:
         """Return whether a broker is unfenced."""

@@ -117,7 +117,7 @@ def _fetched(broker: Broker, kind: Any, key: Key, request: Any, row: Any, left: 
     log = broker.logs.get(key, Log()) if error is None else Log()
     if error is None and row.last_fetched_epoch >= 0:
         epoch, end = log.end_of_epoch(row.last_fetched_epoch)
-        if epoch == NO_EPOCH:
+        if epoch == NO_EPOCH or row.fetch_offset < log.start:
             error = "OFFSET_OUT_OF_RANGE"
         elif epoch < row.last_fetched_epoch or end < row.fetch_offset:
             diverging = epoch, end

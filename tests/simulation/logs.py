@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from zlib import crc32
 
-from unit.record_batches import Content, batch_of, marker
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from unit.record_batches import DELTA_AT, EPOCH_AT, Content, batch_of, marker, with_crc
 
 TIMESTAMP = 1_795_000_000_000
 NO_EPOCH, NO_OFFSET = -1, -1
@@ -49,14 +52,18 @@ class Batch(NamedTuple):
     ends: End | None = None
 
 
-def batch(base: int, epoch: int, name: str, records: int, size: int = 0, sent: Sent | None = None) -> Batch:
-    """Return a batch of so many records, named after `name`, each of `size` bytes at least."""
-    return batch_with(base, epoch, name, contents(base, name, records, size), sent)
+def batch(base: int, epoch: int, name: str, records: int, size: int = 0, sent: Sent | None = None, keys: int = 0) -> Batch:
+    """Return a batch of so many records, named after `name`, each of `size` bytes at least. `keys`: as in `contents`."""
+    return batch_with(base, epoch, name, contents(base, name, records, size, keys), sent)
 
 
-def contents(base: int, name: str, records: int, size: int = 0) -> list[Content]:
-    """Return so many records, named after `name`, each of `size` bytes at least."""
-    return [(TIMESTAMP + base + number, None, f"{name}.{number}".encode().ljust(size, b"."), []) for number in range(records)]
+def contents(base: int, name: str, records: int, size: int = 0, keys: int = 0) -> list[Content]:
+    """Return so many records, named after `name`, each of `size` bytes at least. `keys`: how many keys they have, 0: they have none."""
+    values = [f"{name}.{number}".encode() for number in range(records)]
+    return [
+        (TIMESTAMP + base + number, b"key-%d" % (crc32(value) % keys) if keys else None, value.ljust(size, b"."), [])
+        for number, value in enumerate(values)
+    ]
 
 
 def batch_with(base: int, epoch: int, name: str, content: Sequence[Content], sent: Sent | None = None) -> Batch:
@@ -78,36 +85,45 @@ def end_marker(base: int, epoch: int, end: End, timestamp: int) -> Batch:
 
 @dataclass
 class Log:
-    """A replica's log. `epochs`: its epoch cache, (epoch, start offset) each."""
+    """A replica's log. `epochs`: its epoch cache, (epoch, start offset) each. `topic_id`: of the topic that it is of.
+
+    `deleted`: batches that it had, and that retention or the cleaner has removed, or that its leader had removed before.
+    """
 
     batches: list[Batch] = field(default_factory=list)
     epochs: list[tuple[int, int]] = field(default_factory=list)
     high_watermark: int = 0
     start: int = 0
+    topic_id: int = 0
+    deleted: list[Batch] = field(default_factory=list)
 
     @property
     def end(self) -> int:
         """Log end offset."""
-        return self.batches[-1].last + 1 if self.batches else self.start
+        return max(self.start, *(rows[-1].last + 1 for rows in (self.batches, self.deleted) if rows), 0)
 
     def append(self, one: Batch) -> None:
-        """Append a batch, as leader or as follower."""
-        assert one.base == self.end, (one, self.end)
-        self.begin_epoch(one.epoch)
+        """Append a batch, as leader or as follower. There is a gap before it if the leader's cleaner has removed what was there."""
+        assert one.base >= self.end, (one, self.end)
+        self.begin_epoch(one.epoch, one.base)
         self.batches.append(one)
 
-    def begin_epoch(self, epoch: int) -> None:
-        """Note that an epoch begins at the end of the log: a new leader does so, whether or not it will write."""
+    def begin_epoch(self, epoch: int, at: int | None = None) -> None:
+        """Note that an epoch begins, at the end of the log: a new leader does so, whether or not it will write."""
+        begins = self.end if at is None else at
         if not self.epochs or self.epochs[-1][0] < epoch:
-            while self.epochs and self.epochs[-1][1] >= self.end:
+            while self.epochs and self.epochs[-1][1] >= begins:
                 self.epochs.pop()
-            self.epochs.append((epoch, self.end))
+            self.epochs.append((epoch, begins))
 
     def truncate(self, end: int) -> list[Batch]:
-        """Remove what is at `end` and behind it, and return that."""
+        """Remove what is at `end` and behind it, and return that. A log that starts behind `end` begins there again."""
+        before = self.end
         gone = [one for one in self.batches if one.last >= end]
         self.batches = [one for one in self.batches if one.last < end]
-        self.epochs = [(epoch, at) for epoch, at in self.epochs if at < self.end] if gone else self.epochs
+        self.deleted = [one for one in self.deleted if one.last < end]
+        self.start = min(self.start, end)
+        self.epochs = [(epoch, at) for epoch, at in self.epochs if at < self.end] if self.end < before else self.epochs
         self.high_watermark = min(self.high_watermark, self.end)
         return gone
 
@@ -130,13 +146,16 @@ class Log:
     def follow(self, leader: Log) -> list[Batch]:
         """Truncate to the leader's log, as a follower does before it fetches (KIP-279), and return what was removed."""
         gone: list[Batch] = []
-        while self.batches:
-            epoch = self.batches[-1].epoch
+        # An epoch in which this replica has led and written nothing, and that the leader does not know (UnifiedLog.truncateTo).
+        while self.epochs and self.epochs[-1][1] >= self.end and leader.end_of_epoch(self.epochs[-1][0])[0] != self.epochs[-1][0]:
+            self.epochs.pop()
+        while own := self.had:
+            epoch = own[-1].epoch
             known, end = leader.end_of_epoch(epoch)
             if known == NO_EPOCH:  # the leader knows only earlier ones
                 known, end = (leader.epochs[-1][0], leader.end) if leader.epochs else (NO_EPOCH, 0)
-            shared = [one.last + 1 for one in self.batches if one.epoch <= known]
-            end = min([end, *shared[-1:]]) if shared else 0
+            shared = [one.last + 1 for one in own if one.epoch <= known]
+            end = min(end, shared[-1]) if shared else min(end, own[0].base)
             gone = self.truncate(end) + gone
             if known == epoch:
                 break
@@ -144,8 +163,80 @@ class Log:
 
     def copy(self) -> Log:
         """Return a log with the same content."""
-        return Log(list(self.batches), list(self.epochs), self.high_watermark, self.start)
+        return replace(self, batches=list(self.batches), epochs=list(self.epochs), deleted=list(self.deleted))
+
+    @property
+    def had(self) -> list[Batch]:
+        """Return its batches, and those that were removed in this log, or in that of its leader, by age or by key."""
+        return sorted([*self.deleted, *self.batches], key=lambda one: one.base) if self.deleted else self.batches
 
     def has(self, one: Batch) -> bool:
-        """Return whether the log has these records."""
+        """Return whether the log has these records, or had them and has removed them by age or by key."""
+        return self.holds(one) or any(own.name == one.name and own.base == one.base for own in self.deleted)
+
+    def holds(self, one: Batch) -> bool:
+        """Return whether the log has these records, or some of them: the cleaner may have removed others."""
         return any(own.name == one.name and own.base == one.base for own in self.batches)
+
+    # --- retention and compaction ----------------------------------------------------------------------------------------
+
+    def delete_before(self, offset: int) -> None:
+        """Let the log start at `offset`, where a batch begins or the log ends, as retention and DeleteRecords do."""
+        self._remove([one for one in self.batches if one.last < offset])
+        before = [epoch for epoch, at in self.epochs if at <= offset]
+        self.epochs = [*((epoch, offset) for epoch in before[-1:]), *((epoch, at) for epoch, at in self.epochs if at > offset)]
+        self.start = offset
+
+    def clean(self, keep: int = 1) -> int:
+        """Remove records that have a later one with their key, as the cleaner does. Return how many batches were removed or changed.
+
+        It reads batches below the high watermark, but for the last `keep`: they are in the active segment.
+        """
+        clean = [one for one in self.batches[:-keep] if one.last < self.high_watermark]
+        last = {record.key: record.offset for one in clean for record in _records(one)}
+        kept = {one.base: [record for record in _records(one) if last[record.key] == record.offset] for one in clean}
+        changed = [one for one in clean if len(kept[one.base]) < len(one.values)]
+        self._remove([one for one in changed if not kept[one.base]])
+        for at, one in enumerate(self.batches):
+            if one in changed:
+                self.batches[at] = _without_others(one, kept[one.base])
+        return len(changed)
+
+    def take_deleted(self, leader: Log, end: int) -> None:
+        """Note which batches the leader had removed, between the end of this log and `end`."""
+        self.deleted += [one for one in leader.deleted if self.end <= one.base and one.last < end]
+
+    def begin_at(self, leader: Log) -> list[Batch]:
+        """Begin an empty log where that of the leader starts, which has deleted all that this one could copy. Return what the leader never had."""
+        gone = [one for one in self.batches if not leader.has(one)]
+        self.batches, self.epochs, self.start, self.high_watermark = [], [], leader.start, leader.start
+        self.deleted = [one for one in leader.deleted if one.last < leader.start]
+        return gone
+
+    def load(self) -> None:
+        """Load the log, as a broker does that starts: it ends behind its last batch."""
+        end = self.batches[-1].last + 1 if self.batches else self.start
+        self.deleted = [one for one in self.deleted if one.last < end]
+
+    def _remove(self, batches: list[Batch]) -> None:
+        self.batches = [one for one in self.batches if one not in batches]
+        self.deleted = sorted([*self.deleted, *batches], key=lambda one: one.base)
+
+
+def _records(one: Batch) -> list[Any]:
+    """Return the records of a batch, as kafka-python reads them."""
+    return list(DefaultRecordBatch(one.data))
+
+
+def _without_others(one: Batch, records: list[Any]) -> Batch:
+    """Return a batch that the cleaner has rewritten: with these records alone, and the offsets that it had."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2, compression_type=0, is_transactional=False, producer_id=-1, producer_epoch=-1, base_sequence=-1, batch_size=1 << 30
+    )
+    for record in records:
+        builder.append(record.offset - one.base, timestamp=record.timestamp, key=record.key, value=record.value, headers=[])
+    data = bytearray(builder.build())
+    struct.pack_into(">q", data, 0, one.base)
+    struct.pack_into(">i", data, EPOCH_AT, one.epoch)
+    struct.pack_into(">i", data, DELTA_AT, one.last - one.base)
+    return one._replace(data=with_crc(data), values=tuple(record.value for record in records))

@@ -26,7 +26,7 @@ TESTS = {
     "decision/decide.py": (
         "decision/test_decide.py",
         "decision/test_designation.py",
-        "decision/test_log_pairs.py",
+        "decision/test_failed_comparisons.py",
         "decision/test_decide_against_model_rule.py",
     ),
     "decision/loss.py": ("decision/test_loss.py", "decision/test_lost_members.py"),

@@ -21,7 +21,7 @@ class MetadataLog:
     """A metadata log. `clock`: returns milliseconds since 1970. `epoch`: of the quorum, now."""
 
     def __init__(self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int]) -> None:
-        self._clock, self.epoch, self.end = clock, 1, 0
+        self._clock, self._min_isr, self.epoch, self.end = clock, min_isr, 1, 0
         self._batches: list[Batch] = []
         self._ids = {topic: topic_id(number) for number, topic in enumerate(topics)}
         self._append([encoded.feature(METADATA_VERSION)])
@@ -54,6 +54,12 @@ class MetadataLog:
         if after.recovering != before.recovering:
             tags[5] = struct.pack(">b", RECOVERING if after.recovering else 0)
         self._append([encoded.value(5, 2, where, tags=dict(sorted(tags.items())))])
+
+    def create_again(self, topic: str, number: int) -> None:
+        """Write that a topic was deleted, and created again with this id."""
+        removed, self._ids[topic] = self._ids[topic], topic_id(number)
+        self._append([encoded.value(9, 0, removed)])
+        self._append([encoded.value(2, 0, encoded.text(topic), self._ids[topic]), encoded.min_isr(self._min_isr[topic], resource=topic)])
 
     def read(self, offset: int, size: int) -> bytes:
         """Return batches from an offset on, as many as fit, and one at least if there is one."""

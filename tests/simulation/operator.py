@@ -39,6 +39,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import collect_landing_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import EVIDENCE_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import log_dir
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
@@ -118,6 +119,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (part_writer, "ThreadPoolExecutor", InTurn),
             (replay_client, "Producer", partial(SimulatedProducer, cluster)),
             (designated_election, "ThreadPoolExecutor", InTurn),
+            (log_dir, "ThreadPoolExecutor", InTurn),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
@@ -186,7 +188,7 @@ class Operator:
     def __init__(
         self, cluster: SimulatedCluster, workdir: Path, strategy: str = "balanced", controllers: bool = False, duration: float = 12.0
     ) -> None:
-        self._cluster, self.workdir, self._strategy, self._duration = cluster, workdir, strategy, duration
+        self._cluster, self.workdir, self._strategy, self.duration = cluster, workdir, strategy, duration
         servers = cluster.controller_servers if controllers else []
         self._connection = options(cluster.servers, request_timeout=REQUEST_SECONDS, controller_bootstrap_servers=servers)
 
@@ -219,7 +221,7 @@ class Operator:
         if file is not None:
             file.write_text(json.dumps({"partitions": named}))
         task = self._task(
-            run_id, spec, duration=self._duration, partitions=None if file else named, partitions_file=None if file is None else str(file)
+            run_id, spec, duration=self.duration, partitions=None if file else named, partitions_file=None if file is None else str(file)
         )
         with NativeCluster(task.connection) as cluster:
             return collect_landing_file(task, cluster)
@@ -256,7 +258,7 @@ class Operator:
             **COMMAND_ARGUMENTS,
         }
         options = {
-            "duration": self._duration, "plan": plan, "partitions": named, "allow_data_loss": True, "allowed_strategies": None, "approved_plan": None,
+            "duration": self.duration, "plan": plan, "partitions": named, "allow_data_loss": True, "allowed_strategies": None, "approved_plan": None,
             "allowed_rankings": None, "decide_again": True, "save_records": True, "plan_sha256": None, "max_saved_bytes": None, "max_saved_run_bytes": None,
             "max_saved_partition_bytes": None, "saved_bytes_per_second": None, "save_timeout": 600.0, "max_offline_brokers": 1000,
             "remove_expired_throttle": False, "election_attempts": 3, "preview": 10_000, "require_commit": False,

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
 from simulation.groups import NAMES
@@ -41,6 +41,8 @@ class ReplayHistory(History):
         super()._recover_to_the_end()
         if self._replay.is_named:
             self._elect_named()
+
+    def _end(self) -> None:
         has_groups, has_saved = bool(self._cluster.groups.positions), bool(self._replayer.saved_runs())
         if not has_saved and not has_groups:
             return
@@ -153,11 +155,11 @@ class ReplayHistory(History):
     def _replay_run(self, run_id: str) -> bool:
         self._counts["replays"] += 1
         try:
-            result = self._requests.replay(run_id) if self._is_asked_for else self._replayer.replay(run_id)
+            result = self._requests.replay(run_id) if self._is_asked_for else self._replay_what_is_there(run_id)
         except RecoveryError as error:
             self._world.tell(f"the replay of {run_id} fails: {error}")
             self._counts["replays failed"] += 1
-            return False
+            return {*self._script.topics} <= self._cluster.created_again
         self._world.tell(
             f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
         )
@@ -171,8 +173,26 @@ class ReplayHistory(History):
         self._counts["records replayed"] += result["counts"]["replayed"]
         for reason, number in result["counts"]["skipped"].items():
             self._counts[f"records not replayed: {reason}"] += number
+        left = sum(row["left"] for row in result["partitions"] if not self._stays(row["topic"], row["partition"]))
         has_log = self._cluster.groups.log.exists  # of some offsets it is not proven that they are right
-        return not result.get("failed") and (result["counts"]["left"] == 0 or has_log)
+        return not result.get("failed") and (left == 0 or has_log)
+
+    def _replay_what_is_there(self, run_id: str) -> dict[str, Any]:
+        """Replay what a run has saved. Records of topics that were created again are refused: then only those of others are replayed."""
+        others = sorted({*self._script.topics} - self._cluster.created_again)
+        try:
+            return self._replayer.replay(run_id)
+        except ClusterError:
+            raise
+        except RecoveryError:
+            if not self._cluster.created_again or not others:
+                raise
+            return self._replayer.replay(run_id, topics=others)
+
+    def _stays(self, topic: str, partition: int) -> bool:
+        """Return whether saved records stay where they are: of compacted topics, and of logs that start behind what may have been replayed."""
+        leader = self._cluster.brokers.get(self._cluster.controller.partitions[topic, partition].leader)
+        return topic in self._cluster.compacted or (leader is not None and leader.logs[topic, partition].start > 0)
 
     def _replay_as_asked(self) -> None:
         if self._replay_all():

@@ -72,7 +72,7 @@ class ReplayJudges:
         for (topic, number), own in ((key, one) for key, one in saved.items() if key != GROUP_LOG):
             log = logs.get((str(target), number))
             there = Counter(one.value for one in committed(log)) if log is not None and topic != target else None
-            for value in (value for one in own if self._must_be_replayed(one, own) for value in one.batch.values):
+            for value in (value for one in own if self._must_be_replayed((topic, number), one, own) for value in one.batch.values):
                 if there is not None and not there[value]:
                     self._judges.found(f"{value.decode()} was saved of {topic}-{number} and is not in {target}-{number} after its replay")
 
@@ -85,6 +85,8 @@ class ReplayJudges:
                 # Elections of others are no part of a run, nor is what came after an offset was committed in the new log.
                 if key not in logs or key not in elected or at.read.name in self._cluster.given_up or at.read.epoch >= elected[key].epoch:
                     continue
+                if at.offset <= logs[key].start:
+                    continue  # what the leader had there is deleted, so nothing is known of it
                 has_read = logs[key].has(at.read)
                 if has_read and named.get((group, key)):
                     self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
@@ -140,10 +142,14 @@ class ReplayJudges:
         for value, times in seen.items():
             if times > 1:
                 self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
+        if key[0] in self._cluster.compacted and any(one.name.startswith("replayed") for one in log.batches):
+            self._judges.found(f"old records are written again to {name(key)}, which is compacted")
         self._judge_transactions(key, records)
-        for one in saved:
-            for value in one.batch.values:
-                if not seen[value] and self._must_be_replayed(one, saved):
+        deleted = {one.name for one in log.deleted}
+        # If the log starts later, deleted records may have been replayed ones, so nothing is replayed.
+        for one in saved if not log.start else ():
+            for value in one.batch.values if one.batch.name not in deleted else ():
+                if not seen[value] and self._must_be_replayed(key, one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
         if not SELECTING & {*self.asked}:  # what is selected comes first
             self._judge_order(key, log, saved)
@@ -194,8 +200,13 @@ class ReplayJudges:
                 return batch.ends
         return None
 
-    def _must_be_replayed(self, one: Saved, saved: list[Saved]) -> bool:
-        """Return whether a batch is of no transaction, or the COMMIT of that was saved from the same broker, with all that is between them."""
+    def _must_be_replayed(self, key: Key, one: Saved, saved: list[Saved]) -> bool:
+        """Return whether a batch is of no transaction, or the COMMIT of that was saved from the same broker, with all that is between them.
+
+        Records of compacted topics are not replayed: a newer one with their key may be there. Nor are those of a topic that was deleted.
+        """
+        if key[0] in self._cluster.compacted or key[0] in self._cluster.created_again:
+            return False
         fate = self._fates.get(one.batch.name)
         if fate is None or one.batch.sent is None:
             return True

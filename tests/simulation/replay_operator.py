@@ -42,7 +42,7 @@ class ReplayOperator(Operator):
         given  options. `propose`: writes what would be replayed, for review
         """
         options: dict[str, Any] = {
-            "allow_replay": True, "target_topic": None, "include_aborted": False, "include_undecided": False, "include_compacted": False,
+            "topics": None, "allow_replay": True, "target_topic": None, "include_aborted": False, "include_undecided": False, "include_compacted": False,
             "include_group_offsets": self._cluster.groups.log.exists, "groups": None, "replayed_bytes_per_second": None, "max_batch_bytes": RECORDS_BYTES,
             "propose": False, "approved_replays": None, "saved_run_id": None,
         }  # fmt: skip

@@ -12,11 +12,13 @@ from random import Random
 from typing import Any
 
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
+from simulation.disk_script import DiskScript, drawn_disks
+from simulation.groups import OFFSETS
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
 from simulation.review_script import NO_REVIEW, ReviewScript, drawn_review
-from simulation.steps import SAVING, Step, Strike, drawn_step, drawn_steps
+from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, drawn_step, drawn_steps
 
 MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
@@ -84,6 +86,10 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
 REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
+RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
+INTERNAL = 0.06  # of all histories of elections
+LITTLE_TIME = 0.06  # of all histories of elections
+DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
 REPLAYED_PATTERNS = (
@@ -118,6 +124,8 @@ class Script:
     replay       how saved records are replayed at the end; None: they are not
     request      what operators ask for while faults strike
     reviews      what they hand in
+    compacted    topics whose cleanup.policy is compact
+    disks        what becomes of the disks of lost brokers; None: nobody reads them
     """
 
     seed: int
@@ -138,6 +146,8 @@ class Script:
     replay: ReplayScript | None = None
     request: RequestScript = NO_REQUEST
     reviews: ReviewScript = NO_REVIEW
+    disks: DiskScript | None = None
+    compacted: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -151,6 +161,8 @@ class Script:
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
+        fields["compacted"] = tuple(fields.get("compacted", ()))
+        fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         fields["reviews"] = ReviewScript.from_fields(fields["reviews"]) if fields.get("reviews") else NO_REVIEW
         if fields.get("strike"):
@@ -222,7 +234,10 @@ def _without_reviews(seed: int) -> Script:
     if other.random() < MOVES:
         return _with_moves(script, other)
     script = _with_rare_events(_with_forks(script, Random(f"forks of {seed}")), Random(f"rare events of {seed}"))
-    return _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
+    script = _with_replay(_with_busy_brokers(script, Random(f"busy brokers of {seed}")), Random(f"replay of {seed}"))
+    script = _with_changed_topics(_with_disks(script, Random(f"disks of {seed}")), Random(f"topics of {seed}"))
+    script = _with_internal_topic(script, Random(f"internal topic of {seed}"))
+    return _with_little_time(script, Random(f"time of {seed}"))
 
 
 def _with_forks(script: Script, random: Random) -> Script:
@@ -343,6 +358,78 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
         second=None,
         request=NO_REQUEST,
     )
+
+
+def _with_disks(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with disks of lost brokers that operators read."""
+    return replace(script, disks=drawn_disks(random)) if random.random() < DISKS_READ else script
+
+
+def _with_changed_topics(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with logs whose start moves, or that are compacted, or with topics that are created again."""
+    drawn = random.random()
+    if drawn < RETENTION + COMPACTION + CREATED_AGAIN:
+        # What healthy snapshots and groups know is compared with logs that have changed.
+        script = replace(script, damage=tuple(_with_commits(script.damage, random)))
+        if random.random() < 0.5:
+            snapshots = random.choice(((0.0, 60.0), (0.0, 40.0, 40.0, 40.0), (0.0, 40.0, 700.0)))
+            script = replace(script, request=replace(script.request, snapshots=snapshots))
+    if drawn < RETENTION:
+        return _with_more(script, random, ("delete_records", "expire"))
+    if drawn > RETENTION + COMPACTION + CREATED_AGAIN:
+        return script
+    # Batches of idempotent producers are cleaned in another way, and their transactions end with their topic.
+    replay = None if script.replay is None else replace(script.replay, producers=False)
+    if drawn < RETENTION + COMPACTION:
+        compacted = tuple(topic for topic in script.topics if random.random() < 0.8) or (*script.topics,)[:1]
+        return _with_more(replace(script, compacted=compacted, replay=replay), random, ("clean",))
+    again = drawn_step("create_again", random, random.randrange(1000))
+    if random.random() < 0.5:
+        at = random.randrange(len(script.damage) + 1)
+        return replace(script, replay=replay, damage=(*script.damage[:at], again, *script.damage[at:]))
+    late = again._replace(at=random.uniform(0, max(LATE, script.review)))
+    return replace(script, replay=replay, faults=(*script.faults, late))
+
+
+def _with_internal_topic(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with __consumer_offsets as a topic, which goes with another partition: its election comes first."""
+    if random.random() >= INTERNAL:
+        return script
+    (replicas, *_), *_ = script.topics.values()
+    topics = {**script.topics, OFFSETS[0]: [random.sample(replicas, len(replicas))]}
+    number = sum(map(len, script.topics.values()))
+    alone, crash = (drawn_step(what, random, number) for what in ("alone", "crash_leader"))
+    of_first = [
+        step._replace(numbers=(0, *step.numbers[1:])) if step.what in OF_PARTITIONS else step
+        for step in _pattern(random, random.choice(FORKS))
+    ]
+    damage = (*_with_commits([*drawn_steps(random, CALM, random.randrange(0, 6)), alone, *of_first], random), crash)
+    return replace(
+        script,
+        topics=topics,
+        min_isr={**script.min_isr, OFFSETS[0]: 1},
+        damage=_without_loss(damage),
+        replay=None,  # records of internal topics are not replayed
+    )
+
+
+def _with_little_time(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with so little time for evidence that not all of it is read. The last runs have more."""
+    return replace(script, duration=random.choice((0.1, 0.2, 0.4, 1.0))) if random.random() < LITTLE_TIME else script
+
+
+def _with_more(script: Script, random: Random, kinds: Sequence[str]) -> Script:
+    """Return the script with more steps of these kinds."""
+    damage: list[Step] = []
+    for step in script.damage:
+        damage.append(step)
+        while random.random() < 0.3:
+            damage.append(drawn_step(random.choice(kinds), random, step.numbers[0]))
+    late = [
+        drawn_step(random.choice(kinds), random, random.randrange(1000))._replace(at=random.uniform(0, 2 * LATE))
+        for _ in range(random.choice((0, 0, 1, 3)))
+    ]
+    return replace(script, damage=tuple(damage), faults=(*script.faults, *late))
 
 
 def _with_commits(damage: Sequence[Step], random: Random) -> Iterator[Step]:

@@ -36,6 +36,7 @@ def _shorter(script: Script) -> Iterator[Script]:
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
     yield from _with_shorter_reviews(script)
+    yield from _with_fewer_disks(script)
     if script.review:
         yield replace(script, review=0.0)
     size = max(len(script.damage), len(script.faults)) // 2
@@ -68,6 +69,16 @@ def _with_shorter_reviews(script: Script) -> Iterator[Script]:
     for field in fields(reviews):
         if getattr(reviews, field.name) != getattr(NO_REVIEW, field.name):
             yield replace(script, reviews=replace(reviews, **{field.name: getattr(NO_REVIEW, field.name)}))
+
+
+def _with_fewer_disks(script: Script) -> Iterator[Script]:
+    if script.disks is None:
+        return
+    yield replace(script, disks=None)
+    without: tuple[dict[str, Any], ...] = ({"is_evidence": False}, {"rescue": None}, {"torn": None}, {"is_damaged": False})
+    for nothing in without:
+        if (fewer := replace(script.disks, **nothing)) != script.disks:
+            yield replace(script, disks=fewer)
 
 
 def _with_shorter_replay(script: Script) -> Iterator[Script]:

@@ -43,6 +43,18 @@ def test_ends_of_epochs() -> None:
     assert log.end_of_epoch(6) == (NO_EPOCH, NO_OFFSET)
 
 
+def test_a_leader_that_has_written_nothing_forgets_its_epoch_when_it_follows_another_one() -> None:
+    leader, follower = Log(), Log()
+    follower.begin_epoch(3)
+    for epoch in (0, 4):
+        leader.begin_epoch(epoch)
+        leader.append(batch(leader.end, epoch, str(epoch), 1))
+    assert follower.follow(leader) == []
+    for one in leader.batches:
+        follower.append(one)
+    assert follower.epochs == leader.epochs == [(0, 0), (4, 1)]
+
+
 def test_a_new_leader_commits_nothing_before_followers_have_fetched_from_it() -> None:
     cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 2, 1]]}, {"orders": 2}, elr=False)
     key = ("orders", 0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ElectionConfig, Registration, possible
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -55,6 +56,14 @@ class DiskLog(NamedTuple):
     def asked_epochs(self) -> list[int]:
         """Return the epochs whose ends in the leader's log decide the comparison."""
         return sorted(self.epochs)[-MOST_EPOCHS:]
+
+
+class Return(NamedTuple):
+    """How a lost broker comes back. `was_clean`: it was shut down cleanly. `elr`: whether the cluster keeps eligible leader replicas, None: not known."""
+
+    broker_id: int
+    was_clean: bool
+    elr: bool | None
 
 
 class Compared(NamedTuple):
@@ -106,22 +115,20 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
     )  # fmt: skip
 
 
-def compare(
-    log: DiskLog, broker_id: int, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
-) -> Compared:
+def compare(log: DiskLog, back: Return, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None) -> Compared:
     """Compare a log of a lost broker with its partition's. `state`: None if the cluster has no such partition; `leader_log`: None if it was not read.
 
     `leader_log.epoch_ends` has the ends of `log.asked_epochs`.
     """
     if log.doubt is not None and (log.topic_id is None or log.end <= log.start):
         return Compared(log, UNKNOWN, log.doubt)
-    if state is not None and leads_again(log, broker_id, state, unfenced):
+    if state is not None and leads_again(log, back, state, unfenced):
         return Compared(
-            log, CLEAN_LEADER, "the partition has no leader, and this broker is in its ISR or ELR: start it before an unclean election"
+            log, CLEAN_LEADER, "the partition has no leader, and this broker leads it when it starts: start it before an unclean election"
         )
     if log.end <= log.start:
         return Compared(log, IN_CLUSTER)
-    relation, reason = _not_comparable(log, state, unfenced, leader_log)
+    relation, reason = _not_comparable(log, back, state, unfenced, leader_log)
     if relation == NO_LEADER:
         return Compared(log, relation, reason)
     if relation is not None or leader_log is None:
@@ -130,7 +137,7 @@ def compare(
 
 
 def _not_comparable(
-    log: DiskLog, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
+    log: DiskLog, back: Return, state: PartitionState | None, unfenced: Collection[int], leader_log: LeaderLog | None
 ) -> tuple[str | None, str | None]:
     """Return the relation of a log that is not compared with the leader's, and the reason; None and None if it can be."""
     if log.doubt is not None:
@@ -143,6 +150,11 @@ def _not_comparable(
             f"the topic was created again, with the id {state.topic_id}: a start of the broker renames this log, of the id {log.topic_id}, to -stray",
         )
     if not has_live_leader(state, unfenced):
+        if back.broker_id in (*state.isr, *state.eligible_leader_replicas):
+            return NO_LEADER, (
+                "the partition has no leader to compare with, and this broker, which was not shut down cleanly, leaves ISR and ELR when it starts, so it "
+                "is not known to lead again: elect a leader, and run again"
+            )
         return NO_LEADER, "the partition has no leader to compare with: elect one, and run again"
     if leader_log is None or leader_log.error is not None:
         why = "no answer" if leader_log is None else leader_log.error
@@ -150,11 +162,21 @@ def _not_comparable(
     return None, None
 
 
-def leads_again(log: DiskLog, broker_id: int, state: PartitionState, unfenced: Collection[int]) -> bool:
-    """Return whether the broker leads the partition of the log once it is started."""
-    if state.topic_id != log.topic_id or has_live_leader(state, unfenced):
+def leads_again(log: DiskLog, back: Return, state: PartitionState, unfenced: Collection[int]) -> bool:
+    """Return whether the broker leads the partition of the log once it is started.
+
+    A broker that was not shut down cleanly leaves ISR and ELR when it registers (KIP-966). Then it leads if it is the last known leader, and the ELR is empty.
+    """
+    eligible = {*state.isr, *state.eligible_leader_replicas}
+    if state.topic_id != log.topic_id or has_live_leader(state, unfenced) or state.leader not in (-1, back.broker_id):
         return False
-    return state.leader in (-1, broker_id) and broker_id in (*state.isr, *state.eligible_leader_replicas)
+    if back.broker_id not in eligible:
+        return False
+    kept = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
+    # Members that are unfenced were not elected, so their log dirs are offline.
+    live = {*unfenced}.intersection(state.replicas) - eligible
+    elections = possible(kept, live, ElectionConfig(back.elr, unclean=False), [(back.broker_id, back.was_clean)])
+    return all(one is not None and one.broker == back.broker_id for one in elections)
 
 
 def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:

@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.checkpoint_files import is_uuid
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 
-_LOG_DIR = {"path": str, "cluster_id": str, "node_id": BROKER, "foreign_files": [str]}
+_LOG_DIR = {"path": str, "cluster_id": str, "node_id": BROKER, "clean_shutdown": bool, "foreign_files": [str]}
 _NAMED = {"topic": Name(), "partition": BROKER}
 _LOG = {**_NAMED, "log_dir": str, "error": Optional({"path": str, "reason": str}), "doubts": [str]}
 _OTHER_LOG = {**_NAMED, "kind": str}

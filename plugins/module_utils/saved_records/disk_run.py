@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE, elr_is_on
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -36,6 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     UNKNOWN,
     Compared,
     DiskLog,
+    Return,
     compare,
     leads_again,
     tail_of,
@@ -182,7 +184,8 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     selected = params["partitions"] is not None or params["partitions_file"] is not None
     concerned = on_disk | {key for key, _topic_id in disk.deleted}
     states = admin.partitions(concerned if selected else None) if concerned or not selected else {}
-    led_again = {log.key: log for log in disk.logs if log.key in states and leads_again(log, disk.broker_id, states[log.key], unfenced)}
+    back = Return(disk.broker_id, disk.was_clean, elr_is_on(admin.feature_level(ELR_FEATURE)))
+    led_again = {log.key: log for log in disk.logs if log.key in states and leads_again(log, back, states[log.key], unfenced)}
     unchecked = [key for key, log in led_again.items() if not log.end_is_checked]
     if unchecked and params.get("disk") is None:
         disk = with_checked_ends(disk, params, admin.cluster_id, unchecked)
@@ -194,7 +197,7 @@ def _view(params: Mapping[str, Any], admin: ConsumerAdmin, revived: Collection[R
     leader_logs = {
         key: replace(log, log_start_offset=starts.get(key)) for key, log in leader_logs.items() if log.error is not None or key in starts
     }
-    compared = [compare(log, disk.broker_id, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
+    compared = [compare(log, back, states.get(log.key), unfenced, leader_logs.get(log.key)) for log in disk.logs]
     # A topic keeps its name and its partitions, so a topic id that the partition does not have any more is of a topic that is gone.
     deleted = sorted(
         {key for key, topic_id in disk.deleted if topic_id is None or (key in states and states[key].topic_id == topic_id)},

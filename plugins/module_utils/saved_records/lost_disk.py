@@ -25,7 +25,8 @@ GIVE_UP = "name the partitions in give_up_partitions (of the host: kafka_give_up
 class LostDisk(NamedTuple):
     """A lost broker's id, its logs, their folders, and requested partitions without a log.
 
-    `deleted`: partitions and topic ids of logs that the broker was deleting. `obstacles`: why it may have logs that were not read.
+    `deleted`: partitions and topic ids of logs that the broker was deleting. `obstacles`: why it may have logs that were not read. `was_clean`: whether all
+    log dirs have the mark of a clean shutdown.
     """
 
     broker_id: int
@@ -34,6 +35,7 @@ class LostDisk(NamedTuple):
     absent: list[TopicPartition]
     deleted: list[tuple[TopicPartition, str | None]]
     obstacles: list[str]
+    was_clean: bool
 
 
 def given_up_partitions(params: Mapping[str, Any]) -> set[TopicPartition]:
@@ -57,8 +59,9 @@ def read_lost_disk(params: Mapping[str, Any], cluster_id: str) -> LostDisk:
     absent = [(row["topic"], row["partition"]) for row in found["absent"]]
     deleted = [((row["topic"], row["partition"]), row.get("topic_id")) for row in found["other_logs"] if row["kind"] == DELETE]
     return LostDisk(
-        found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found, given_up_partitions(params)))
-    )
+        found["broker_id"], [*logs.values()], folders, absent, deleted, list(_disk_obstacles(found, given_up_partitions(params))),
+        all(log_dir["clean_shutdown"] for log_dir in found["log_dirs"]),
+    )  # fmt: skip
 
 
 def with_checked_ends(disk: LostDisk, params: Mapping[str, Any], cluster_id: str, keys: Collection[TopicPartition]) -> LostDisk:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import (
+    CLEAN_LEADER,
     IN_CLUSTER,
     MOST_EPOCHS,
     NO_LEADER,
@@ -21,12 +23,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     OTHER_TOPIC,
     UNKNOWN,
     DiskLog,
+    Return,
     compare,
     disk_log,
+    leads_again,
     tail_of,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
+BACK = Return(1, was_clean=True, elr=True)
 STATE = PartitionState("t", 0, "id", 2, 9, (1, 2), (2,), (), (), ())
 
 
@@ -70,7 +75,7 @@ def histories(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 def test_it_is_every_record_that_the_leader_does_not_have(logs: tuple[list[int], list[int]]) -> None:
     written, leaders = logs
     log = of_epochs(written)
-    found = compare(log, 1, STATE, {2}, leader(leaders, log.asked_epochs))
+    found = compare(log, BACK, STATE, {2}, leader(leaders, log.asked_epochs))
     same = next((offset for offset, epoch in enumerate(written) if offset >= len(leaders) or leaders[offset] != epoch), len(written))
     if same == len(written):
         assert (found.relation, found.start, found.end) == (IN_CLUSTER, 0, 0)
@@ -84,7 +89,7 @@ def test_what_a_leader_has_deleted_is_never_taken_for_what_it_has(logs: tuple[li
     written, leaders = logs
     log = of_epochs(written)
     start = min(start, len(leaders))
-    found = compare(log, 1, STATE, {2}, leader(leaders, log.asked_epochs, start))
+    found = compare(log, BACK, STATE, {2}, leader(leaders, log.asked_epochs, start))
     lacking = [offset for offset, epoch in enumerate(written) if offset >= len(leaders) or leaders[offset] != epoch]
     if found.relation == UNKNOWN:
         assert "has deleted" in str(found.reason) and (found.start, found.end) == (0, len(written))
@@ -110,8 +115,35 @@ def test_what_a_leader_has_deleted_is_never_taken_for_what_it_has(logs: tuple[li
 def test_what_cannot_be_compared_says_why(
     log: DiskLog, state: PartitionState | None, unfenced: set[int], answer: LeaderLog | None, relation: str, why: str
 ) -> None:
-    found = compare(log, 1, state, unfenced, answer)
+    found = compare(log, BACK, state, unfenced, answer)
     assert found.relation == relation and why in str(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("elr", "last_known", "was_clean", "keeps_elr", "leads"),
+    [
+        ((1, 3), (1,), True, True, True),
+        ((1, 3), (1,), False, True, False),  # it leaves the ELR, and the controller waits for broker 3
+        ((1,), (1,), False, True, True),  # the last known leader, and the ELR is empty
+        ((1,), (3,), False, True, False),
+        ((1,), (3,), False, None, False),
+        ((3,), (1,), True, True, False),
+    ],
+)
+def test_a_member_of_the_elr_that_was_killed_leads_again_only_as_the_last_known_leader(
+    elr: tuple[int, ...], last_known: tuple[int, ...], was_clean: bool, keeps_elr: bool | None, leads: bool
+) -> None:
+    state = replace(STATE, leader=-1, replicas=(1, 2, 3), isr=(), eligible_leader_replicas=elr, last_known_elr=last_known)
+    assert leads_again(of_epochs([0]), Return(1, was_clean, keeps_elr), state, {2}) is leads
+    found = compare(of_epochs([0]), Return(1, was_clean, keeps_elr), state, {2}, None)
+    assert found.relation == (CLEAN_LEADER if leads else NO_LEADER)
+    assert ("was not shut down cleanly" in str(found.reason)) is (not leads and 1 in elr)
+
+
+def test_without_the_elr_the_last_member_of_the_isr_leads_again_although_it_was_killed() -> None:
+    state = replace(STATE, leader=-1, isr=(1,))
+    assert leads_again(of_epochs([0]), Return(1, was_clean=False, elr=False), state, {2})
+    assert not leads_again(of_epochs([0]), Return(1, was_clean=False, elr=None), state, {2})
 
 
 def test_a_log_in_doubt_is_not_compared() -> None:

@@ -57,6 +57,9 @@ class Admin:
     def unfenced(self) -> set[int]:
         return self.alive
 
+    def feature_level(self, _feature: str) -> int:
+        return 0
+
     def logs(self, leaders: Mapping[TopicPartition, int], _epochs: Any) -> dict[TopicPartition, LeaderLog]:
         found, self.log = self.log, self.later
         return dict.fromkeys(leaders, found) if found else {}

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A control node that reads the disks of lost brokers with the code of the product, as the playbook rescue does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.disk_run import keep_disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.broker_disk import read_broker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs.disk_pieces import read_pieces
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_copy import Limits, copy_logs
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_lost_disk_info import lost_disk_info
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_lost_disk_records import lost_disk_records
+from simulation.kraft import Key
+from simulation.operator import Operator
+
+CRC_BYTES = 65_536
+RUN = "rescue"
+
+
+class DiskOperator(Operator):
+    """Reads disks of lost brokers, with a workdir."""
+
+    def make_evidence(self, broker: int, log_dirs: Sequence[str]) -> dict[str, Any]:
+        """Make the logs on a disk evidence (`kafka_log_dir_info`, `kafka_disk_evidence`). Return the result. Raises the product's errors."""
+        disk = self._read(broker, log_dirs, crc_bytes=1 << 40)
+        task: Any = self._task(RUN, {}, disk=disk, broker_id=broker, state="present")
+        with Cluster(task.connection) as cluster:
+            return keep_disk(task, cluster)
+
+    def forget_evidence(self, broker: int) -> None:
+        """Remove what was read of a disk."""
+        task: Any = self._task(RUN, {}, disk=None, broker_id=broker, state="absent")
+        with Cluster(task.connection) as cluster:
+            keep_disk(task, cluster)
+
+    def compare(
+        self, broker: int, log_dirs: Sequence[str], given_up: Collection[Key], copies: Path | None, limits: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Compare a disk with the cluster, and save what only the disk has. Return the result of `kafka_lost_disk_records`. Raises the product's errors.
+
+        given_up  partitions that operators do without
+        copies    folder to which another host's records are copied, which has the disk; None: it is mounted here
+        limits    of what is saved
+        """
+        if copies is None:
+            return self._compare(broker, given_up, log_dirs=list(log_dirs), **limits)
+        found = self._compare(broker, given_up, disk=self._read(broker, log_dirs), **limits)
+        unchecked = found["unchecked"]
+        folder = None
+        if found["unsaved"]:
+            folder = copies / f"copy-{broker}"
+            host = {"log_dirs": list(log_dirs), "cluster_id": self._cluster.cluster_id, "broker_id": broker, "logs": [], "pieces": []}
+            most = Limits(limits.get("max_saved_partition_bytes"), limits.get("max_saved_bytes"))
+            copy_logs(folder, found["unsaved"], most, lambda options: read_pieces(host | options), check_mode=False)
+        disk = self._read(broker, log_dirs, check_partitions=unchecked)
+        return self._compare(broker, given_up, disk=disk, copy_dir=None if folder is None else str(folder), **limits)
+
+    def is_safe(self, broker: int) -> bool:
+        """Return whether a broker is safe to start (`kafka_lost_disk_info`). Raises the product's errors."""
+        task: Any = self._task(RUN, {}, broker_ids=[broker])
+        with Cluster(task.connection) as cluster:
+            (row,) = lost_disk_info(task, cluster)["brokers"]
+        return bool(row["safe_to_start"])
+
+    def _read(self, broker: int, log_dirs: Sequence[str], **given: Any) -> dict[str, Any]:
+        """Read log dirs (`kafka_log_dir_info`)."""
+        options = {
+            "cluster_id": self._cluster.cluster_id, "broker_id": broker, "log_dirs": list(log_dirs), "partitions": None, "partitions_file": None,
+            "whole_logs": True, "crc_bytes": CRC_BYTES, "last_batches": 0, "check_partitions": None,
+        }  # fmt: skip
+        return read_broker({**options, **given})
+
+    def _compare(self, broker: int, given_up: Collection[Key], **given: Any) -> dict[str, Any]:
+        options = {
+            "log_dirs": None, "disk": None, "copy_dir": None, "broker_id": broker, "saved_bytes_per_second": None, "max_saved_bytes": None,
+            "max_saved_run_bytes": None, "max_saved_partition_bytes": None,
+            "give_up_partitions": [{"topic": topic, "partition": partition} for topic, partition in sorted(given_up)],
+        }  # fmt: skip
+        task: Any = self._task(RUN, partition_arguments(), **{**options, **given})
+        with ConsumerAdmin(task.connection) as admin:
+            return lost_disk_records(task, admin)

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What operators do with disks of lost brokers: they become evidence, and before their brokers start, what only they have is saved."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation.broker import Broker
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.disk_files import write_log_dirs
+from simulation.disk_operator import DiskOperator
+from simulation.disk_script import COPIED, DiskScript
+from simulation.judges import Judges, name
+from simulation.kraft import Key
+
+ROUNDS = 4
+SETTLED_SECONDS = 5.0
+
+
+class Rescue:
+    """Reads the disks of brokers that are down."""
+
+    def __init__(
+        self, script: DiskScript, seed: int, cluster: SimulatedCluster, workdir: Path, judges: Judges, counts: Counter[str]
+    ) -> None:
+        self._script, self._seed, self._cluster, self._judges, self._counts = script, seed, cluster, judges, counts
+        self._operator = DiskOperator(cluster, workdir)
+        self._given_up: set[Key] = set()
+        self._round = 0
+
+    def make_evidence(self) -> None:
+        """Make the logs of brokers that are down evidence, of some of them."""
+        for one in self._down():
+            with self._mounted(one, ()) as (log_dirs, _folder):
+                self._do(f"evidence of broker {one.node_id}", partial(self._keep, one.node_id, log_dirs))
+
+    def compare_early(self) -> None:
+        """Compare disks before the recovery. What they say then may be wrong as soon as a partition is elected."""
+        for one in self._down():
+            self._save(one)
+
+    def ask_wrongly(self) -> None:
+        """Read the disk of a broker that runs, and that of a broker that is down as one of another broker. Both must be refused."""
+        evidence = self._operator.workdir / "disks"
+        before = sorted(evidence.rglob("*.jsonl"))
+        running = [
+            one for one in self._cluster.brokers.values() if one.running and not one.hangs and self._cluster.controller.alive(one.node_id)
+        ]
+        for one, named in [
+            *((one, one.node_id) for one in running[:1]),
+            *((one, one.node_id % len(self._cluster.brokers) + 1) for one in self._down()[:1]),
+        ]:
+            with self._mounted(one, ()) as (log_dirs, _folder):
+                self._do(f"evidence of broker {one.node_id} as {named}", partial(self._keep, named, log_dirs))
+                self._do(f"the rescue of broker {one.node_id} as {named}", partial(self._compare, named, log_dirs, (), None, {}))
+        if sorted(evidence.rglob("*.jsonl")) != before:
+            self._judges.found("the disk of a broker that runs, or of another one, has become evidence")
+
+    def forget_evidence(self) -> None:
+        """Forget the disks of brokers that run again."""
+        for one in self._cluster.brokers.values():
+            if one.running:
+                self._do(f"evidence of broker {one.node_id}", partial(self._operator.forget_evidence, one.node_id))
+
+    def _keep(self, broker: int, log_dirs: list[str]) -> None:
+        counts = self._operator.make_evidence(broker, log_dirs)["counts"]
+        self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {counts}")
+        self._counts["logs of disks that are evidence"] += counts["used"]
+        self._counts["logs of disks that are no evidence"] += counts["not_used"]
+
+    def save_and_start(self) -> None:
+        """Compare the disks of brokers that are down, and start those that are safe to start, until none is left, or none is safe."""
+        if self._script.asks_wrongly:
+            self.ask_wrongly()
+        for self._round in range(ROUNDS):
+            down = self._down()
+            for one in down:
+                self._save(one)
+            started = [self._starts(one) for one in down]
+            if not any(started) and self._round:
+                break
+
+    def _save(self, broker: Broker) -> None:
+        damaged = self._damaged(broker)
+        # Operators do without damaged logs as soon as they know what can be read of them.
+        given_up = damaged if self._round else ()
+        self._given_up |= {*given_up}
+        with self._mounted(broker, damaged) as (log_dirs, folder):
+            copies = folder if self._script.rescue == COPIED else None
+            limits = {} if self._round else self._script.limits
+            self._do(f"the rescue of broker {broker.node_id}", partial(self._compare, broker.node_id, log_dirs, given_up, copies, limits))
+
+    def _compare(self, broker: int, log_dirs: list[str], given_up: Collection[Key], copies: Path | None, limits: Mapping[str, int]) -> None:
+        result = self._operator.compare(broker, log_dirs, given_up, copies, limits)
+        found = [(name((row["topic"], row["partition"])), row["relation"], row["saved"]) for row in result["partitions"]]
+        self._cluster.world.tell(f"the disk of broker {broker}: safe {result['safe_to_start']} {found} {result['reasons']}")
+        for row in result["partitions"]:
+            self._counts[f"logs of disks: {row['relation']}"] += 1
+            self._counts["logs of disks with damage"] += row["damage"] is not None
+            self._counts["logs of live replicas that a returning leader truncates"] += len(row["live_replicas"])
+        self._counts["logs of disks saved"] += result["counts"]["saved"]
+
+    def _starts(self, broker: Broker) -> bool:
+        """Start a broker if it is safe now. Return whether it was started."""
+        safe: list[bool] = []
+        self._do(f"a look at broker {broker.node_id}", lambda: safe.append(self._operator.is_safe(broker.node_id)))
+        self._counts["lost brokers that were safe to start" if any(safe) else "lost brokers that were not safe to start"] += 1
+        if not any(safe):
+            return False
+        before = len(self._cluster.destroyed)
+        self._look_for_other_topics(broker)
+        for key in self._damaged(broker):
+            self._recover(broker, key)
+        self._cluster.start(broker.node_id, broker.was_shut_down, repaired=self._script.has_all)
+        self._cluster.world.wait(SESSION_SECONDS + SETTLED_SECONDS)
+        self._judges.judge_rescue(broker.node_id, before, self._given_up)
+        return True
+
+    def _look_for_other_topics(self, broker: Broker) -> None:
+        """Logs of topics that were deleted are not the broker's any more when it starts: they are saved whole."""
+        for key, log in broker.logs.items():
+            if log.topic_id != self._cluster.controller.partitions[key].topic_id and key not in self._given_up:
+                self._judges.judge_kept(key, broker.node_id, log.batches, "is of a topic that was deleted")
+
+    def _recover(self, broker: Broker, key: Key) -> None:
+        """Truncate a damaged log, as Kafka does when it starts. What can be read behind the damage must be saved if the leader lacks it."""
+        log = broker.logs[key]
+        damaged, *readable = log.truncate(log.batches[1].base)
+        leader = self._cluster.brokers.get(self._cluster.controller.partitions[key].leader)
+        # Another host copies nothing from behind the damage.
+        if leader is not None and key in leader.logs and self._script.rescue != COPIED:
+            lacking = [one for one in readable if not leader.logs[key].has(one)]
+            self._judges.judge_kept(key, broker.node_id, lacking, "could be read behind the damage")
+        self._cluster.world.tell(f"broker {broker.node_id} starts with a damaged log of {name(key)}, and keeps it up to {damaged.base}")
+
+    def _down(self) -> list[Broker]:
+        """Return brokers that are down, and fenced."""
+        return [one for one in self._cluster.brokers.values() if not one.running and not self._cluster.controller.alive(one.node_id)]
+
+    def _damaged(self, broker: Broker) -> list[Key]:
+        """Return the partitions whose logs are damaged in the middle. A broker that was shut down does not look for damage."""
+        if not self._script.is_damaged or broker.was_shut_down:
+            return []
+        keys = sorted(key for key, log in broker.logs.items() if len(log.batches) > 2)
+        return Random(f"damage of {self._seed}, {broker.node_id}, {broker.incarnation}").sample(keys, min(1, len(keys)))
+
+    @contextmanager
+    def _mounted(self, broker: Broker, damaged: Collection[Key]) -> Iterator[tuple[list[str], Path]]:
+        """Yield the log dirs of a broker on the control node, and a folder for copies."""
+        random = Random(f"disk of {self._seed}, {broker.node_id}, {broker.incarnation}")
+        with tempfile.TemporaryDirectory(dir=self._operator.workdir.parent) as folder:
+            yield write_log_dirs(Path(folder), broker, random, self._script.torn, damaged, self._script.has_all), Path(folder)
+
+    def _do(self, what: str, work: Callable[[], None]) -> None:
+        def do() -> None:
+            try:
+                work()
+            except RecoveryError as error:
+                self._counts["disks: refused"] += 1
+                self._cluster.world.tell(f"{what} fails: {error}")
+
+        self._cluster.world.run({"operator": do})
