@@ -13,7 +13,7 @@ from kafka.protocol.consumer import OffsetFetchResponse
 
 from simulation.group_log import GROUP_LOG, Commit, GroupLog, Position
 from simulation.kafka_errors import code
-from simulation.kraft import NO_LEADER, Key
+from simulation.kraft import Key
 from simulation.logs import Log
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 NAMES = ("billing", "search")
-OFFSETS: Key = ("__consumer_offsets", 0)
 
 
 class Groups:
@@ -112,14 +111,8 @@ def _topics(kind: Any, positions: dict[Key, Position]) -> list[Any]:
 
 
 def _coordinated(broker: Broker) -> dict[str, dict[Key, Position]]:
-    """Return the groups that a broker coordinates: all, if it leads `__consumer_offsets`, or without that log coordinates transactions.
-
-    While `__consumer_offsets` has no leader, none does.
-    """
+    """Return the groups that a broker coordinates: all, if it leads `__consumer_offsets`, or without that log coordinates transactions."""
     groups = broker.cluster.groups
     if groups.log.exists:
         return groups.log.positions(broker.logs[GROUP_LOG]) if groups.log.coordinates(broker) else {}
-    offsets = broker.cluster.controller.partitions.get(OFFSETS)
-    if offsets is not None and offsets.leader == NO_LEADER:
-        return {}
     return groups.positions if broker.cluster.transactions.coordinator == broker.node_id else {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.disk_script import DiskScript, drawn_disks
-from simulation.groups import OFFSETS
+from simulation.group_log import GROUP_LOG
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
@@ -187,7 +187,9 @@ def _with_reviews(script: Script, random: Random) -> Script:
     if script.moves is not None or random.random() >= REVIEWED_REPLAYS:
         return script
     forked = random.choice((_with_forks_to_replay, _with_certain_forks, _with_certain_forks, _with_certain_forks))
-    script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=True))
+    # Batches of idempotent producers are cleaned in another way, and their transactions end with their topic.
+    are_changed = script.compacted or any(step.what == "create_again" for step in (*script.damage, *script.faults))
+    script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=not are_changed))
     if "target_topic" in script.reviews.replay:
         script = replace(script, topics={**script.topics, "payments": [[1, 2, 3]]}, min_isr={**script.min_isr, "payments": 1})
     return script
@@ -396,7 +398,7 @@ def _with_internal_topic(script: Script, random: Random) -> Script:
     if random.random() >= INTERNAL:
         return script
     (replicas, *_), *_ = script.topics.values()
-    topics = {**script.topics, OFFSETS[0]: [random.sample(replicas, len(replicas))]}
+    topics = {**script.topics, GROUP_LOG[0]: [random.sample(replicas, len(replicas))]}
     number = sum(map(len, script.topics.values()))
     alone, crash = (drawn_step(what, random, number) for what in ("alone", "crash_leader"))
     of_first = [
@@ -407,7 +409,7 @@ def _with_internal_topic(script: Script, random: Random) -> Script:
     return replace(
         script,
         topics=topics,
-        min_isr={**script.min_isr, OFFSETS[0]: 1},
+        min_isr={**script.min_isr, GROUP_LOG[0]: 1},
         damage=_without_loss(damage),
         replay=None,  # records of internal topics are not replayed
     )
