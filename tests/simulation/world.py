@@ -23,7 +23,7 @@ from simulation.stop_signals import SignalsOfProcesses, State
 
 BEGIN = 1_000.0  # seconds of the virtual monotonic clock
 EPOCH = 1_795_000_000.0  # of the virtual wall clock, at BEGIN
-PROCESS_SECONDS = 60.0  # real ones, after which a control node that does not wait is a mistake of the simulation
+PROCESS_SECONDS = 300.0  # real ones, after which a control node that does not wait is a mistake of the simulation
 
 
 class Killed(BaseException):
