@@ -25,6 +25,8 @@ KINDS = (
     "records of an old leader given up by an election", "brokers busy", "records replayed", "replays killed", "leaders named",
     "batches of transactions", "batches of idempotent producers", "impact",
     "rehearsals: check", "rehearsals: held", "control nodes stopped by a signal", "healthy snapshots", "wrong moves and throttles",
+    "logs of disks that are evidence", "logs of disks saved", "logs of disks with damage", "lost brokers that were safe to start", "disks: refused",
+    "log starts moved", "logs cleaned", "topics created again",
 )  # fmt: skip
 
 
