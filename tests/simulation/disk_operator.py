@@ -63,12 +63,12 @@ class DiskOperator(Operator):
         disk = self._read(broker, log_dirs, check_partitions=unchecked)
         return self._compare(broker, given_up, disk=disk, copy_dir=None if folder is None else str(folder), **limits)
 
-    def is_safe(self, broker: int) -> bool:
-        """Return whether a broker is safe to start (`kafka_lost_disk_info`). Raises the product's errors."""
+    def lost_disk(self, broker: int) -> dict[str, Any]:
+        """Return the row of a broker in the result of `kafka_lost_disk_info`. Raises the product's errors."""
         task: Any = self._task(RUN, {}, broker_ids=[broker])
         with Cluster(task.connection) as cluster:
             (row,) = lost_disk_info(task, cluster)["brokers"]
-        return bool(row["safe_to_start"])
+        return dict(row)
 
     def _read(self, broker: int, log_dirs: Sequence[str], **given: Any) -> dict[str, Any]:
         """Read log dirs (`kafka_log_dir_info`)."""

@@ -215,8 +215,10 @@ class Log:
 
     def load(self) -> None:
         """Load the log, as a broker does that starts: it ends behind its last batch."""
-        end = self.batches[-1].last + 1 if self.batches else self.start
+        end, before = self.batches[-1].last + 1 if self.batches else self.start, self.end
         self.deleted = [one for one in self.deleted if one.last < end]
+        self.high_watermark = min(self.high_watermark, end)
+        self.epochs = [(epoch, at) for epoch, at in self.epochs if at < end] if end < before else self.epochs
 
     def _remove(self, batches: list[Batch]) -> None:
         self.batches = [one for one in self.batches if one not in batches]

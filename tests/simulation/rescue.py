@@ -66,10 +66,14 @@ class Rescue:
             self._judges.found("the disk of a broker that runs, or of another one, has become evidence")
 
     def forget_evidence(self) -> None:
-        """Forget the disks of brokers that run again."""
+        """Forget the disks of brokers that run again. Those that were not safe to start are named."""
         for one in self._cluster.brokers.values():
             if one.running:
+                self._do(f"a look at broker {one.node_id}", partial(self._look_at, one.node_id))
                 self._do(f"evidence of broker {one.node_id}", partial(self._operator.forget_evidence, one.node_id))
+
+    def _look_at(self, broker: int) -> None:
+        self._counts["brokers that run and were not safe to start"] += self._operator.lost_disk(broker)["warning"] is not None
 
     def _keep(self, broker: int, log_dirs: list[str]) -> None:
         counts = self._operator.make_evidence(broker, log_dirs)["counts"]
@@ -112,7 +116,7 @@ class Rescue:
     def _starts(self, broker: Broker) -> bool:
         """Start a broker if it is safe now. Return whether it was started."""
         safe: list[bool] = []
-        self._do(f"a look at broker {broker.node_id}", lambda: safe.append(self._operator.is_safe(broker.node_id)))
+        self._do(f"a look at broker {broker.node_id}", lambda: safe.append(bool(self._operator.lost_disk(broker.node_id)["safe_to_start"])))
         self._counts["lost brokers that were safe to start" if any(safe) else "lost brokers that were not safe to start"] += 1
         if not any(safe):
             return False

@@ -50,6 +50,15 @@ def test_the_cleaner_keeps_the_last_record_of_each_key_and_all_offsets(sizes: li
     assert [(one.base, one.last, one.epoch) for one in log.had] == [(one.base, one.last, one.epoch) for one in whole.batches]
 
 
+def test_a_broker_that_starts_ends_its_log_behind_the_last_batch() -> None:
+    log = keyed(2, 2, 2)
+    log.delete_before(2)
+    log.clean()
+    log.truncate(log.batches[-1].base)
+    log.load()
+    assert log.end == (log.batches[-1].last + 1 if log.batches else log.start) >= log.high_watermark
+
+
 @given(st.lists(st.integers(1, 3), min_size=3, max_size=6), st.integers(0, 2), st.integers(1, 2))
 def test_a_follower_has_what_its_leader_had(sizes: list[int], copied: int, keep: int) -> None:
     leader, follower = keyed(*sizes), Log()

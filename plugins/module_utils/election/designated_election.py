@@ -279,11 +279,13 @@ def elect_by_order(
     identifier = journal.intend(changed) if changed else None
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
+    overtaken: dict[TopicPartition, Result] = {}
     try:
         if reordered:
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
-        ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing]
+        overtaken = _overtaken(cluster, [entry for entry in batch if entry.key not in reordered], live)
+        ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing and entry.key not in overtaken]
         if identifier is not None:
             keys = {order.key for order in changed}
             journal.expect(identifier, {entry.key for entry in ready} & keys, replica_orders.unanswered_by(cluster, keys))
@@ -310,7 +312,22 @@ def elect_by_order(
         for entry in batch
         if entry.key in missing
     ]
-    return failed + [judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
+    return [*overtaken.values(), *failed, *(judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready)]
+
+
+def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
+    """Return the results of those entries whose order is another one than the guards saw: another tool has set it while they were read.
+
+    The controller would elect by that order. Brokers have shown the orders that this run has set, so only the others are looked at again.
+    """
+    states = cluster.partitions({entry.key for entry in entries}) if entries else {}
+    changed = [entry for entry in entries if entry.key not in states or states[entry.key].replicas != live.states[entry.key].replicas]
+    now = replace(live, states={**live.states, **{entry.key: states[entry.key] for entry in changed if entry.key in states}})
+    return {
+        entry.key: refusal(entry, now)
+        or Result.of(entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "another tool gave it a new order while its guards were read; run again")
+        for entry in changed
+    }
 
 
 def _close(
