@@ -26,9 +26,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 
-REQUESTS = 15  # that an undisturbed run sends
+REQUESTS = 16  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
@@ -63,6 +67,20 @@ def test_an_order_that_another_tool_has_set_since_the_plan_stays(tmp_path: Path)
     assert recover(controller, tmp_path / "j")["t", 0] == "stale"
     assert controller.states["t", 0].replicas == (3, 1, 2)
     assert controller.states["t", 0].leader == -1
+
+
+def test_nothing_is_elected_by_an_order_that_another_tool_sets_while_the_guards_are_read(tmp_path: Path) -> None:
+    """The designated replica is the first one that lives already, so this run sets no order that it would look at."""
+
+    class Overtaken(Controller):
+        def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+            found = super().second_replicas(states)
+            self.states["t", 1] = replace(self.states["t", 1], replicas=(3, 2, 1))
+            return found
+
+    controller = Overtaken()
+    assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "elected", ("t", 1): "stale", ("t", 2): "already_online"}
+    assert (controller.states["t", 1].leader, controller.states["t", 1].replicas) == (-1, (3, 2, 1))
 
 
 def test_an_order_that_another_tool_sets_during_the_election_is_not_overwritten_and_the_journal_keeps_the_original(tmp_path: Path) -> None:
