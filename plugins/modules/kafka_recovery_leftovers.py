@@ -149,7 +149,7 @@ leftovers:
       config: null
       present: "2,1,3"
       original: "1,2,3"
-      run_id: 20261121T024500Z
+      run_id: 2026-11-21T02-45-00Z
       since: "2026-11-21T02:45:00Z"
       resource: topic orders
 running:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,10 +53,14 @@ def mutants() -> list[Mutant]:
 
 
 def main() -> int:
-    """Play those that the arguments name. Return the exit code: 1 if one is not found."""
+    """Play those that the arguments name. Return the exit code: 1 if one is not found, 2 if there is none."""
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    survivors = [mutant.what for mutant in mutants() if word in mutant.what and not is_found(mutant)]
-    print("not found:", survivors or "none")
+    played = [mutant for mutant in mutants() if word in mutant.what]
+    if not played:
+        print(f"no mistake has {word!r} in its name")
+        return 2
+    survivors = [mutant.what for mutant in played if not is_found(mutant)]
+    print(f"{len(played)} mistakes, not found: {survivors or 'none'}")
     return 1 if survivors else 0
 
 
@@ -85,9 +91,18 @@ def _first_bad(folder: str, arguments: list[str], pattern: str, name: str = "") 
     """
     environment = {**os.environ, "PYTHONPATH": folder}
     command = [sys.executable, "-m", "simulation", *arguments]
-    played = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-    found = re.search(pattern, played.stdout, re.M) if played.returncode else None
-    return (f"{name} {found[1]}".strip() if found else ""), played.stderr
+    played = subprocess.Popen(  # in a group of its own, with the processes that it starts
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        out, errors = played.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{name} does not end within {SECONDS} s".strip(), ""
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(played.pid, signal.SIGKILL)
+    found = re.search(pattern, out, re.M) if played.returncode else None
+    return (f"{name} {found[1]}".strip() if found else ""), errors
 
 
 def copy_product(folder: Path) -> Path:
