@@ -65,7 +65,9 @@ class MoveJudges(Judges):
         if {*order} not in self._legal(key):
             self.found(f"{name(key)} is moved to {order}, which no operator wants")
         full = {*order} & self._cluster.full - {*self._cluster.controller.partitions[key].replicas}
-        if full and self._is_calm and not self._cluster.world.late:
+        # The size of a replica counts as 0 if its broker does not answer.
+        answer = not self._events.slowed and all(one.running and not one.disks.has_failed for one in self._cluster.brokers.values())
+        if full and answer and not self._cluster.world.late:
             self.found(f"{name(key)} is moved to broker {min(full)}, which has no room")
         if self._script.throttle is not None and not self._cluster.world.late:
             self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
