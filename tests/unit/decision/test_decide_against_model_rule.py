@@ -407,7 +407,7 @@ def only_high_watermarks(
         (comparison.Comparison, "proven", lambda _compared, _log: 0),
         (log_pairs.LogPairs, "agreeing_longest", agreeing_with_any),
         (decision_rule, "elects_best_first", lambda *_order: True),
-        (comparison, "have_a_gap", lambda _one, _other: False),
+        (comparison.Comparison, "has_only_gaps", lambda *_arguments: False),
     ],
     ids=[
         "last known leader behind a lost member of the ELR", "failed disk on its way back", "failed disk only by the cluster's word",
