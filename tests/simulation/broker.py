@@ -58,6 +58,7 @@ class Broker:
     cut_off      it does not reach the controllers
     incarnation  how often it was started
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
+    has_open_port  it accepts connections: since it was unfenced for the first time after its start
     fetched_at   when it fetched the metadata log last
     follower_ends  of partitions that it leads: where each follower's log ended that has fetched since
     """
@@ -67,6 +68,7 @@ class Broker:
     host: str
     port: int
     running: bool = True
+    has_open_port: bool = True
     hangs: bool = False
     unreachable: bool = False
     cut_off: bool = False
@@ -89,7 +91,7 @@ class Broker:
     @property
     def answers_fenced(self) -> bool:
         """Whether it answers control nodes although the controller may have fenced it: it is cut off."""
-        return self.running and self.cut_off and not self.hangs and not self.unreachable
+        return self.running and self.has_open_port and self.cut_off and not self.hangs and not self.unreachable
 
     def create(self, key: Key, log: Log) -> None:
         """Create a replica, on one of the disks."""

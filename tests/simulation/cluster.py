@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from random import Random
 
 from simulation.broker import Broker
 from simulation.controller_node import ControllerNode
@@ -59,6 +60,7 @@ class SimulatedCluster:
         self.before_change: Callable[[str, Key, tuple[int, ...]], None] = lambda _what, _key, _order: None
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
+        self._checkpoints = Random(self.world.random.random())
         self.configs, self.quotas = DynamicConfigs(), Quotas()
         self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
@@ -418,11 +420,14 @@ class SimulatedCluster:
             return
         one.incarnation += 1
         lost = start_disks(self, one, repaired)
-        one.running, one.hangs = True, False
+        one.running, one.has_open_port, one.hangs = True, False, False
         for log in one.logs.values():
             if lost_batches and log.batches:
                 log.truncate(log.batches[-lost_batches:][0].base)
             log.load()
+            if not clean:
+                # The checkpoint of high watermarks is written now and then.
+                log.high_watermark = self._checkpoints.choice((log.high_watermark, 0, self._checkpoints.randint(0, log.high_watermark)))
         incarnation = one.incarnation
         without = ", without a disk" if one.disks.has_failed else ""
         self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}{without}")
@@ -445,7 +450,7 @@ class SimulatedCluster:
             self.world.after(1.0, lambda: self._unfence(broker, incarnation))
             return
         self._learn(broker)
-        broker.is_registering = False
+        broker.is_registering, broker.has_open_port = False, True
         self.controller.unfence(broker.node_id)
         self.spread()
 

@@ -33,6 +33,7 @@ class ControllerNode:
     host: str
     port: int
     running: bool = True
+    has_open_port: bool = True
     hangs: bool = False
     unreachable: bool = False
     incarnation: int = 0

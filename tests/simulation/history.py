@@ -123,10 +123,12 @@ class History:
                 self._cluster.replicate(key, follower)
         self._take_snapshots()
         for step in self._script.damage:
+            self._judges.watch()
             self._events.happen(step)
             # A crash is noticed late: mostly the history goes on when it is.
             noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
             self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
+        self._judges.watch()
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
         self._counts["offline partitions"] += len(self._cluster.without_leader())
@@ -241,6 +243,8 @@ class History:
             self._counts["recoveries failed"] += 1
             return None
         self._judges.judge_end(result)
+        if run_id.startswith("last") or (run_id == "first" and self._is_undisturbed()):
+            self._judges.judge_undisturbed_end()
         judge_list(self._judges, result)
         if self._rehearsal and run_id == "first" and self._is_undisturbed():
             self._rehearsal.judge_next(result)

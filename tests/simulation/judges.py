@@ -19,6 +19,8 @@ from simulation.operator import NAME
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
+# From the last look of a run at an order until its election.
+SENT_SECONDS = 0.1
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
@@ -73,6 +75,7 @@ class Judges:
         self._may_have: dict[Key, set[tuple[int, ...]]] = {}
         self._changed_meanwhile: dict[Key, float] = {}
         self._moved_by_others: set[Key] = set()
+        self._ordered_by_others: dict[Key, float] = {}
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
@@ -136,6 +139,7 @@ class Judges:
         if key in self._journalled():
             self._changed_meanwhile[key] = self._cluster.world.now
         if what == "reorder":
+            self._ordered_by_others[key] = self._cluster.world.now
             if key in self._changed_meanwhile:
                 self._may_have.setdefault(key, set()).add(self.orders[key])
             self.orders[key] = order
@@ -151,7 +155,9 @@ class Judges:
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
             return
-        if self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
+        seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
+        is_unseen = seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS  # no broker may have shown that order yet
+        if is_unseen or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
@@ -218,14 +224,18 @@ class Judges:
             if not self._is_settled(key, state) and key not in self._journalled():
                 self.found(f"{name(key)} is left with the order {state.replicas}, and no journal has that; the run said {said!r}")
 
+    def judge_undisturbed_end(self) -> None:
+        """Judge a run in peace that has ended without an error: it leaves nothing for the next one."""
+        # An order of another tool may be that of a run with another workdir: the product leaves it to people.
+        if left := {key for key in self._journalled() if key not in self._changed_meanwhile}:
+            self.found(f"the journal has orders of {', '.join(map(name, left))} open")
+
     def judge_calm(self, result: dict[str, Any] | None) -> None:
         """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
         for key, state in self._cluster.controller.partitions.items():
             if not self._is_settled(key, state):
                 self.found(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
-        # An order of another tool may be that of a run with another workdir: the product leaves it to people.
-        if left := {key for key in self._journalled() if key not in self._changed_meanwhile}:
-            self.found(f"the journal has orders of {', '.join(map(name, left))} open")
+        self.judge_undisturbed_end()
         if result is None:
             if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
                 self.found("a run in peace fails")

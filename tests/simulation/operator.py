@@ -97,14 +97,15 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         found = {
             node.broker_id
             for node in nodes
-            if node.fenced and (one := cluster.at(node.host, node.port)) and one.running and not one.unreachable
+            if node.fenced and (one := cluster.at(node.host, node.port)) and one.running and one.has_open_port and not one.unreachable
         }
         world.sleep(0.01)
         return found
 
     def that_refuse(nodes: Iterable[Any]) -> set[int]:
         world.sleep(0.01)
-        return {node.broker_id for node in nodes if (one := cluster.at(node.host, node.port)) and not one.running and not one.unreachable}
+        known = {node.broker_id: cluster.at(node.host, node.port) for node in nodes}
+        return {broker for broker, one in known.items() if one and not (one.running and one.has_open_port) and not one.unreachable}
 
     random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
     with ExitStack() as stack:

@@ -27,12 +27,15 @@ HANG_SECONDS = 0.05  # after which it is seen whether a node still hangs
 
 
 class Node(Protocol):
-    """A simulated node. `running`: its process. `hangs`: it accepts requests and answers none. `incarnation`: how often it was started.
+    """A simulated node.
+
+    `running`: its process. `has_open_port`: it accepts connections. `hangs`: it accepts requests and answers none. `incarnation`: how often it was started.
 
     `unreachable`: nothing goes between it and control nodes, in either direction; with all others it talks.
     """
 
     running: bool
+    has_open_port: bool
     hangs: bool
     unreachable: bool
     versions: BrokerVersionData
@@ -203,7 +206,7 @@ class _Connection:
         return self._world.random.uniform(*LATENCY)
 
     def _is_alive(self) -> bool:
-        return self._node is not None and self._node.running and self._node.incarnation == self._incarnation
+        return self._node is not None and self._node.running and self._node.has_open_port and self._node.incarnation == self._incarnation
 
     def _give_up(self, future: Any) -> None:
         """kafka-python closes a connection on which an answer is late."""
