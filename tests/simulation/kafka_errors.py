@@ -16,7 +16,11 @@ def _kinds() -> Iterator[Any]:
 
 
 # kafka-python has other names of these.
-_CODES: dict[str, int] = {kind.message: kind.errno for kind in _kinds()} | {"NOT_LEADER_OR_FOLLOWER": 6, "INVALID_REPLICA_ASSIGNMENT": 39}
+_CODES: dict[str, int] = {kind.message: kind.errno for kind in _kinds()} | {
+    "NOT_LEADER_OR_FOLLOWER": 6,
+    "INVALID_REPLICA_ASSIGNMENT": 39,
+    "UNKNOWN_SERVER_ERROR": -1,
+}
 
 
 def code(name: str | None) -> int:

@@ -179,8 +179,7 @@ class Controller:
             return "INVALID_REPLICA_ASSIGNMENT"
         if not factor_may_change and len(state.assignment.target) != len(replicas):
             return "INVALID_REPLICATION_FACTOR"
-        self._change(key, assignment=state.assignment.moved_to(replicas))
-        return None
+        return self._change(key, assignment=state.assignment.moved_to(replicas))
 
     def _cancel(self, key: Key, state: Partition) -> str | None:
         if not state.assignment.is_moving:
@@ -200,7 +199,8 @@ class Controller:
         unclean: Collection[int] = (),
         election_is_unclean: bool = False,
         assignment: Assignment | None = None,
-    ) -> None:
+    ) -> str | None:
+        """Change a partition, and elect a leader if it needs one. Return Kafka's error: then nothing was changed."""
         state = self.partitions[key]
         target = state.assignment if assignment is None else assignment
         target_isr = state.isr if isr is None else tuple(isr)
@@ -210,6 +210,9 @@ class Controller:
         leader, by_force = self._elected(
             state.leader, [one for one in target.replicas if self.may_lead(one, key)], target_isr, elr, last_known, election_is_unclean
         )
+        if leader not in (NO_LEADER, *state.replicas):
+            # A broker that was moved away stays in the ELR. It cannot lead by the change that assigns it again ("Replica 2 is not assigned to this partition").
+            return "UNKNOWN_SERVER_ERROR"
         if by_force:
             target_isr, elr, last_known = (leader,), (), ()
         elif leader in elr:
@@ -225,6 +228,7 @@ class Controller:
                 state.topic_id, target.replicas, leader, epoch, target_isr, elr, last_known, target.adding, target.removing, recovering
             ),
         )
+        return None
 
     def _eligible(
         self, key: Key, state: Partition, isr: tuple[int, ...], unclean: Collection[int]

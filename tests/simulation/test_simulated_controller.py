@@ -121,6 +121,17 @@ def test_a_move_is_not_cancelled_if_only_new_replicas_are_in_sync() -> None:
     assert code(found.reassign(KEY, None)) == 39, "INVALID_REPLICA_ASSIGNMENT"
 
 
+def test_a_broker_that_was_moved_away_and_stays_in_the_elr_cannot_lead_by_the_change_that_assigns_it_again() -> None:
+    """Kafka 4.3.1 logs an IllegalArgumentException: Replica 2 is not assigned to this partition."""
+    found = controller(elr=True)
+    assert found.reassign(KEY, (1,)) is None
+    found.fence(1)
+    before = found.partitions[KEY]
+    assert before.leader == NO_LEADER and {*before.elr} >= {1, 2}
+    assert found.reassign(KEY, (1, 2)) == "UNKNOWN_SERVER_ERROR"
+    assert found.partitions[KEY] == before
+
+
 def test_another_number_of_replicas_is_refused_where_it_must_stay() -> None:
     found = controller(elr=False)
     assert found.reassign(KEY, (1, 2), factor_may_change=False) == "INVALID_REPLICATION_FACTOR"
