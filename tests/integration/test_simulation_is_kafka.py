@@ -16,8 +16,9 @@ from simulation.real_twin import BROKERS, Twins
 from rig import KafkaCluster
 
 STEPS = 10
-MANY, FIRST = int(os.environ.get("TWIN_SCRIPTS", "10")), int(os.environ.get("TWIN_FIRST", "0"))
-FEWER = -(-MANY // 4)
+# 2 x 70 + 35 + 3 x 9 = 202 scripts.
+MANY, FIRST = int(os.environ.get("TWIN_SCRIPTS", "70")), int(os.environ.get("TWIN_FIRST", "0"))
+FEWER, FEW = -(-MANY // 2), -(-MANY // 8)
 KINDS: dict[str, dict[str, Any]] = {"elr": {"elr": True}, "without-elr": {"elr": False}, "3.9": {"version": "3.9.1"}}
 SETTINGS: dict[str, Any] = {"brokers": BROKERS, "session_timeout": 3, "heap": "200m"}
 # A broker notices that a disk has failed when it writes a checkpoint there.
@@ -48,7 +49,7 @@ def test_simulated_and_oldest_clusters_agree_after_each_step(twin: tuple[KafkaCl
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + FEWER))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + FEW))
 @pytest.mark.parametrize("kind", KINDS)
 def test_simulated_and_real_clusters_agree_on_disks_that_fail(kind: str, seed: int) -> None:
     """Each script has a cluster of its own. The controller of Kafka 4.3.1 never forgets on which log dir a deleted partition was that had no ISR (ELR on).

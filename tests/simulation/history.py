@@ -66,6 +66,7 @@ class History:
         self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
+        self._disturbed: set[str] = set()  # runs during which something happened
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
@@ -102,6 +103,7 @@ class History:
             for broker, log in election.logs.items()
             for batch in log.batches
         )
+        self._counts["recoveries that met a fault"] += len(self._disturbed)
         self._outcome.violations = self._judges.violations
         return self._outcome
 
@@ -218,6 +220,7 @@ class History:
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
         processes = self._world.run(works, kill, stop).values()
+        self._disturbed |= {one.name for one in processes if one.killed or one.signals.pending is not None}
         self._counts["control nodes killed"] += sum(process.killed for process in processes)
         self._counts["control nodes stopped by a signal"] += sum(process.signals.pending is not None for process in processes)
         strike = self._script.strike
@@ -229,6 +232,16 @@ class History:
         if delay:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
+        self._counts["recoveries with a partition to elect"] += bool(self._cluster.without_leader())
+        before = self._events.happened
+        try:
+            return self._recovered(run_id)
+        finally:
+            if self._events.happened > before or run_id == "second":
+                self._disturbed.add(run_id)
+
+    def _recovered(self, run_id: str) -> dict[str, Any] | None:
+        """Recover, and judge the run. Return as `_run`."""
         review = self._script.review if run_id == "first" else 0.0
         request = NO_REQUEST if run_id.startswith("last") else self._script.request
         named = self._events.keys if request.named else None

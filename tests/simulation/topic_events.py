@@ -17,11 +17,12 @@ Numbers = tuple[int, ...]
 
 
 class TopicEvents:
-    """Lets steps happen that concern topics. `keys`: their partitions."""
+    """Lets steps happen that concern topics. `keys`: their partitions. `happened`: how many steps have done something."""
 
     def __init__(self, cluster: SimulatedCluster, counts: Counter[str]) -> None:
         self._cluster, self._counts = cluster, counts
         self.keys: list[Key] = list(cluster.controller.partitions)
+        self.happened = 0
 
     def _key(self, number: int) -> Key:
         return self.keys[number % len(self.keys)]
@@ -66,4 +67,5 @@ class TopicEvents:
             self._cluster.create_again(self._key(numbers[0])[0])
 
     def _count(self, what: str) -> None:
+        self.happened += 1
         self._counts[what] += 1
