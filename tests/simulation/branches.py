@@ -27,7 +27,7 @@ class Part(NamedTuple):
     without: str = ""
 
 
-# Files that no history imports are not counted.
+# Files that no history imports count, too.
 PARTS = {
     "collect": Part(("evidence/*",)),
     "decide": Part(("decision/*",)),
