@@ -166,6 +166,7 @@ class MoveHistory(History):
         self._world.tell(f"{run_id} ({what}) ends: {result.get('summary')} {result.get('msg', '')} {result['warnings']}")
         if what in ("present", "named"):
             expires_after = self._moves.expires_after
+            self._judges.standing_from = math.inf if expires_after is None else began + expires_after
             self._judges.standing_until = math.inf if expires_after is None else self._world.now + expires_after
         if what in ("move", "approved", "finish"):
             if self._script.second is None or self._events.calm:

@@ -35,7 +35,7 @@ class MoveJudges(Judges):
         self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders}
         self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way
         self.arrived = False  # the operator has moved everything, and has not cancelled anything since
-        self.standing_until = math.inf  # when the standing throttle expires
+        self.standing_from = self.standing_until = math.inf  # the standing throttle expires between these
         self.approved_rate: int | None = None  # of the moves that were approved, None: none were, or without a throttle
         noted = cluster.controller.on_change
 
@@ -178,12 +178,13 @@ class MoveJudges(Judges):
     def judge_standing(self, before: set[Throttle], began: float, ended_well: bool) -> None:
         """Judge what a run does to the standing throttle that was set `before`: nothing until it expires. After that it removes it, if it `ended_well`.
 
-        While moves are under way it may stay.
+        While moves are under way, or the throttle of a killed run is set, it may stay.
         """
         after, moving = self.standing(), any(state.assignment.is_moving for state in self._cluster.controller.partitions.values())
-        if self.standing_until > self._cluster.world.now and before - after:
+        if self.standing_from > self._cluster.world.now and before - after:
             self.found(f"the standing throttle {min(before - after)} is removed, and expires only later")
-        if self.standing_until < began and ended_well and not moving and after:
+        of_run = any(row[0] == RUN for row in self._journal())
+        if self.standing_until < began and ended_well and not moving and not of_run and after:
             self.found(f"the standing throttle {min(after)} has expired, and a run has not removed it")
 
     def judge_end_of_moves(self) -> None:
