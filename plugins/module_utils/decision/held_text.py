@@ -201,7 +201,7 @@ def _incomplete(decision: Decision, _cluster: ClusterHeader) -> str:
 def _comparison(decision: Decision) -> Iterator[str]:
     """Yield what helps logs that could not be compared. The explanation has the reason of each."""
     brokers = [row.other.broker_id for row in decision.uncompared if row not in decision.gaps]
-    brokers += [broker for broker, _ in decision.failed if broker not in brokers]
+    brokers = [*dict.fromkeys((*brokers, *(broker for broker, _ in decision.failed)))]
     if brokers:
         yield (
             f"remove the reason why the {plural(len(brokers), 'log', 'logs')} of {broker_list(brokers)} could not be compared (raise "

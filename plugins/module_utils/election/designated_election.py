@@ -322,9 +322,8 @@ def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -
     """
     states = cluster.partitions({entry.key for entry in entries}) if entries else {}
     changed = [entry for entry in entries if entry.key not in states or states[entry.key].replicas != live.states[entry.key].replicas]
-    now = replace(live, states={**live.states, **{entry.key: states[entry.key] for entry in changed if entry.key in states}})
     return {
-        entry.key: refusal(entry, now)
+        entry.key: refusal(entry, replace(live, states=states))
         or Result.of(entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "another tool gave it a new order while its guards were read; run again")
         for entry in changed
     }

@@ -51,3 +51,10 @@ def test_the_partition_is_held_if_it_is_the_only_one_that_starts_first() -> None
     assert (held.ranked[0].broker_id, held.action, held.reason) == (2, Action.HOLD, "incomplete")
     assert "remove the reason why the log of broker 1 could not be compared" in text(held)
     assert decided(logs, (1, 3), UNKNOWN, Strategy.AGGRESSIVE).choices == (2,)
+
+
+def test_a_log_is_named_once_if_two_of_its_comparisons_have_failed() -> None:
+    known = decided({1: WHOLE, 2: replace(WHOLE, start=1), 3: START, 4: START}, (1, 3), UNKNOWN).evidence
+    failed = known.pairs[1, 4]._replace(relation=UNKNOWN, shorter=None, common_offset=None, reason="no record at offset 1")
+    held = decide(replace(known, pairs={**known.pairs, (1, 4): failed}), Policy(Strategy.BALANCED))
+    assert len(held.failed) == 2 and "why the log of broker 1 could not be compared" in text(held)

@@ -83,6 +83,18 @@ def test_nothing_is_elected_by_an_order_that_another_tool_sets_while_the_guards_
     assert (controller.states["t", 1].leader, controller.states["t", 1].replicas) == (-1, (3, 2, 1))
 
 
+def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:
+    class Deleted(Controller):
+        def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+            found = super().second_replicas(states)
+            self.states.pop(("t", 1), None)
+            return found
+
+    with Journal(tmp_path / "j", "abc") as journal:
+        results = designated_election.run(Deleted(), journal, ENTRIES[1:2], 0.0, 0, designated_election.elect_by_order)
+    assert [(result.outcome, result.reason_code) for result in results] == [("stale", "topic_recreated")]
+
+
 def test_an_order_that_another_tool_sets_during_the_election_is_not_overwritten_and_the_journal_keeps_the_original(tmp_path: Path) -> None:
     class Overtaken(Controller):
         def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
