@@ -204,7 +204,7 @@ class SimulatedCluster:
                 if key in broker.disks.closed or key in broker.lost.get(broker.node_id, ()):
                     continue  # its log may be on the disk that has failed
                 broker.create(key, Log(topic_id=state.topic_id))
-            if state.leader == broker.node_id and (old is None or old.reign != state.reign):
+            if state.leader == broker.node_id and (old is None or old.leadership != state.leadership):
                 broker.logs[key].begin_epoch(state.epoch)
                 broker.follower_ends[key] = {}
 

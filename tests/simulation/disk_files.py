@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from random import Random
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import topic_id
 from simulation.broker import Broker
 from simulation.disk_script import CUT, ZEROS
 from simulation.disks import FIRST, LOG_DIRS, SECOND
@@ -48,7 +48,7 @@ def write_log_dirs(
 
 def _write_own_files(path: Path, broker: Broker, number: int, logs: Mapping[Key, Log], random: Random) -> None:
     """Write the files of a log dir itself. Its checkpoints lag, and some logs are in none."""
-    identity = _text(uuid.UUID(int=(broker.node_id << 96) + number + 1))
+    identity = topic_id(uuid.UUID(int=(broker.node_id << 96) + number + 1))
     meta = {"version": 1, "cluster.id": broker.cluster.cluster_id, "node.id": broker.node_id, "directory.id": identity}
     (path / "meta.properties").write_text("#\n" + "".join(f"{name}={value}\n" for name, value in meta.items()))
     (path / ".lock").touch()
@@ -75,7 +75,7 @@ def _write_offsets(path: Path, offsets: Mapping[Key, int]) -> None:
 
 def _write_log(path: Path, log: Log, random: Random, torn: str | None, is_damaged: bool) -> None:
     path.mkdir()
-    (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {_text(topic_uuid(log.topic_id))}")
+    (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id(topic_uuid(log.topic_id))}")
     rows = "".join(f"{epoch} {offset}\n" for epoch, offset in log.epochs)
     (path / "leader-epoch-checkpoint").write_text(f"0\n{len(log.epochs)}\n{rows}")
     cut = random.randrange(len(log.batches)) if log.batches else 0  # where the second segment begins
@@ -101,8 +101,3 @@ def _torn_end(log: Log, torn: str | None) -> bytes:
 def _damaged(data: bytes) -> bytes:
     """Return a batch one of whose records has another byte."""
     return data[: HEADER_BYTES + 8] + bytes((data[HEADER_BYTES + 8] ^ 1,)) + data[HEADER_BYTES + 9 :]
-
-
-def _text(identity: uuid.UUID) -> str:
-    """Return an id as Kafka writes it."""
-    return base64.urlsafe_b64encode(identity.bytes).decode().rstrip("=")

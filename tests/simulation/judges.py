@@ -118,8 +118,8 @@ class Judges:
         self.orders[key] = self._cluster.controller.partitions[key].replicas
         self.elections = [one for one in self.elections if one.key != key]
         self._led_since.pop(key, None)
-        self._on_forks = {one for one in self._on_forks if one[0] != key}
-        self._in_spite_of_proof = {one for one in self._in_spite_of_proof if one[0] != key}
+        for chosen in (self._on_forks, self._on_gaps, self._in_spite_of_proof):
+            chosen -= {one for one in chosen if one[0] == key}
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         self.changes += 1

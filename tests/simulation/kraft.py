@@ -36,8 +36,8 @@ class Partition(NamedTuple):
     recovering: bool = False
 
     @property
-    def reign(self) -> tuple[int, int, int]:
-        """Return what differs between two leaders' times: the topic's id, the leader and its epoch."""
+    def leadership(self) -> tuple[int, int, int]:
+        """Return the topic's id, the leader and its epoch: what changes when another leader is elected, or the topic is created again."""
         return self.topic_id, self.leader, self.epoch
 
     @property

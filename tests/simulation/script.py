@@ -125,7 +125,7 @@ class Script:
     request      what operators ask for while faults strike
     reviews      what they hand in
     compacted    topics whose cleanup.policy is compact
-    disks        what becomes of the disks of lost brokers; None: nobody reads them
+    disks        what becomes of the disks of lost brokers; None: they are not read
     """
 
     seed: int
