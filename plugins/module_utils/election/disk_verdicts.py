@@ -29,6 +29,8 @@ class Part(disk_verdict.ToElect, last_in_sync.Elected, Protocol):
 class VerdictCluster(PartitionSource, Protocol):
     """The parts of a cluster that this file uses."""
 
+    elections_in_doubt: set[TopicPartition]
+
     @property
     def cluster_id(self) -> str: ...
     def unfenced(self) -> set[int]: ...
@@ -41,6 +43,7 @@ class DiskVerdicts:
         self._cluster, self._workdir, self._name, self._run_id = cluster, workdir, name, run_id
         self._withdrawn: set[TopicPartition] = set()
         self._expected: dict[int, set[TopicPartition]] = {}
+        self._of_earlier_runs: set[int] = set()
         self.warnings: list[str] = []
 
     def withdraw_for(self, entries: Sequence[Entry]) -> None:
@@ -89,6 +92,8 @@ class DiskVerdicts:
                 continue
             if verdict is None or disk_verdict.is_of_no_disk(verdict):
                 unread.add(broker)
+                if verdict is not None and broker not in self._expected:
+                    self._of_earlier_runs.add(broker)
             elif verdict["cluster_id"] != self._cluster.cluster_id:
                 self.warnings.append(
                     f"{path} is of another cluster, {verdict['cluster_id']}, so nothing warns of broker {broker} if it comes back: move that file away"
@@ -101,8 +106,12 @@ class DiskVerdicts:
         """After the elections, remove the verdicts of brokers whose disks were never read if none of their partitions was elected after all.
 
         elected  partitions that are known to be elected
+
+        The verdict stays if an election was never answered: a broker that hangs may still carry it out. A run that was killed may have sent one, too,
+        so verdicts of earlier runs stay. They say nothing as long as none of their partitions is elected (`disk_verdict.is_in_force`).
         """
-        brokers = [broker for broker, keys in self._expected.items() if keys.isdisjoint(elected)]
+        kept = {*elected, *self._cluster.elections_in_doubt}
+        brokers = [broker for broker in sorted(self._expected.keys() - self._of_earlier_runs) if self._expected[broker].isdisjoint(kept)]
         try:
             states = self._cluster.partitions(set().union(*(self._expected[broker] for broker in brokers))) if brokers else {}
             for broker in brokers:

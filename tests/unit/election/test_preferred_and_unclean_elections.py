@@ -98,6 +98,25 @@ def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_u
     assert (path.exists(), verdicts.warnings) == (not refused, [])
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["not answered", "sent by a killed run"])
+def test_a_lost_broker_is_not_safe_to_start_once_an_election_is_carried_out_late(tmp_path: Path, killed: bool) -> None:
+    cluster = Elections(dict.fromkeys(OFFLINE, "NOT_CONTROLLER"))
+    election = LeaderElection(cluster, UNCLEAN, None)
+    path = disk_verdict.path_of(tmp_path, "east", 1)
+    if killed:
+        election.verdicts_withdrawn(tmp_path, "east", "1")
+    verdicts = election.verdicts_withdrawn(tmp_path, "east", "2")
+    election.elect(1.0, 0)
+    if not killed:
+        cluster.elections_in_doubt = {OFFLINE[0]}
+    verdicts.settle([])
+    verdict = disk_verdict.read(tmp_path, path)
+    assert verdict is not None
+    assert not disk_verdict.is_in_force(verdict, cluster.states)
+    cluster.elect_unclean(OFFLINE)
+    assert disk_verdict.is_in_force(verdict, cluster.states)
+
+
 def test_only_what_has_no_leader_is_asked_for_and_a_second_run_asks_for_nothing() -> None:
     cluster = Elections()
     assert unclean(cluster) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
