@@ -24,7 +24,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Settings,
     by_resource,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 CONFIGS = dict[str, dict[str, str]]
@@ -61,6 +65,7 @@ class Configurable:
             (topic, number): PartitionState(topic, number, f"id-{topic}", 1, 1, (1, 2, 3), (1, 2, 3), (), (), ())
             for topic, number in (("t", 0), ("t", 1), ("quiet", 0))
         }
+        self.stated: dict[TopicPartition, PartitionState] | None = self.states
         self.end_at, self.after, self.requests = end_at, after, 0
         self.refusing: dict[Resource, Refusal] = {}
         self.mute = False
@@ -96,6 +101,15 @@ class Configurable:
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         # Others of the same topics may be among the answer.
         return {key: state for key, state in self.states.items() if keys is None or key[0] in {topic for topic, _ in keys}}
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        """As `stated` has it: what a second broker states. None: no second one answers."""
+        if self.stated is None:
+            return {}
+        there = {state.key: self.stated.get(state.key) for state in states}
+        return {
+            key: StatedReplicas(2, state.replicas, state.topic_id) if state else StatedReplicas(2, None) for key, state in there.items()
+        }
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
         return {broker: _settings(self.brokers[broker], names, OF_BROKER) for broker in ids if broker in self.live}

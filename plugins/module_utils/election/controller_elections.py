@@ -21,12 +21,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     AS_LAST_KNOWN_LEADER,
     FROM_ELR,
     UNCLEANLY,
-    Reason,
     already_leads,
     came_back,
 )

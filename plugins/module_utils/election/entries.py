@@ -25,9 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     StatedReplicas,
     TopicPartition,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 
 @dataclass(frozen=True)

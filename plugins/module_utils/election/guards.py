@@ -29,10 +29,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
     has_live_leader,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
-    Reason,
     already_leads,
     other_electors,
     own_choice,

@@ -36,8 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
     in_recovery_order,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 
 SHOWN = 5  # partitions that a warning names
 

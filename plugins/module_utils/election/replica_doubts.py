@@ -9,8 +9,7 @@ The controller does not state replicas, and a broker that lies, or is behind, st
 from __future__ import annotations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 
 
 def doubt(state: PartitionState, second: StatedReplicas | None) -> Reason | None:

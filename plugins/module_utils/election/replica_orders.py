@@ -9,8 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import gone_partitions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import gone_partitions, unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
@@ -27,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
     chunks,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason
 
 REQUEST_LIMIT = 1000
 NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")

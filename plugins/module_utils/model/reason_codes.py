@@ -9,6 +9,7 @@ The codes of held partitions that come from a decision are those of `decision.he
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ReasonCode(StrEnum):
@@ -125,3 +126,10 @@ _OF_KAFKA = {
 def of_kafka(error: str) -> ReasonCode:
     """Return the reason code of a partition whose election Kafka refused. `error`: Kafka's name. KAFKA_ERROR for an error without its own code."""
     return _OF_KAFKA.get(error, ReasonCode.KAFKA_ERROR)
+
+
+class Reason(NamedTuple):
+    """Why a partition has its outcome: the code for machines, the sentence for people."""
+
+    code: ReasonCode
+    sentence: str

@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     in_sync,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, has_live_leader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import (
     MIN_ISR,
     UNCLEAN,
@@ -51,13 +51,6 @@ _ELR_OR_UNCLEAN = f"was elected: {_IF_CLEAN} by an unclean election, and then {M
 _FORMER_ELR = (
     f"{_BY_ITSELF} from the ELR of before the feature was switched off, which it does not leave: after an unclean shutdown {MAY_LACK}"
 )
-
-
-class Reason(NamedTuple):
-    """Why a partition has its outcome: the code for machines, the sentence for people."""
-
-    code: ReasonCode
-    sentence: str
 
 
 class Featured(Protocol):

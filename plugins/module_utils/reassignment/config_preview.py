@@ -30,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Setting,
     Settings,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
@@ -41,6 +41,7 @@ class Configurable(LogDirSource, Protocol):
     def unfenced(self) -> set[int]: ...
     def registered(self) -> list[Node]: ...
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]: ...
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
     def alter_configs(self, changes: Iterable[ConfigOperation], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
@@ -65,6 +66,7 @@ class ConfigPreview:
         self._begun: dict[TopicPartition, OngoingReassignment] = {}
         self.registered = cluster.registered
         self.partitions = cluster.partitions
+        self.second_replicas = cluster.second_replicas
         self.log_dirs = cluster.log_dirs
         self.unreachable_rows = cluster.unreachable_rows
 

@@ -14,8 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.approved_file import REVIVAL_RESULTS, ApprovedFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.groups import CommittedOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import Begun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.progress import Progress

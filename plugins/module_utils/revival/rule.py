@@ -20,9 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     StatedReplicas,
     has_live_leader,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
 
 REVIVED = "revived"
 # How the operator allows to give up records.

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import gone_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
@@ -20,7 +21,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Resource,
     Settings,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionSource,
+    PartitionState,
+    TopicPartition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
@@ -39,7 +45,7 @@ ADDED, REMOVED = "added", "removed"
 Place = tuple[str, str, str]  # topic, topic id, config
 
 
-class ThrottleCluster(PartitionSource, Protocol):
+class ThrottleCluster(PartitionSource, gone_partitions.SecondSource, Protocol):
     """The methods of a cluster that throttles use."""
 
     def unfenced(self) -> set[int]: ...
@@ -87,6 +93,7 @@ class ThrottleToRemove:
     added  entries by owner
     lists  the entries to remove from each list; a topic that was deleted since has none
     whole  those lists of which no entry of this collection stays
+    kept   lists whose topics seem to be gone, but not by the word of two brokers, with the reason: their entries stay in the journal
     """
 
     owners: Collection[str]
@@ -94,6 +101,7 @@ class ThrottleToRemove:
     added: Mapping[str, Sequence[AddedReplicas]] = field(default_factory=dict)
     lists: Mapping[Place, AddedReplicas] = field(default_factory=dict)
     whole: Collection[Place] = ()
+    kept: Mapping[Place, Reason] = field(default_factory=dict)
 
 
 def plan_throttle(
@@ -154,21 +162,38 @@ def plan_removal(
     configs = cluster.broker_configs(brokers & cluster.unfenced(), RATES) if brokers else {}
     topics = {topic for topic, _name, _value in lists}
     settings = cluster.topic_configs_of(topics, LISTS) if topics else {}
-    states = cluster.partitions({(topic, 0) for topic in settings}) if settings else {}
+    states = cluster.partitions({(topic, 0) for topic in topics}) if topics else {}
 
     def is_there(row: AddedReplicas) -> bool:
         """Return whether the topic was not deleted since, and maybe created again: the entries were deleted with it."""
         state = states.get((row.topic, 0))
-        return row.topic in settings and (state is None or state.topic_id == row.topic_id)
+        return row.topic in settings if state is None else state.topic_id == row.topic_id
 
     merged = {where: model.merge_layers(rows) for where, rows in lists.items()}
+    gone = {(row.topic, row.topic_id) for row in merged.values() if not is_there(row)}
+    doubts = _doubts(cluster, gone, states)
     return ThrottleToRemove(
         owners,
         [_rate_restore(layers, configs.get(broker), config) for (broker, config), layers in rates.items()],
         added,
         {where: row for where, row in merged.items() if is_there(row)},
         {where for where, row in merged.items() if {*own_entries[where]} <= {*row.entries}},
+        {where: why for where, row in merged.items() if (why := doubts.get((row.topic, row.topic_id))) is not None},
     )
+
+
+def _doubts(
+    cluster: ThrottleCluster, gone: Collection[tuple[str, str]], states: Mapping[TopicPartition, PartitionState]
+) -> dict[tuple[str, str], Reason]:
+    """Return those of these topics (name, id) that no second broker states to be gone, each with the reason. `states`: what one broker states."""
+    found: dict[tuple[str, str], Reason] = {}
+    left = {*gone}
+    while left:  # mostly once: the journal seldom has two ids of one topic
+        topic_ids = dict(left)
+        left -= topic_ids.items()
+        doubts = gone_partitions.doubts(cluster, {(topic, 0): topic_id for topic, topic_id in topic_ids.items()}, states)
+        found |= {(topic, topic_ids[topic]): why for (topic, _partition), why in doubts.items()}
+    return found
 
 
 def _rate_restore(layers: Sequence[SetRate], settings: Settings | None, config: str) -> RateRestore:

@@ -140,9 +140,16 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
         "which can remove them in its place"
         for broker in sorted(silent)
     ]
+    problems += sorted(
+        {f"the throttle of topic {topic} stays recorded: {why.sentence}" for (topic, _id, _config), why in what.kept.items()}
+    )
     # A rate of another owner in a lower layer stays in the journal.
     for owner in what.owners:
-        rows = [row for row in what.added.get(owner, ()) if place(row) not in what.lists or _is_done(answers, _topic(row))]
+        rows = [
+            row
+            for row in what.added.get(owner, ())
+            if place(row) not in what.kept and (place(row) not in what.lists or _is_done(answers, _topic(row)))
+        ]
         keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
         journal.record_removed(owner, [layer for key, layers in journal.rates([owner]).items() if key in keys for layer in layers], rows)
     return problems

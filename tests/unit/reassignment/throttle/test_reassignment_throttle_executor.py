@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet, plan_rate_change
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import remove_left_over
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
@@ -261,7 +263,7 @@ def test_a_topic_that_is_deleted_meanwhile_is_left_out(journal: ThrottleJournal)
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
-        del cluster.topics["t"]
+        del cluster.topics["t"], cluster.states[ZERO], cluster.states["t", 1]
     assert throttle.warnings == [] and all(not configs for configs in cluster.brokers.values())
     with journal as opened:
         assert opened.replicas([RUN])[RUN] == []
@@ -274,6 +276,27 @@ def test_a_topic_that_is_created_again_keeps_what_it_has(journal: ThrottleJourna
         cluster.topics["t"] = {LEADER_REPLICAS: "0:1"}
         cluster.states[ZERO] = cluster.states[ZERO].__class__("t", 0, "id-new", 1, 0, (1,), (1,), (), (), ())
     assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1"}
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["a second broker has it", "no second broker"])
+@pytest.mark.parametrize("created_again", [False, True])
+def test_one_broker_alone_does_not_make_the_journal_forget_a_throttle(journal: ThrottleJournal, created_again: bool, alone: bool) -> None:
+    cluster = Configurable()
+    topic, states = cluster.topics["t"], dict(cluster.states)
+    cluster.stated = None if alone else states
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        if created_again:
+            cluster.states[ZERO] = replace(cluster.states[ZERO], topic_id="another")
+        else:
+            del cluster.topics["t"], cluster.states[ZERO], cluster.states["t", 1]
+    (warning,) = throttle.warnings
+    assert "the throttle of topic t stays recorded: one broker states that its topic was deleted or created again" in warning
+    assert topic != {}
+    cluster.topics["t"], cluster.states = topic, states
+    with journal as opened:
+        assert remove_left_over(cluster, opened)[1] == []
+    assert cluster.configs() == Configurable().configs()
 
 
 @pytest.mark.parametrize(

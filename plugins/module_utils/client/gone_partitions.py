@@ -14,8 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     StatedReplicas,
     TopicPartition,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 
 
 class SecondSource(Protocol):
