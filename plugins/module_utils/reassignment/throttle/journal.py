@@ -37,6 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Rates,
     SetRate,
     partition_of,
+    restored_value,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import RunLock
 
@@ -256,14 +257,17 @@ class ThrottleJournal(JournalFile):
 
     def _remember(self, owner: str, rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> None:
         for rate in rates:
-            known = self._rates[owner].get((rate.broker, rate.config))
-            merged = rate
+            key = (rate.broker, rate.config)
+            # What a run has set above a standing throttle is not what stood before that.
+            above = [own[key] for layer in LAYERS[: LAYERS.index(owner)] if key in (own := self._rates[layer])]
+            merged = replace(rate, before=restored_value(above, rate.before)[1])
+            known = self._rates[owner].get(key)
             if known is not None:
                 # Set again. The value before the first time is restored, unless others have changed the rate since.
-                before = known.before if rate.before in known.values else rate.before
+                before = known.before if merged.before in known.values else merged.before
                 earlier = (value for value in known.values if value not in rate.values)
                 merged = SetRate(rate.broker, rate.config, before, (*earlier, *rate.values))
-            self._rates[owner][rate.broker, rate.config] = merged
+            self._rates[owner][key] = merged
         for row in added:
             key = (row.topic, row.topic_id, row.config)
             older = self._added[owner].get(key)

@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Rate,
     Rates,
     SetRate,
+    restored_value,
 )
 
 RATE = SetRate(1, LEADER_RATE, "50", ("100",))
@@ -100,6 +101,21 @@ def test_a_rate_that_is_set_again_keeps_what_stood_before_the_first_time(workdir
         assert journal.rates() == expected
         journal.record_intent(RUN, [SetRate(1, LEADER_RATE, "200", ("100",))], [])
         assert journal.rates() == {KEY: [SetRate(1, LEADER_RATE, "50", ("200", "100"))]}
+
+
+@pytest.mark.parametrize(("standing", "before"), [("50", "40"), (None, "50")], ids=["set before", "not set before"])
+def test_a_standing_rate_does_not_restore_that_of_the_run_above_it(workdir: Path, standing: str | None, before: str) -> None:
+    """An operator sets a standing rate of 300 while a run has its 100 on that broker. In the end what stood before both is restored."""
+    with opened(workdir) as journal:
+        if standing is not None:
+            journal.record_intent(STANDING, [SetRate(1, LEADER_RATE, "40", (standing,))], [])
+        journal.record_intent(RUN, [RATE], [])
+        journal.record_intent(STANDING, [SetRate(1, LEADER_RATE, "100", ("300",))], [])
+    with opened(workdir) as journal:
+        (layer,) = journal.rates([STANDING])[KEY]
+        assert layer.before == before
+        assert restored_value(journal.rates()[KEY], "300") == (True, before)
+        assert restored_value(journal.rates()[KEY], "100") == (True, before), "the standing rate was recorded, and not set any more"
 
 
 def test_a_rate_that_others_set_in_between_is_restored(workdir: Path) -> None:
