@@ -76,6 +76,7 @@ class Judges:
         self._changed_meanwhile: dict[Key, float] = {}
         self._moved_by_others: set[Key] = set()
         self._ordered_by_others: dict[Key, float] = {}
+        self._before_others: dict[Key, tuple[int, ...]] = {}
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
@@ -133,6 +134,8 @@ class Judges:
             self.found(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
         if what == "reorder" and not restores and order not in self._journalled().get(key, []):
             self.found(f"{name(key)} gets the order {order}, which no journal has")
+        if what == "reorder" and key in self._before_others and self._is_unseen(key):
+            self._may_have.setdefault(key, set()).add(self._before_others[key])
 
     def _note_others(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         """Note what another tool does. A run that has changed the order of a partition may set that from before it once more: Kafka asks for no condition."""
@@ -142,6 +145,7 @@ class Judges:
             self._ordered_by_others[key] = self._cluster.world.now
             if key in self._changed_meanwhile:
                 self._may_have.setdefault(key, set()).add(self.orders[key])
+            self._before_others[key] = self.orders[key]
             self.orders[key] = order
         elif what == "move":
             self._moved_by_others.add(key)
@@ -149,15 +153,18 @@ class Judges:
         elif what == "cancel":
             self._may_have.setdefault(key, set()).add(self._cluster.controller.partitions[key].assignment.original)
 
+    def _is_unseen(self, key: Key) -> bool:
+        """Return whether another tool has set an order that no broker may have shown yet. A run that sets its own restores the one from before both."""
+        seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
+        return seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS
+
     def _allowed(self, key: Key) -> set[tuple[int, ...]]:
         return {self.orders[key], *self._may_have.get(key, ())}
 
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
             return
-        seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
-        is_unseen = seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS  # no broker may have shown that order yet
-        if is_unseen or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
+        if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
@@ -298,10 +305,11 @@ class Judges:
         """Yield the logs of brokers that are down, and of whose disks they are evidence."""
         for one in state.replicas:
             file = self._workdir / "disks" / NAME / f"{one}.jsonl"
-            is_down = not self._cluster.brokers[one].running and key in self._cluster.brokers[one].logs
-            rows = map(json.loads, file.read_text().splitlines() if is_down and file.exists() else ())
+            broker = self._cluster.brokers[one]
+            logs = {} if broker.running else broker.logs | broker.disks.kept
+            rows = map(json.loads, file.read_text().splitlines() if key in logs and file.exists() else ())
             if any((row.get("topic"), row.get("partition")) == key for row in rows):
-                yield self._cluster.brokers[one].logs[key]
+                yield logs[key]
 
     def judge_truncations(self) -> None:
         """What brokers truncated that were alive when a leader was elected must have been saved."""

@@ -184,6 +184,7 @@ class MoveHistory(History):
             nonlocal done, elected
             if self._cluster.without_leader() or self._moves.ending == "move":
                 elected = self._do("recover", f"last-{number}")
+            self._events.other_tools.cancel_moves_without_end()
             led = [key for key, state in self._cluster.controller.partitions.items() if state.leader != NO_LEADER]
             if self._moves.ending == "move":
                 result = self._do("finish", f"last-{number}", led) if {*led} & {*self._judges.targets} else {}

@@ -104,6 +104,12 @@ class OtherTools:
                 best_first = sorted(logs, key=lambda one: (self._cluster.controller.alive(one), _last_place(logs[one])), reverse=True)
                 self._reassign(key, None if state.isr else tuple(best_first), "move ended by an administrator")
 
+    def cancel_moves_without_end(self) -> None:
+        """Let an administrator cancel moves that Kafka never ends, as the product advises: a later target gave up a replica that an earlier one added."""
+        for key, state in self._cluster.controller.partitions.items():
+            if {*state.assignment.adding} & {*state.assignment.removing} and state.leader != NO_LEADER:
+                self._reassign(key, None, "move cancelled by an administrator")
+
     def act_at(self, request: str, number: int, what: str, numbers: Numbers) -> None:
         """Let another tool act right before the nodes get request number `number` (from 0) of a kind. It acts after that if `numbers` says so."""
         before, left = self._cluster.before_request, number

@@ -91,7 +91,9 @@ class ReplayJudges:
                 if has_read and named.get((group, key)):
                     self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
                 # A run that was killed has no results: its impact can be asked for only when it has run again.
-                if not has_read and key in with_results and (group, key) not in named:
+                # A consumer that starts at the end of a log commits the leader's epoch, too, in which no record was written.
+                starts_there = at.offset == 1 + max((one.last for one in logs[key].batches if one.epoch <= at.read.epoch), default=-1)
+                if not has_read and not starts_there and key in with_results and (group, key) not in named:
                     self._judges.found(f"impact does not name {group}, which has read {at.read.name}, and {name(key)} lacks that")
 
     def _elected_by_results(self) -> set[Key]:
@@ -145,10 +147,11 @@ class ReplayJudges:
         if key[0] in self._cluster.compacted and any(one.name.startswith("replayed") for one in log.batches):
             self._judges.found(f"old records are written again to {name(key)}, which is compacted")
         self._judge_transactions(key, records)
-        deleted = {one.name for one in log.deleted}
+        # What the leader has itself is not replayed. If its transaction was aborted since, nothing can make it readable.
+        known = {one.name for one in (*log.deleted, *log.batches)}
         # If the log starts later, deleted records may have been replayed ones, so nothing is replayed.
         for one in saved if not log.start else ():
-            for value in one.batch.values if one.batch.name not in deleted else ():
+            for value in one.batch.values if one.batch.name not in known else ():
                 if not seen[value] and self._must_be_replayed(key, one, saved):
                     self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
         if not SELECTING & {*self.asked}:  # what is selected comes first
@@ -225,6 +228,9 @@ class ReplayJudges:
         replayed = [one.value for one in committed(log)]
         last: dict[bytes, int] = {value: place for place, value in enumerate(replayed)}
         original = {value for one in log.batches if one.ends is None and not one.name.startswith("replayed") for value in one.values}
+        # Records that a producer has sent again are replayed later if the leader loses them once more.
+        times = Counter(value for one in self._cluster.written[key] if not one.name.startswith("replayed") for value in one.values)
+        original |= {value for value, number in times.items() if number > 1}
         runs: dict[Batch, set[str]] = {}
         for one in saved:
             if one.batch.name not in self._fates:  # how a transaction ends may be known later

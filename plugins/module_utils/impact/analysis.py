@@ -60,10 +60,12 @@ def divergence(offset: int, epoch: int, before: RecoveredPartition, log: LeaderL
     parted = min([*forks, at.end_offset])
     if offset > parted:
         return Divergence(parted, True)
-    if forks or offset == 0 or offset <= (before.committed_below or 0):
+    committed = before.committed_below or 0
+    if offset == 0 or (offset == at.end_offset and (forks or offset <= committed)):
         return None
-    # Either no record was ever written in that epoch (a consumer that starts at the end commits the leader's epoch), or its records are lost.
-    return Divergence(before.committed_below, False)
+    # At the end of the log, either no record was ever written in that epoch (a consumer that starts there commits the leader's epoch), or its records are
+    # lost. Below the end it is a branch that no survivor shows, and which an unclean election may have begun although the present records were committed.
+    return Divergence(before.committed_below if offset > committed else None, False)
 
 
 def _without_epoch(offset: int, before: RecoveredPartition, log: LeaderLog, predates: bool) -> Divergence | None:

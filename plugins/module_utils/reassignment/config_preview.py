@@ -30,7 +30,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Setting,
     Settings,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 

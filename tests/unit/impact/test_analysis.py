@@ -110,6 +110,21 @@ def test_a_group_is_reported_exactly_when_it_has_read_other_records(
     assert (doubtful is None) == (found is None)
     assert doubtful is None or doubtful.certain or doubtful.offset == mark
 
+    # An unclean election of another tool may have left what was committed in the log that won. Only who is right at its end may have begun there.
+    mark = data.draw(st.integers(0, len(won)))
+    if offset != log.epoch_ends[epoch].end_offset:
+        after_others = divergence(offset, epoch, recovered(committed_below=mark), log, False)
+        assert (after_others is None) == (found is None)
+        assert after_others is None or after_others.offset is None or after_others.offset < offset
+
+
+@pytest.mark.parametrize(
+    ("forks", "mark"), [((), 6), ((Fork(3, 5, 2),), None), ((Fork(3, 5, 2),), 6)], ids=["no survivor of it", "its log starts later", "both"]
+)
+def test_a_group_is_in_doubt_if_an_unclean_election_of_others_gave_up_what_was_committed(forks: tuple[Fork, ...], mark: int | None) -> None:
+    """It has read two records of epoch 0, and three of epoch 2 after an unclean election. The log that won has six of epoch 0, all committed."""
+    assert divergence(5, 2, recovered(*forks, committed_below=mark), log_of([0] * 6), False) == Divergence(None, False)
+
 
 @given(two_logs(), st.data(), st.integers(0, 4))
 def test_a_group_without_an_epoch_is_reported_when_it_is_past_the_end_at_the_election(
