@@ -18,6 +18,7 @@ from simulation.kraft import Key
 from simulation.logs import Batch, Sent, contents
 from simulation.producer_logs import producers
 
+DELIVERY_SECONDS = 120.0  # delivery.timeout.ms
 MOST_IN_FLIGHT = 5  # max.in.flight.requests.per.connection of an idempotent producer
 TIMEOUTS = 60.0, 900.0  # seconds; transaction.max.timeout.ms of brokers
 # Errors after which a producer takes another epoch.
@@ -26,11 +27,12 @@ PLAIN, IDEMPOTENT = 3, 5  # of 8 batches so many are plain, so many are not of t
 
 
 class Unacknowledged(NamedTuple):
-    """A batch that its producer sends until it is acknowledged."""
+    """A batch that its producer sends until it is acknowledged, or until `deadline` (seconds of the world's clock)."""
 
     name: str
     content: Sequence[Content]
     sent: Sent
+    deadline: float
 
 
 class Producer:
@@ -49,15 +51,19 @@ class Producer:
         if not self.send_again(leader) or len(self._waiting) >= MOST_IN_FLIGHT or self._numbers is None:
             return None
         sent = self._numbers._replace(sequence=self._sequence)
-        batch = self._produce(leader, Unacknowledged(name, content, sent))
+        one = Unacknowledged(name, content, sent, self._cluster.world.now + DELIVERY_SECONDS)
+        batch = self._produce(leader, one)
         if batch is not None:
             self._sequence += len(content)
-            self._waiting.append(Unacknowledged(name, content, sent))
+            self._waiting.append(one)
         return batch
 
     def send_again(self, leader: Broker) -> bool:
         """Send again what is not acknowledged and what the leader does not have. Return whether the producer goes on with its epoch."""
         self._forget_acknowledged()
+        if any(one.deadline < self._cluster.world.now for one in self._waiting):
+            self._begin_again()
+            return False
         there = producers(leader.logs[self._key])
         for one in self._waiting:
             if one.sent.producer_id in there and there[one.sent.producer_id].sent_before(one.sent):

@@ -148,6 +148,7 @@ class Judges:
             self._before_others[key] = self.orders[key]
             self.orders[key] = order
         elif what == "move":
+            self._ordered_by_others[key] = self._cluster.world.now
             self._moved_by_others.add(key)
             self._may_have.setdefault(key, set()).add(order)
         elif what == "cancel":

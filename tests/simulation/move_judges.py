@@ -69,7 +69,8 @@ class MoveJudges(Judges):
         answer = not self._events.slowed and all(one.running and not one.disks.has_failed for one in self._cluster.brokers.values())
         if full and answer and not self._cluster.world.late:
             self.found(f"{name(key)} is moved to broker {min(full)}, which has no room")
-        if self._script.throttle is not None and not self._cluster.world.late:
+        # A move of another tool that no broker may have shown is replaced: Kafka's requests have no condition.
+        if self._script.throttle is not None and not self._cluster.world.late and not self._is_unseen(key):
             self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
 
     def _look_for_throttle(self, key: Key, adding: set[int]) -> None:

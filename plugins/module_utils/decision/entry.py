@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Relation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 
@@ -124,8 +125,7 @@ def fenced_truncated(decision: Decision) -> Iterator[Fields]:
             yield {
                 "broker_id": row.other.broker_id,
                 "log_end_offset": row.other.end,
-                "offset": row.common_offset,
-                "records": row.beyond_common,
+                **_lost(decision, row),
             }
 
 
@@ -133,4 +133,16 @@ def truncated(decision: Decision) -> Iterator[Fields]:
     """Yield what survivors lose when the winner, or a log that is identical, leads: from `offset` on, at most `records`; both None if not known."""
     for row in decision.relations:
         if row.common_offset is None or row.common_offset < row.other.end:
-            yield {"broker_id": row.other.broker_id, "offset": row.common_offset, "records": row.beyond_common}
+            yield {"broker_id": row.other.broker_id, **_lost(decision, row)}
+
+
+def _lost(decision: Decision, row: Relation) -> Fields:
+    """Return from which offset on a log is lost, and how many records. Both None if not known.
+
+    Where the winner's log starts at the offset below which the two agree, or later, what it had before was deleted. So nothing shows that the other log had
+    the same, and a follower deletes what lies before the start of its leader's log.
+    """
+    start = (decision.winner.log_start_offset or 0) if decision.winner else 0
+    if row.common_offset is not None and (row.other.log_start_offset or 0) < row.common_offset <= start:
+        return {"offset": None, "records": None}
+    return {"offset": row.common_offset, "records": row.beyond_common}
