@@ -171,7 +171,12 @@ class Judges:
             return
         brokers = self._cluster.brokers
         returning = [
-            one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering and key in brokers[one].logs
+            one
+            for one in (*before.isr, *before.elr)
+            if brokers[one].running
+            and brokers[one].is_registering
+            and self._cluster.is_heard(brokers[one])  # how long one stays fenced that is cut off is not known
+            and key in brokers[one].logs
         ]
         if returning and not self._gives_up and not self.are_named:
             self.found(f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back")
@@ -293,7 +298,9 @@ class Judges:
         logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
         known = [*logs.values(), *self._on_disks(key, state)]
         for one, log in logs.items():
-            if all(log.has(batch) for other in known for batch in other.batches):
+            # What a producer has sent again may have the same offset on both branches of a fork. Its leader epoch differs.
+            own = {(batch.name, batch.base, batch.epoch) for batch in (*log.batches, *log.deleted)}
+            if all((batch.name, batch.base, batch.epoch) in own for other in known for batch in other.batches):
                 return one
         return None
 

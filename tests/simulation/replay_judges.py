@@ -88,7 +88,9 @@ class ReplayJudges:
                 if at.offset <= logs[key].start:
                     continue  # what the leader had there is deleted, so nothing is known of it
                 has_read = logs[key].has(at.read)
-                if has_read and named.get((group, key)):
+                # If its producer has sent it again, it may have the same offset on both branches of a fork, each in its leader epoch.
+                itself = any((one.name, one.epoch) == (at.read.name, at.read.epoch) for one in (*logs[key].batches, *logs[key].deleted))
+                if has_read and itself and named.get((group, key)):
                     self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
                 # A run that was killed has no results: its impact can be asked for only when it has run again.
                 # A consumer that starts at the end of a log commits the leader's epoch, too, in which no record was written.

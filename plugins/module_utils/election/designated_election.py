@@ -62,6 +62,8 @@ TURN_SECONDS = 0.5
 # For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before. A broker that hangs must leave
 # time for the requests that follow the logs.
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
+# After which the states of brokers are read once more before an election.
+OLD_SECONDS = 1.0
 
 
 class ElectionCluster(LogSource, Reordering, Protocol):
@@ -98,8 +100,8 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
         logs = read_logs(cluster, [*wanted, *saved], duration=0.0)
     fenced_ends = {replica: log.log_end_offset or 0 for replica in saved if (log := logs.pop(replica)).error is None}
     # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
-    mentioned = {broker for entry in entries for broker in entry.replicas}
-    broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+    read_at = time.monotonic()
+    broker_states = _broker_states(cluster, entries)
     states = cluster.partitions(keys)
     ours = {key: {order.changed for order in orders} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
@@ -109,7 +111,13 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     reorders = cluster.backend != backend_selection.NATIVE
     offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
     second = cluster.second_replicas(offline) if reorders else None
-    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
+    live = Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
+    return replace(live, read_at=read_at)
+
+
+def _broker_states(cluster: ElectionCluster, entries: Sequence[Entry]) -> dict[int, str]:
+    mentioned = {broker for entry in entries for broker in entry.replicas}
+    return {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
 
 
 def run(
@@ -285,6 +293,7 @@ def elect_by_order(
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
         overtaken = _overtaken(cluster, [entry for entry in batch if entry.key not in reordered], live)
+        overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live)
         ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing and entry.key not in overtaken]
         if identifier is not None:
             keys = {order.key for order in changed}
@@ -327,6 +336,22 @@ def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -
         or Result.of(entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "another tool gave it a new order while its guards were read; run again")
         for entry in changed
     }
+
+
+def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
+    """Return the results of those entries that may not be elected any more, because a broker has died or is coming back since the guards were read.
+
+    Brokers are looked at again only if that was more than OLD_SECONDS ago: a broker that hangs has delayed the orders.
+    """
+    if not entries or time.monotonic() - live.read_at < OLD_SECONDS:
+        return {}
+    broker_states = _broker_states(cluster, entries)
+    if broker_states == live.broker_states:
+        return {}
+    states = cluster.partitions({entry.key for entry in entries})
+    originals = {entry.key: live.original(entry.key) for entry in entries}  # brokers show the orders that this run has set
+    now = replace(live, states=states, broker_states=broker_states, originals=originals)
+    return {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
 
 
 def _close(

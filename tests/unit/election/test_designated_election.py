@@ -83,6 +83,30 @@ def test_nothing_is_elected_by_an_order_that_another_tool_sets_while_the_guards_
     assert (controller.states["t", 1].leader, controller.states["t", 1].replicas) == (-1, (3, 2, 1))
 
 
+def test_nothing_is_elected_if_the_designated_broker_dies_while_a_broker_that_hangs_delays_its_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Delayed(Controller):
+        died = False
+
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            self.died = self.died or bool(orders)
+            return super().reorder(orders)
+
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            return [
+                {**row, "broker_state": "fenced"} if self.died and row["broker_id"] == 2 else row
+                for row in super().broker_states(mentioned)
+            ]
+
+    monkeypatch.setattr(designated_election, "OLD_SECONDS", 0.0)
+    controller, before = Delayed(), Controller().states
+    assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
+    assert {key: (state.leader, state.replicas) for key, state in controller.states.items()} == {
+        key: (state.leader, state.replicas) for key, state in before.items()
+    }
+
+
 def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:
     class Deleted(Controller):
         def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
