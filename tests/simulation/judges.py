@@ -25,6 +25,7 @@ SENT_SECONDS = 0.1
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
 RETENTION_GAP = "retention_gap"
+FENCED_BROKER_HOLDS_MORE = "fenced_broker_holds_more"
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 
@@ -259,7 +260,7 @@ class Judges:
                 continue
             if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
-            elif rows[key]["reason_code"] == RETENTION_GAP and self._have_other_starts(key, state):
+            elif rows[key]["reason_code"] in (RETENTION_GAP, FENCED_BROKER_HOLDS_MORE) and self._have_other_starts(key, state):
                 continue
             elif not state.assignment.is_moving and (best := self._could_lead(key, state)) is not None:
                 self.found(
@@ -305,8 +306,9 @@ class Judges:
         return None
 
     def _have_other_starts(self, key: Key, state: Partition) -> bool:
-        """Return whether a log of a live replica starts behind the end of another one. What both had is not known then."""
+        """Return whether a log of a live replica, or of a disk that is evidence, starts behind the end of another one. What both had is not known then."""
         logs = [self._cluster.brokers[one].logs.get(key) for one in state.replicas if self._cluster.brokers[one].running]
+        logs += self._on_disks(key, state)
         return any(one is not None and other is not None and one.start >= other.end for one in logs for other in logs if one is not other)
 
     def _on_disks(self, key: Key, state: Partition) -> Iterator[Log]:

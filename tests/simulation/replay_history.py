@@ -192,7 +192,8 @@ class ReplayHistory(History):
     def _stays(self, topic: str, partition: int) -> bool:
         """Return whether saved records stay where they are: of compacted topics, and of logs that start behind what may have been replayed."""
         leader = self._cluster.brokers.get(self._cluster.controller.partitions[topic, partition].leader)
-        return topic in self._cluster.compacted or (leader is not None and leader.logs[topic, partition].start > 0)
+        log = None if leader is None else leader.logs.get((topic, partition))  # its disk may have failed since
+        return topic in self._cluster.compacted or (log is not None and log.start > 0)
 
     def _replay_as_asked(self) -> None:
         if self._replay_all():

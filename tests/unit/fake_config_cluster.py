@@ -69,6 +69,8 @@ class Configurable:
         self.end_at, self.after, self.requests = end_at, after, 0
         self.refusing: dict[Resource, Refusal] = {}
         self.mute = False
+        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.hanging: set[int] = set()
         self.changes: list[ConfigOperation] = []
         self.sizes: dict[TopicPartition, int] = {}
         self.growth = 0
@@ -91,6 +93,9 @@ class Configurable:
 
     def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         return dict(self.ongoing)
+
+    def silent(self, wanted: Collection[int] | None = None) -> set[int]:
+        return self.hanging & {*(self.brokers if wanted is None else wanted)}
 
     def registered(self) -> list[Node]:
         return [Node(broker, "h", 9092, None, broker not in self.live) for broker in sorted(self.brokers)]

@@ -43,7 +43,7 @@ class Moved:
         self.dead: set[int] = set()
         self.per_second = 250  # bytes that a new replica copies
         self.throttled: set[TopicPartition] | None = None  # None: nothing has to be
-        self.silent = 0  # so many requests are not answered any more
+        self.unanswered = 0  # so many requests are not answered any more
         self.refuses: dict[TopicPartition, Answer] = {}
         self.requests: list[dict[TopicPartition, tuple[int, ...]]] = []
         self.disks: dict[int, tuple[int | None, int | None]] = {}  # usable and total bytes
@@ -52,8 +52,8 @@ class Moved:
     def _pass(self) -> None:
         """Every request takes a moment, in which brokers copy and the controller ends what is copied."""
         self.clock.now += 0.01
-        if self.silent:
-            self.silent -= 1
+        if self.unanswered:
+            self.unanswered -= 1
             raise ClusterError("no broker answered")
         for key, move in list(self.ongoing.items()):
             if not self.dead & {*move.adding} and self._copied(key) >= SIZE:

@@ -59,6 +59,8 @@ class IntRange(Moved):
         self.broker_configs = self.configs.broker_configs
         self.topic_configs_of = self.configs.topic_configs_of
         self.alter_configs = self.configs.alter_configs
+        self.second_replicas, self.silent = self.configs.second_replicas, self.configs.silent
+        self.configs_in_doubt: dict[str, set[int]] = {}
         self.operations = frozenset({"ALTER", "DESCRIBE"})
 
     def registered(self) -> list[Node]:

@@ -16,6 +16,7 @@ from functools import partial
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     REQUEST_LIMIT,
@@ -42,7 +43,14 @@ TOPICS_PER_CHANGE = 100
 
 
 class ConfigAdmin(Cluster):
-    """A cluster whose dynamic configs (KIP-226) can be read and changed."""
+    """A cluster whose dynamic configs (KIP-226) can be read and changed.
+
+    `configs_in_doubt`: the brokers, by topic, that got a change of its configs and never answered it: one that hangs may still execute it, long afterwards.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.configs_in_doubt: dict[str, set[int]] = {}
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
         """Return the dynamic configs among `names` of each of these brokers. Brokers that do not answer are absent; `unreachable` says why.
@@ -108,9 +116,14 @@ class ConfigAdmin(Cluster):
             results |= self._alter_on_controller(silent, validate_only)
         of_any_broker = [resource for resource in grouped if resource.kind == TOPIC or resource.name == ALL_BROKERS]
         for chunk in chunks(of_any_broker, TOPICS_PER_CHANGE):
-            answer = self._send_write(partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only))
-            results |= configs.read_altered(answer)
+            request = partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only)
+            results |= configs.read_altered(self._send_write(request, partial(self._doubt, [] if validate_only else chunk)))
         return results
+
+    def _doubt(self, resources: Collection[Resource], brokers: set[int]) -> None:
+        for resource in resources:
+            if resource.kind == TOPIC:
+                self.configs_in_doubt[resource.name] = {*self.configs_in_doubt.get(resource.name, ()), *brokers}
 
     def _alter_on_controller(self, changes: Sequence[ConfigOperation], validate_only: bool) -> dict[Resource, Refusal | None]:
         """Send changes of unreachable brokers to the active controller (KIP-919). Return no results if no controller answers."""

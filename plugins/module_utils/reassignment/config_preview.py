@@ -40,8 +40,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 
 class Configurable(LogDirSource, Protocol):
-    """The methods of a cluster that a preview uses."""
+    """The parts of a cluster that a preview uses."""
 
+    configs_in_doubt: dict[str, set[int]]
+
+    def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
     def unfenced(self) -> set[int]: ...
     def registered(self) -> list[Node]: ...
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
@@ -68,6 +71,8 @@ class ConfigPreview:
         self._unfenced: set[int] | None = None
         self.ended: Collection[TopicPartition] = ()
         self._begun: dict[TopicPartition, OngoingReassignment] = {}
+        self.configs_in_doubt: dict[str, set[int]] = {}  # nothing is changed
+        self.silent = cluster.silent
         self.registered = cluster.registered
         self.partitions = cluster.partitions
         self.second_replicas = cluster.second_replicas

@@ -268,7 +268,7 @@ def test_answers_that_fail_now_and_then_change_nothing(clock: Clock) -> None:
         run, _ = made(cluster, concurrent_moves=chance.choice([1, 3, 5]))
 
         def now_and_then(chance: random.Random = chance, cluster: Moved = cluster) -> None:
-            cluster.silent = chance.choice([0, 0, 0, 1, 2]) if cluster.requests else 0
+            cluster.unanswered = chance.choice([0, 0, 0, 1, 2]) if cluster.requests else 0
 
         why = run.run(now_and_then)
         if why is None:
@@ -301,7 +301,7 @@ def test_a_controller_that_does_not_answer_for_too_long_ends_the_run(clock: Cloc
     run, _ = made(cluster, stalled_after=30.0)
 
     def goes_silent() -> None:
-        cluster.silent = 10_000 if clock.now > 1.0 else 0
+        cluster.unanswered = 10_000 if clock.now > 1.0 else 0
 
     why = run.run(goes_silent)
     assert why is not None and "no broker answered" in why and outcomes(run) == ["moving"] * 4

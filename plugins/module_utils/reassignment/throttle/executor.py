@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model, unanswered_changes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import (
     RateRestore,
     ThrottleChanges,
@@ -143,12 +143,15 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     problems += sorted(
         {f"the throttle of topic {topic} stays recorded: {why.sentence}" for (topic, _id, _config), why in what.kept.items()}
     )
+    problems += unanswered_changes.problems(cluster, {row.topic for rows in what.added.values() for row in rows})
     # A rate of another owner in a lower layer stays in the journal.
     for owner in what.owners:
         rows = [
             row
             for row in what.added.get(owner, ())
-            if place(row) not in what.kept and (place(row) not in what.lists or _is_done(answers, _topic(row)))
+            if place(row) not in what.kept
+            and row.topic not in cluster.configs_in_doubt
+            and (place(row) not in what.lists or _is_done(answers, _topic(row)))
         ]
         keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
         journal.record_removed(owner, [layer for key, layers in journal.rates([owner]).items() if key in keys for layer in layers], rows)
@@ -299,6 +302,7 @@ def _covered(journal: ThrottleJournal) -> set[TopicPartition]:
 
 def _removed(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToRemove) -> tuple[ThrottleChanges, list[str]]:
     """Remove throttles. Returns the result of `remove_all`."""
+    unanswered_changes.await_answers(cluster)
     changed = ThrottleChanges()
     changed.add_removed(what)
     problems = remove(cluster, journal, what)

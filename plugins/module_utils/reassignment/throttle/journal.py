@@ -257,17 +257,17 @@ class ThrottleJournal(JournalFile):
 
     def _remember(self, owner: str, rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> None:
         for rate in rates:
-            key = (rate.broker, rate.config)
+            place = (rate.broker, rate.config)
             # What a run has set above a standing throttle is not what stood before that.
-            above = [own[key] for layer in LAYERS[: LAYERS.index(owner)] if key in (own := self._rates[layer])]
+            above = [own[place] for layer in LAYERS[: LAYERS.index(owner)] if place in (own := self._rates[layer])]
             merged = replace(rate, before=restored_value(above, rate.before)[1])
-            known = self._rates[owner].get(key)
+            known = self._rates[owner].get(place)
             if known is not None:
                 # Set again. The value before the first time is restored, unless others have changed the rate since.
                 before = known.before if merged.before in known.values else merged.before
                 earlier = (value for value in known.values if value not in rate.values)
                 merged = SetRate(rate.broker, rate.config, before, (*earlier, *rate.values))
-            self._rates[owner][key] = merged
+            self._rates[owner][place] = merged
         for row in added:
             key = (row.topic, row.topic_id, row.config)
             older = self._added[owner].get(key)

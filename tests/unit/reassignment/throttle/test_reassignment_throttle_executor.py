@@ -278,6 +278,21 @@ def test_a_topic_that_is_created_again_keeps_what_it_has(journal: ThrottleJourna
     assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1"}
 
 
+def test_entries_that_a_broker_may_still_set_stay_recorded_until_it_answers(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.configs_in_doubt, cluster.hanging = {"t": {3}}, {3}
+    (warning,) = throttle.warnings
+    assert "broker 3 got a change of the throttled replicas of topic t and never answered" in warning
+    cluster.topics["t"] = {FOLLOWER_REPLICAS: "0:4"}  # as it goes on
+    cluster.hanging = set()
+    with journal as opened:
+        assert remove_left_over(cluster, opened)[1] == []
+        assert opened.replicas([RUN])[RUN] == []
+    assert cluster.configs() == Configurable().configs()
+
+
 @pytest.mark.parametrize("alone", [False, True], ids=["a second broker has it", "no second broker"])
 @pytest.mark.parametrize("created_again", [False, True])
 def test_one_broker_alone_does_not_make_the_journal_forget_a_throttle(journal: ThrottleJournal, created_again: bool, alone: bool) -> None:

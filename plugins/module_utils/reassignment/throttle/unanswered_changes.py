@@ -1,0 +1,42 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes of throttled replicas that a broker got and never answered. If it hangs, it may carry them out later, after their removal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleCluster
+
+# In which a broker that hung, and answers again, carries out what it got before.
+RESUMED_SECONDS = 2.0
+
+
+def await_answers(cluster: ThrottleCluster) -> None:
+    """Wait until brokers that answer again have carried out such changes. The cluster's `configs_in_doubt` has only the other brokers then.
+
+    If the cluster does not answer, all of them stay in doubt.
+    """
+    wanted = {broker for brokers in cluster.configs_in_doubt.values() for broker in brokers}
+    if not wanted:
+        return
+    silent = wanted
+    with suppress(RecoveryError):
+        silent = cluster.silent(wanted)
+    if not wanted <= silent:
+        time.sleep(RESUMED_SECONDS)
+    cluster.configs_in_doubt = {topic: rest for topic, brokers in cluster.configs_in_doubt.items() if (rest := brokers & silent)}
+
+
+def problems(cluster: ThrottleCluster, topics: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each of these topics whose throttled replicas a broker may still change."""
+    for topic in sorted(cluster.configs_in_doubt.keys() & {*topics}):
+        brokers = ", ".join(map(str, sorted(cluster.configs_in_doubt[topic])))
+        yield (
+            f"broker {brokers} got a change of the throttled replicas of topic {topic} and never answered: if it hangs, it may still carry it out, so "
+            "they stay recorded; run again when it answers or has been stopped"
+        )
