@@ -18,7 +18,8 @@ States = Mapping[TopicPartition, PartitionState]
 # What a bound of the loss rests on where it is not known.
 NOTHING = {"lower_bound": "none", "upper_bound": "unknown", "estimate": "none"}
 # What may hold a partition when every broker that can come back is there and answers.
-STANDING = ("forked", "forked_proven", "below_high_watermark", "no_survivor")
+STANDING = ("forked", "forked_proven", "below_high_watermark")
+NO_SURVIVOR = "no_survivor"
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,9 @@ def settled(states: States, results: Mapping[TopicPartition, Mapping[str, Any]])
     open_ends = {}
     for key, state in states.items():
         result = results.get(key, {})
-        if state.leader < 0 and not (result.get("outcome") == "held" and result.get("reason_code") in STANDING):
+        reason = result.get("reason_code") if result.get("outcome") == "held" else None
+        stands = reason in STANDING or (reason == NO_SURVIVOR and {*state.replicas} <= {*state.offline_replicas})
+        if state.leader < 0 and not stands:
             open_ends[key] = f"{result.get('outcome', 'no result')}: {result.get('reason') or ''}"
     return open_ends
 

@@ -128,12 +128,15 @@ class Recovery:
         done.story = fault.story
         # A killed run is begun again under its own name, over whatever it left; another one collects again.
         again = run_id if last.killed else f"{run_id}-1"
+        # What is held while a survivor is away may not be held once it is back.
+        results = {} if fault.lasting else last.results
         while True:
-            open_ends = judge.settled(self._states(done.partitions), last.results)
+            open_ends = judge.settled(self._states(done.partitions), results)
             if not (open_ends or self._journalled()) or done.attempts == ATTEMPTS + 1:
                 break
             self._recover_internal_topics(again)
             last = self._attempt(again, fault, done, strike=False)
+            results = last.results
             again = f"{run_id}-{done.attempts}"
         done.seconds = time.monotonic() - began
         done.violations += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,12 @@ def test_a_second_run_must_neither_write_nor_move_nor_say_so() -> None:
 )
 def test_offline_partitions_need_a_reason_that_stands(leader: int, result: dict[str, str], settled: bool) -> None:
     assert bool(judge.settled({KEY: state(leader)}, {KEY: result})) != settled
+
+
+@pytest.mark.parametrize(("offline", "settled"), [((), False), ((1, 2), False), ((1, 2, 3), True)])
+def test_a_partition_has_a_survivor_once_one_of_its_brokers_is_back(offline: tuple[int, ...], settled: bool) -> None:
+    held = {"outcome": "held", "reason_code": "no_survivor", "reason": "no broker of it is alive"}
+    assert bool(judge.settled({KEY: replace(state(-1), offline_replicas=offline)}, {KEY: held})) != settled
 
 
 def test_a_traceback_is_no_reason() -> None:
