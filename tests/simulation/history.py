@@ -18,6 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
+from simulation.limits_judge import LimitsJudge
+from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
@@ -68,6 +70,7 @@ class History:
         self._counts = self._outcome.counts
         self._disturbed: set[str] = set()  # runs during which something happened
         self._events = Events(self._cluster, self._counts, self.record_bytes)
+        self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
@@ -75,7 +78,7 @@ class History:
         self._rescue = None if disks is None else Rescue(disks, script.seed, self._cluster, workdir, self._judges, self._counts)
 
     def _made_judges(self) -> Judges:
-        return Judges(self._cluster, self._workdir, self._events, self._gives_up(), self._script.controllers)
+        return Judges(self._cluster, self._workdir, self._events, self._model, self._gives_up(), self._script.controllers)
 
     def _gives_up(self) -> bool:
         return "aggressive" in (self._script.strategy, self._script.request.strategy)
@@ -206,7 +209,10 @@ class History:
         look()
 
     def _recover_under_faults(self) -> None:
-        self._judges.saves = self._script.request.options.get("save_records", True)
+        request = self._script.request
+        self._judges.saves = request.options.get("save_records", True)
+        if self._script.moves is None and (named := request.of(self._events.keys)) is not None:
+            self._judges.unnamed = {*self._events.keys} - {*named}
         self._rehearse()
         for step in self._script.faults:
             self._world.after(step.at, partial(self._events.happen, step))
@@ -234,9 +240,14 @@ class History:
         self._counts["recoveries"] += 1
         self._counts["recoveries with a partition to elect"] += bool(self._cluster.without_leader())
         before = self._events.happened
+        limits = LimitsJudge(
+            self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
+        )
         try:
             return self._recovered(run_id)
         finally:
+            if run_id == "first" and self._script.second is self._script.reviews.names is None:
+                limits.judge(self._events.happened > before)
             if self._events.happened > before or run_id == "second":
                 self._disturbed.add(run_id)
 
@@ -244,7 +255,7 @@ class History:
         """Recover, and judge the run. Return as `_run`."""
         review = self._script.review if run_id == "first" else 0.0
         request = NO_REQUEST if run_id.startswith("last") else self._script.request
-        named = self._events.keys if request.named else None
+        named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         try:
             if run_id == "first" and self._script.reviews.names is not None:
@@ -275,7 +286,7 @@ class History:
         return not happens and script.kill_at is script.second is script.request.stop_at is None
 
     def _recover_to_the_end(self) -> None:
-        self._judges.saves = True
+        self._judges.saves, self._judges.unnamed = True, set()
         self._operator.duration = max(self._operator.duration, LEAST_CALM_DURATION)
         result: dict[str, Any] | None = None
 

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+
+from simulation.kraft import Key
 
 CHECK, HELD = "check", "held"
 OPTION, FILE = "option", "file"
@@ -39,7 +41,8 @@ class RequestScript:
     rehearsal  a run before the first one that must change nothing: CHECK (check mode), HELD (without allow_data_loss), None: there is none
     stop_at    the step at which the first control node gets SIGTERM, None: it gets none
     strategy   of these runs, None: that of the script
-    named      how all partitions are named: OPTION, FILE, None: they are not
+    named      how partitions are named: OPTION, FILE, None: they are not
+    subset     chooses those that are named, None: all are
     options    of kafka_designated_election
     moves      what a second control node does in a history of moves instead: CANCEL, NAMED (a standing throttle of replicas that are named)
     snapshots  seconds before each healthy snapshot that is taken before the damage
@@ -52,6 +55,15 @@ class RequestScript:
     options: Mapping[str, Any] = field(default_factory=dict)
     snapshots: tuple[float, ...] = ()
     moves: str | None = None
+    subset: int | None = None
+
+    def of(self, keys: Sequence[Key]) -> list[Key] | None:
+        """Return which of these partitions are named, one at least, None if none is."""
+        if self.named is None:
+            return None
+        if self.subset is None:
+            return [*keys]
+        return [key for number, key in enumerate(keys) if self.subset >> number & 1] or [*keys[:1]]
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> RequestScript:
@@ -73,4 +85,5 @@ def drawn_request(random: Random) -> RequestScript:
         options={name: random.choice(LIMITS[name]) for name in limits},
         snapshots=random.choice(((0.0,), (0.0, 60.0), (0.0, 40.0, 700.0))) if random.random() < 0.5 else (),
         moves=random.choice((CANCEL, NAMED)) if random.random() < 0.5 else None,
+        subset=random.randrange(64) if random.random() < 0.7 else None,
     )
