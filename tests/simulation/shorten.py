@@ -5,13 +5,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+from simulation.move_script import PLAIN_MOVES
 from simulation.request_script import NO_REQUEST
 from simulation.review_script import NO_REVIEW
 from simulation.script import Script
+
+
+# What may differ of a violation when the script gets shorter: numbers, lists of them, and topics.
+_LISTS, _TOPICS = re.compile(r"\d[\d., ]*"), re.compile(r"\b(orders|payments)\b")
+
+
+def kind(violation: str) -> str:
+    """Return a violation without what may differ when its script gets shorter."""
+    return _LISTS.sub("0", _TOPICS.sub("topic", violation))
 
 
 def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
@@ -35,6 +46,7 @@ def _shorter(script: Script) -> Iterator[Script]:
         yield replace(script, strike=None)
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
+    yield from _with_shorter_moves(script)
     yield from _with_shorter_reviews(script)
     yield from _with_fewer_disks(script)
     if script.review:
@@ -93,3 +105,16 @@ def _with_shorter_replay(script: Script) -> Iterator[Script]:
     faults = script.replay.faults
     for at in range(len(faults) if len(faults) > 1 else 0):
         yield replace(script, replay=replace(script.replay, faults=faults[:at] + faults[at + 1 :]))
+
+
+def _with_shorter_moves(script: Script) -> Iterator[Script]:
+    moves = script.moves
+    if moves is None:
+        return
+    yield replace(script, moves=None)
+    for at in range(len(moves.targets) if len(moves.targets) > 1 else 0):
+        yield replace(script, moves=replace(moves, targets=moves.targets[:at] + moves.targets[at + 1 :]))
+    without: tuple[dict[str, Any], ...] = ({"throttle": None}, {"standing": None, "expires_after": None}, {"others": ()}, {"options": PLAIN_MOVES})
+    for nothing in without:
+        if (shorter := replace(moves, **nothing)) != moves:
+            yield replace(script, moves=shorter)
