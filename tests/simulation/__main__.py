@@ -20,7 +20,7 @@ from pathlib import Path
 
 from simulation.history import Outcome, play
 from simulation.script import Script, drawn
-from simulation.shorten import kind, shortened
+from simulation.shorten import kind_of, shortened
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
@@ -97,7 +97,7 @@ def _keep(seed: int) -> None:
     if not first:
         print(f"seed {seed} ends well when it is played again: something in it is not decided by the seed")
         return
-    script = shortened(drawn(seed), lambda one: kind(first[0]) in map(kind, played(one).violations))
+    script = shortened(drawn(seed), lambda one: kind_of(first[0]) in map(kind_of, played(one).violations))
     KEPT.mkdir(parents=True, exist_ok=True)
     file = KEPT / f"{seed}.json"
     file.write_text(script.to_json())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
+from simulation.later_runs import LaterRun
 from simulation.limits_judge import LimitsJudge
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
@@ -26,7 +27,8 @@ from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
-from simulation.world import World
+from simulation.steps import Step
+from simulation.world import Process, World
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
@@ -69,6 +71,7 @@ class History:
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._disturbed: set[str] = set()  # runs during which something happened
+        self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
@@ -107,6 +110,8 @@ class History:
             for batch in log.batches
         )
         self._counts["recoveries that met a fault"] += len(self._disturbed)
+        self._counts["recoveries with a partition to elect before faults ended"] += len(self._with_work)
+        self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
         self._outcome.violations = self._judges.violations
         return self._outcome
 
@@ -128,15 +133,18 @@ class History:
                 self._cluster.replicate(key, follower)
         self._take_snapshots()
         for step in self._script.damage:
-            self._judges.watch()
-            self._events.happen(step)
-            # A crash is noticed late: mostly the history goes on when it is.
-            noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
-            self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
+            self._damage_by(step)
         self._judges.watch()
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
         self._counts["offline partitions"] += len(self._cluster.without_leader())
+
+    def _damage_by(self, step: Step) -> None:
+        """Let a step happen. A crash is noticed late: mostly the history goes on when it is."""
+        self._judges.watch()
+        self._events.happen(step)
+        noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
+        self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
 
     def _take_snapshots(self) -> None:
         """Take snapshots of the healthy cluster. Records are written between them."""
@@ -215,7 +223,7 @@ class History:
             self._judges.unnamed = {*self._events.keys} - {*named}
         self._rehearse()
         for step in self._script.faults:
-            self._world.after(step.at, partial(self._events.happen, step))
+            self._world.after(step.at, partial(self._events.strike, step))
         if self._script.strike is not None:
             self._events.strike_at(self._script.strike)
         if (meanwhile := self._script.reviews.meanwhile) is not None:
@@ -225,20 +233,43 @@ class History:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
-        processes = self._world.run(works, kill, stop).values()
-        self._disturbed |= {one.name for one in processes if one.killed or one.signals.pending is not None}
-        self._counts["control nodes killed"] += sum(process.killed for process in processes)
-        self._counts["control nodes stopped by a signal"] += sum(process.signals.pending is not None for process in processes)
+        self._count_struck(self._world.run(works, kill, stop))
         strike = self._script.strike
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
+        for number, later in enumerate(self._script.later):
+            self._recover_later(f"later-{number}", later)
+
+    def _recover_later(self, run_id: str, later: LaterRun) -> None:
+        """Recover once more, after more damage, while faults strike."""
+        for step in later.damage:
+            self._damage_by(step)
+        self._start_some()
+        for step in later.faults:
+            self._world.after(step.at, partial(self._events.strike, step))
+        kill = {} if later.kill_at is None else {run_id: later.kill_at}
+        stop = {} if later.stop_at is None else {run_id: later.stop_at}
+        self._count_struck(self._world.run({run_id: lambda: self._run(run_id)}, kill, stop))
+        self._judges.judge_truncations()
+
+    def _count_struck(self, processes: Mapping[str, Process]) -> None:
+        """Count the control nodes that were killed or stopped."""
+        for name, process in processes.items():
+            is_stopped = process.signals.pending is not None
+            if process.killed or is_stopped:
+                self._disturbed.add(name)
+            self._counts["control nodes killed"] += process.killed
+            self._counts["control nodes stopped by a signal"] += is_stopped
 
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""
         if delay:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
-        self._counts["recoveries with a partition to elect"] += bool(self._cluster.without_leader())
+        has_work = bool(self._cluster.without_leader())
+        self._counts["recoveries with a partition to elect"] += has_work
+        if has_work and not self._events.calm and run_id != "rehearsal":
+            self._with_work.add(run_id)
         before = self._events.happened
         limits = LimitsJudge(
             self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy

@@ -11,11 +11,11 @@ from random import Random
 from typing import Any
 
 from simulation.kraft import Key
+from simulation.later_runs import drawn_step_number
 
 CHECK, HELD = "check", "held"
 OPTION, FILE = "option", "file"
 CANCEL, NAMED = "cancel", "named"
-MOST_STEPS = 180  # a recovery makes about so many requests, waits and writes
 # Options of kafka_designated_election, each with the values that are drawn for it. Records of these histories are of some hundred bytes.
 LIMITS: Mapping[str, tuple[Any, ...]] = {
     "save_records": (False,),
@@ -79,7 +79,7 @@ def drawn_request(random: Random) -> RequestScript:
     limits = random.sample(list(LIMITS), random.choice((0, 1, 1, 2)))
     return RequestScript(
         rehearsal=random.choice((CHECK, CHECK, HELD)) if random.random() < 0.4 else None,
-        stop_at=random.randrange(1, MOST_STEPS) if random.random() < 0.3 else None,
+        stop_at=drawn_step_number(random) if random.random() < 0.3 else None,
         strategy=random.choice(("none", "kip966_balanced", "aggressive")) if random.random() < 0.15 else None,
         named=random.choice((OPTION, FILE)) if random.random() < 0.3 else None,
         options={name: random.choice(LIMITS[name]) for name in limits},

@@ -15,12 +15,11 @@ from simulation.request_script import NO_REQUEST
 from simulation.review_script import NO_REVIEW
 from simulation.script import Script
 
-
 # What may differ of a violation when the script gets shorter: numbers, lists of them, and topics.
 _LISTS, _TOPICS = re.compile(r"\d[\d., ]*"), re.compile(r"\b(orders|payments)\b")
 
 
-def kind(violation: str) -> str:
+def kind_of(violation: str) -> str:
     """Return a violation without what may differ when its script gets shorter."""
     return _LISTS.sub("0", _TOPICS.sub("topic", violation))
 
@@ -114,7 +113,12 @@ def _with_shorter_moves(script: Script) -> Iterator[Script]:
     yield replace(script, moves=None)
     for at in range(len(moves.targets) if len(moves.targets) > 1 else 0):
         yield replace(script, moves=replace(moves, targets=moves.targets[:at] + moves.targets[at + 1 :]))
-    without: tuple[dict[str, Any], ...] = ({"throttle": None}, {"standing": None, "expires_after": None}, {"others": ()}, {"options": PLAIN_MOVES})
+    without: tuple[dict[str, Any], ...] = (
+        {"throttle": None},
+        {"standing": None, "expires_after": None},
+        {"others": ()},
+        {"options": PLAIN_MOVES},
+    )
     for nothing in without:
         if (shorter := replace(moves, **nothing)) != moves:
             yield replace(script, moves=shorter)

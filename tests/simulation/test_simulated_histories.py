@@ -16,7 +16,7 @@ import pytest
 from simulation.history import play
 from simulation.move_script import PLAIN_MOVES
 from simulation.script import Script, drawn
-from simulation.shorten import kind, shortened
+from simulation.shorten import kind_of, shortened
 
 KEPT = Path(__file__).parent / "kept"
 KINDS = (
@@ -86,9 +86,9 @@ def test_a_script_of_moves_is_shortened_to_what_it_needs() -> None:
 
 def test_violations_are_the_same_if_only_numbers_and_topics_differ() -> None:
     one = "orders-0 gets the order (3, 4, 1, 2), which no journal has"
-    assert kind(one) == kind("payments-1 gets the order (2, 1), which no journal has")
-    assert kind(one) != kind("orders-0 is left with the order (3, 4, 1, 2) instead of (1, 2)")
-    assert kind("broker 2 truncated orders-0#6 of orders-0 after the election of broker 3, not saved") != kind("broker 2 is elected")
+    assert kind_of(one) == kind_of("payments-1 gets the order (2, 1), which no journal has")
+    assert kind_of(one) != kind_of("orders-0 is left with the order (3, 4, 1, 2) instead of (1, 2)")
+    assert kind_of("broker 2 truncated orders-0#6 of orders-0 after the election of broker 3, not saved") != kind_of("broker 2 is elected")
 
 
 def test_what_is_not_simulated_is_said() -> None:
