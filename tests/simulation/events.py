@@ -305,6 +305,13 @@ class Events(TopicEvents):
             self.slowed = True
             self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
 
+    def hang_controller(self, numbers: Numbers) -> None:
+        """The active controller hangs for some seconds."""
+        if self._cluster.has_controller:
+            self._count("active controller hangs")
+            self.slowed = True
+            self._cluster.hang_controller((0.5, 1.5, 6.0, 15.0)[numbers[1] % 4])
+
     # --- another tool ------------------------------------------------------------------------------------------------------
 
     def elect_unclean(self, numbers: Numbers) -> None:

@@ -67,6 +67,7 @@ class History:
 
     def __init__(self, script: Script, workdir: Path) -> None:
         self._script, self._workdir, self._world = script, workdir, World(script.seed)
+        self._world.drift = script.drift
         self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
@@ -150,7 +151,7 @@ class History:
         """Take snapshots of the healthy cluster. Records are written between them."""
         for number, seconds in enumerate(self._script.request.snapshots):
             self._world.wait(seconds)
-            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.wall_clock()))
+            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
             whose = ("none", "all", "out_of_sync")[number % 3]
             self._world.run({"operator": partial(self._operator.snapshot, run_id, whose)})
             self._counts["healthy snapshots"] += 1

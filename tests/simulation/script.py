@@ -28,7 +28,7 @@ DAMAGE = {
 CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
     "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1, "fill_disk": 1,
-    "fail_disk": 1
+    "fail_disk": 1, "hang_controller": 2
 }  # fmt: skip
 # In a history of moves: before them, and while they are under way, which takes some seconds.
 BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1, "fail_disk": 1}
@@ -85,6 +85,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 )  # of all histories
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
 REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
+DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
 LATER_RUNS = (0, 2, 4, 6)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
@@ -128,6 +129,7 @@ class Script:
     reviews      what they hand in
     compacted    topics whose cleanup.policy is compact
     disks        what becomes of the disks of lost brokers; None: they are not read
+    drift        seconds by which the clocks of control nodes and controllers may be wrong
     later        recoveries after the first one, while faults still strike
     is_certain   the damage makes it certain what is saved and replayed
     """
@@ -153,6 +155,7 @@ class Script:
     disks: DiskScript | None = None
     compacted: tuple[str, ...] = ()
     later: tuple[LaterRun, ...] = ()
+    drift: float = 0.0
     is_certain: bool = False
 
     def to_json(self) -> str:
@@ -186,6 +189,7 @@ def _with_later_runs(script: Script, random: Random) -> Script:
     """Return the script, of most seeds with recoveries after the first one. Where it must be certain what is saved and replayed there are none."""
     if script.moves is not None or script.is_certain:
         return script
+    script = replace(script, drift=random.choice(DRIFT))
     return replace(script, later=drawn_later_runs(random, _drawn_damage, FAULTS, random.choice(LATER_RUNS)))
 
 

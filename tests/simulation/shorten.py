@@ -37,19 +37,15 @@ def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
 
 def _shorter(script: Script) -> Iterator[Script]:
     """Yield scripts that lack something, first those that lack much."""
-    if script.second is not None:
-        yield replace(script, second=None)
-    if script.kill_at is not None:
-        yield replace(script, kill_at=None)
-    if script.strike is not None:
-        yield replace(script, strike=None)
+    without: tuple[dict[str, Any], ...] = ({"second": None}, {"kill_at": None}, {"strike": None}, {"drift": 0.0}, {"review": 0.0})
+    yield from (replace(script, **nothing) for nothing in without if replace(script, **nothing) != script)
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
     yield from _with_shorter_moves(script)
     yield from _with_shorter_reviews(script)
     yield from _with_fewer_disks(script)
-    if script.review:
-        yield replace(script, review=0.0)
+    for at in range(len(script.later)):
+        yield replace(script, later=script.later[:at] + script.later[at + 1 :])
     size = max(len(script.damage), len(script.faults)) // 2
     while size:
         for at in range(0, len(script.faults), size):

@@ -29,7 +29,7 @@ KINDS = (
     "wrong elections", "wrong replays", "leaders named in first runs", "order set by another tool", "move begun by another tool", "replays approved",
     "runs: approved", "offsets of groups committed again", "COMMIT markers written by replays",
     "logs of disks that are evidence", "logs of disks saved", "logs of disks with damage", "lost brokers that were safe to start", "disks: refused",
-    "log starts moved", "logs cleaned", "topics created again",
+    "log starts moved", "logs cleaned", "topics created again", "active controller hangs",
 )  # fmt: skip
 
 

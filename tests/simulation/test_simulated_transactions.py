@@ -11,8 +11,8 @@ from pathlib import Path
 from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
-from simulation.model_judge import ModelJudge
 from simulation.logs import Log, Sent, contents
+from simulation.model_judge import ModelJudge
 from simulation.producer_logs import aborted, committed, last_stable_offset
 from simulation.replay_judges import ReplayJudges
 from simulation.world import World
