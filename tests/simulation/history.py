@@ -278,8 +278,9 @@ class History:
         try:
             return self._recovered(run_id)
         finally:
-            if run_id == "first" and self._script.second is self._script.reviews.names is None:
-                limits.judge(self._events.happened > before)
+            is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
+            if is_alone and (run_id != "first" or self._script.reviews.names is None):
+                limits.judge()
             if self._events.happened > before or run_id == "second":
                 self._disturbed.add(run_id)
 

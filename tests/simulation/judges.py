@@ -94,7 +94,9 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
-        self.own_changes: list[tuple[str, Key]] = []  # of control nodes, without orders that are restored
+        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the number of fenced brokers.
+        self.own_changes: list[tuple[str, Key, int]] = []
+        self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
         self.are_named = False
         self._named: set[Key] = set()
@@ -139,7 +141,8 @@ class Judges:
         self.watch()
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self._allowed(key)
-        self.own_changes += [] if restores else [(what, key)]
+        if not restores and not self._cluster.world.late:
+            self.own_changes.append((what, key, self._cluster.controller.fenced()))
         if key in self.unnamed and not restores:
             self.found(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
@@ -168,6 +171,7 @@ class Judges:
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
             return
+        self.own_elected += [] if self._cluster.world.late else [key]
         seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
         is_unseen = seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS  # no broker may have shown that order yet
         if is_unseen or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:

@@ -16,24 +16,19 @@ class LimitsJudge:
     """Judges one run, which begins now, and beside which no other one works. `limits`: options of its election. `strategy`: of its plan."""
 
     def __init__(self, judges: Judges, cluster: SimulatedCluster, limits: Mapping[str, Any], strategy: str) -> None:
-        self._judges, self._cluster, self._limits, self._strategy = judges, cluster, limits, strategy
-        self._before, self._offline = (len(judges.own_changes), len(judges.elections)), self._offline_brokers()
+        self._judges, self._limits, self._strategy = judges, limits, strategy
+        self._fenced, self._before = cluster.controller.fenced(), (len(judges.own_changes), len(judges.own_elected))
 
-    def _offline_brokers(self) -> int:
-        return sum(registration.fenced for registration in self._cluster.controller.brokers.values())
-
-    def judge(self, is_disturbed: bool) -> None:
-        """Judge the run, which has ended. `is_disturbed`: brokers were lost, or came back, while it worked."""
-        changes, elections = self._judges.own_changes[self._before[0] :], self._judges.elections[self._before[1] :]
-        strategies = self._limits.get("allowed_strategies")
-        if strategies is not None and self._strategy not in strategies and changes:
-            self._judges.found(f"{changes[0][0]} of {name(changes[0][1])}, although {self._strategy} is not an allowed strategy")
-        elected, most = {one.key for one in elections}, self._limits.get("max_partitions")
-        if most is not None and len(elected) > most:
-            self._judges.found(f"{len(elected)} partitions are elected, and max_partitions is {most}")
-        offline = min(self._offline, self._offline_brokers())
-        most_offline = self._limits.get("max_offline_brokers")
-        if most_offline is not None and offline > most_offline and changes and not is_disturbed:
-            self._judges.found(
-                f"{changes[0][0]} of {name(changes[0][1])}, although {offline} brokers are offline and max_offline_brokers is {most_offline}"
-            )
+    def judge(self) -> None:
+        """Judge the run, which has ended."""
+        changes, elected = self._judges.own_changes[self._before[0] :], {*self._judges.own_elected[self._before[1] :]}
+        strategies, partitions, brokers = (self._limits.get(one) for one in ("allowed_strategies", "max_partitions", "max_offline_brokers"))
+        if partitions is not None and len(elected) > partitions:
+            self._judges.found(f"{len(elected)} partitions are elected, and max_partitions is {partitions}")
+        for what, key, fenced in changes:
+            if strategies is not None and self._strategy not in strategies:
+                self._judges.found(f"{what} of {name(key)}, although {self._strategy} is not an allowed strategy")
+            if brokers is not None and min(self._fenced, fenced) > brokers:
+                self._judges.found(
+                    f"{what} of {name(key)}, although {min(self._fenced, fenced)} brokers are offline, and max_offline_brokers is {brokers}"
+                )

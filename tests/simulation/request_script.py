@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -32,6 +32,14 @@ LIMITS: Mapping[str, tuple[Any, ...]] = {
     "election_attempts": (0, 1),
     "remove_expired_throttle": (True,),
 }
+
+# Limits that most elections exceed.
+TIGHT: Mapping[str, tuple[Any, ...]] = {
+    "max_partitions": (0, 0, 1),
+    "max_offline_brokers": (0, 0, 1),
+    "allowed_strategies": (["none"], ["none", "balanced"]),
+}
+HELD_BACK = 0.2  # of all that ask for something
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ NO_REQUEST = RequestScript()
 def drawn_request(random: Random) -> RequestScript:
     """Draw what operators ask for."""
     limits = random.sample(list(LIMITS), random.choice((0, 1, 1, 2)))
-    return RequestScript(
+    request = RequestScript(
         rehearsal=random.choice((CHECK, CHECK, HELD)) if random.random() < 0.4 else None,
         stop_at=drawn_step_number(random) if random.random() < 0.3 else None,
         strategy=random.choice(("none", "kip966_balanced", "aggressive")) if random.random() < 0.15 else None,
@@ -87,3 +95,7 @@ def drawn_request(random: Random) -> RequestScript:
         moves=random.choice((CANCEL, NAMED)) if random.random() < 0.5 else None,
         subset=random.randrange(64) if random.random() < 0.7 else None,
     )
+    if random.random() >= HELD_BACK:
+        return request
+    limit = random.choice(list(TIGHT))
+    return replace(request, options={**request.options, limit: random.choice(TIGHT[limit])})
