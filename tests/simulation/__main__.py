@@ -20,7 +20,7 @@ from pathlib import Path
 
 from simulation.history import Outcome, play
 from simulation.script import Script, drawn
-from simulation.shorten import shortened
+from simulation.shorten import kind_of, shortened
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
@@ -33,13 +33,20 @@ def main() -> int:
     parser.add_argument("last", type=int, nargs="?", help="last seed")
     parser.add_argument("--story", action="store_true", help="tell what happened in each history")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="histories that are played side by side")
-    parser.add_argument("--first-bad", action="store_true", help="stop at the first history that ends badly")
+    parser.add_argument(
+        "--until",
+        metavar="PHRASE",
+        nargs="?",
+        const="",
+        help="stop at the first history with a violation that has this phrase, and keep none",
+    )
     options = parser.parse_args()
     if not options.first.isdigit():
         return _tell(Script.from_json(Path(options.first).read_text()))
     first, last = int(options.first), options.last or int(options.first)
     counts: Counter[str] = Counter()
     bad: list[int] = []
+    is_found = False
     began = time.perf_counter()
     pieces = [range(at, min(at + PIECE, last + 1)) for at in range(first, last + 1, PIECE)]
     with ProcessPoolExecutor(min(options.jobs, len(pieces)), initializer=_be_quiet) as pool:
@@ -50,8 +57,10 @@ def main() -> int:
                     print(*outcome.story, sep="\n")
                 if outcome.violations:
                     bad.append(seed)
-                    print(f"seed {seed}: {outcome.violations[0]}", flush=True)
-            if bad and options.first_bad:
+                    wanted = [one for one in outcome.violations if options.until is not None and options.until in one]
+                    is_found = is_found or bool(wanted)
+                    print(f"seed {seed}: {(wanted or outcome.violations)[0]}", flush=True)
+            if is_found:
                 pool.shutdown(cancel_futures=True)
                 return 1
     for kind, number in sorted(counts.items()):
@@ -60,7 +69,7 @@ def main() -> int:
     print(
         f"{last - first + 1} histories in {seconds:.0f} s, {counts['recoveries'] / seconds * 3600:.0f} recoveries per hour, {len(bad)} ended badly"
     )
-    for seed in bad[:3]:
+    for seed in bad[:3] if options.until is None else ():
         _keep(seed)
     return 1 if bad else 0
 
@@ -88,16 +97,12 @@ def _keep(seed: int) -> None:
     if not first:
         print(f"seed {seed} ends well when it is played again: something in it is not decided by the seed")
         return
-    script = shortened(drawn(seed), lambda one: _kind(played(one)) == first[0].split()[0])
+    script = shortened(drawn(seed), lambda one: kind_of(first[0]) in map(kind_of, played(one).violations))
     KEPT.mkdir(parents=True, exist_ok=True)
     file = KEPT / f"{seed}.json"
     file.write_text(script.to_json())
     print(f"\nseed {seed}, shortened; play it again with: python -m simulation {file}")
     _tell(script)
-
-
-def _kind(outcome: Outcome) -> str:
-    return outcome.violations[0].split()[0] if outcome.violations else ""
 
 
 def _tell(script: Script) -> int:
@@ -106,7 +111,7 @@ def _tell(script: Script) -> int:
     print(
         f"{script.brokers} brokers, replicas {script.topics}, min.insync.replicas {script.min_isr}, ELR {'on' if script.elr else 'off'}, {script.strategy}"
     )
-    print(*outcome.story, *outcome.violations, sep="\n")
+    print(*outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
     return 1 if outcome.violations else 0
 
 

@@ -29,6 +29,7 @@ SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 START_SECONDS = 0.5, 3.0
 KEYS = 5  # of the records of a compacted topic
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
+QUORUM_SECONDS = 2.0  # controller.quorum.fetch.timeout.ms: then another controller is elected
 IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
 
 
@@ -50,9 +51,9 @@ class SimulatedCluster:
     ) -> None:
         self.world, self.compacted = world, compacted
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
-        self.metadata_log = MetadataLog(lambda: int(world.wall_clock() * 1000), topics, dict(min_isr))
-        self.controller = Controller(elr, dict(min_isr), on_change=self.metadata_log.note)
         self.controller_id = CONTROLLERS[0]
+        self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr))
+        self.controller = Controller(elr, dict(min_isr), on_change=self.metadata_log.note)
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
         self.metadata_seconds = METADATA_SECONDS
@@ -87,6 +88,10 @@ class SimulatedCluster:
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
+
+    def controllers_clock(self) -> float:
+        """Return the time of the active controller."""
+        return self.world.wall_clock(f"controller {self.controller_id}")
 
     @property
     def servers(self) -> list[str]:
@@ -405,10 +410,27 @@ class SimulatedCluster:
         def elected() -> None:
             self.has_controller = True
             self.metadata_log.epoch += 1
-            self.controller_id = CONTROLLERS[self.metadata_log.epoch % len(CONTROLLERS)]
+            able = [one for one in CONTROLLERS if not self.controllers[one].hangs] or CONTROLLERS
+            self.controller_id = able[self.metadata_log.epoch % len(able)]
             self.spread()
 
         self.world.after(seconds, elected)
+
+    def hang_controller(self, seconds: float) -> None:
+        """Let the active controller hang for some seconds. If they are long, another one takes over meanwhile."""
+        node, incarnation = self.controllers[self.controller_id], self.metadata_log.epoch
+        node.hangs, self.has_controller = True, False
+        self.world.tell(f"controller {node.node_id} hangs for {seconds} s")
+
+        def go_on() -> None:
+            node.hangs = False
+            if self.metadata_log.epoch == incarnation:
+                self.has_controller = True
+                self.spread()
+
+        if seconds > QUORUM_SECONDS:
+            self.lose_controller(QUORUM_SECONDS)
+        self.world.after(seconds, go_on)
 
     def start(self, broker: int, clean: bool, lost_batches: int = 0, repaired: bool = True) -> None:
         """Start a broker again. `lost_batches`: of the end of each log, which the operating system had not written.

@@ -26,7 +26,7 @@ VERSIONS = {1: (13, 18), 18: (0, 5), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
 
 @dataclass
 class ControllerNode:
-    """A controller. It never hangs; while the cluster has no active one, all of them follow."""
+    """A controller. While the cluster has no active one, all of them follow."""
 
     node_id: int
     cluster: SimulatedCluster

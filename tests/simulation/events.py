@@ -23,6 +23,9 @@ from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 from simulation.steps import CUT, SAVING, Step, Strike
 from simulation.topic_events import Numbers, TopicEvents
 
+# Faults that strike instead of those that cannot.
+OTHERWISE = "start", "hang", "lose_controller"
+
 
 class Events(TopicEvents):
     """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs. `slowed`: something was slow.
@@ -50,6 +53,14 @@ class Events(TopicEvents):
         act: Callable[[Numbers], None] = getattr(self if hasattr(self, step.what) else self.other_tools, step.what)
         if not self.calm:
             act(step.numbers)
+
+    def strike(self, step: Step) -> None:
+        """Let a fault strike. If it cannot now, because that broker is down already, for example, another one does."""
+        before = self.happened
+        for what in (step.what, *OTHERWISE):
+            self.happen(step._replace(what=what))
+            if self.happened > before:
+                return
 
     # --- records and ISRs ------------------------------------------------------------------------------------------------
 
@@ -293,6 +304,13 @@ class Events(TopicEvents):
             self._count("active controller lost")
             self.slowed = True
             self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
+
+    def hang_controller(self, numbers: Numbers) -> None:
+        """The active controller hangs for some seconds."""
+        if self._cluster.has_controller:
+            self._count("active controller hangs")
+            self.slowed = True
+            self._cluster.hang_controller((0.5, 1.5, 6.0, 15.0)[numbers[1] % 4])
 
     # --- another tool ------------------------------------------------------------------------------------------------------
 

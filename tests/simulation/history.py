@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
+from simulation.later_runs import LaterRun
+from simulation.limits_judge import LimitsJudge
+from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
-from simulation.world import World
+from simulation.steps import Step
+from simulation.world import Process, World
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
@@ -63,11 +67,14 @@ class History:
 
     def __init__(self, script: Script, workdir: Path) -> None:
         self._script, self._workdir, self._world = script, workdir, World(script.seed)
+        self._world.drift = script.drift
         self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._disturbed: set[str] = set()  # runs during which something happened
+        self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
         self._events = Events(self._cluster, self._counts, self.record_bytes)
+        self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
@@ -75,7 +82,7 @@ class History:
         self._rescue = None if disks is None else Rescue(disks, script.seed, self._cluster, workdir, self._judges, self._counts)
 
     def _made_judges(self) -> Judges:
-        return Judges(self._cluster, self._workdir, self._events, self._gives_up(), self._script.controllers)
+        return Judges(self._cluster, self._workdir, self._events, self._model, self._gives_up(), self._script.controllers)
 
     def _gives_up(self) -> bool:
         return "aggressive" in (self._script.strategy, self._script.request.strategy)
@@ -104,6 +111,8 @@ class History:
             for batch in log.batches
         )
         self._counts["recoveries that met a fault"] += len(self._disturbed)
+        self._counts["recoveries with a partition to elect before faults ended"] += len(self._with_work)
+        self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
         self._outcome.violations = self._judges.violations
         return self._outcome
 
@@ -125,21 +134,24 @@ class History:
                 self._cluster.replicate(key, follower)
         self._take_snapshots()
         for step in self._script.damage:
-            self._judges.watch()
-            self._events.happen(step)
-            # A crash is noticed late: mostly the history goes on when it is.
-            noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
-            self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
+            self._damage_by(step)
         self._judges.watch()
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
         self._counts["offline partitions"] += len(self._cluster.without_leader())
 
+    def _damage_by(self, step: Step) -> None:
+        """Let a step happen. A crash is noticed late: mostly the history goes on when it is."""
+        self._judges.watch()
+        self._events.happen(step)
+        noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
+        self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
+
     def _take_snapshots(self) -> None:
         """Take snapshots of the healthy cluster. Records are written between them."""
         for number, seconds in enumerate(self._script.request.snapshots):
             self._world.wait(seconds)
-            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.wall_clock()))
+            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
             whose = ("none", "all", "out_of_sync")[number % 3]
             self._world.run({"operator": partial(self._operator.snapshot, run_id, whose)})
             self._counts["healthy snapshots"] += 1
@@ -206,10 +218,13 @@ class History:
         look()
 
     def _recover_under_faults(self) -> None:
-        self._judges.saves = self._script.request.options.get("save_records", True)
+        request = self._script.request
+        self._judges.saves = request.options.get("save_records", True)
+        if self._script.moves is None and (named := request.of(self._events.keys)) is not None:
+            self._judges.unnamed = {*self._events.keys} - {*named}
         self._rehearse()
         for step in self._script.faults:
-            self._world.after(step.at, partial(self._events.happen, step))
+            self._world.after(step.at, partial(self._events.strike, step))
         if self._script.strike is not None:
             self._events.strike_at(self._script.strike)
         if (meanwhile := self._script.reviews.meanwhile) is not None:
@@ -219,24 +234,53 @@ class History:
             works["second"] = lambda: self._run("second", delay)
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
-        processes = self._world.run(works, kill, stop).values()
-        self._disturbed |= {one.name for one in processes if one.killed or one.signals.pending is not None}
-        self._counts["control nodes killed"] += sum(process.killed for process in processes)
-        self._counts["control nodes stopped by a signal"] += sum(process.signals.pending is not None for process in processes)
+        self._count_struck(self._world.run(works, kill, stop))
         strike = self._script.strike
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
+        for number, later in enumerate(self._script.later):
+            self._recover_later(f"later-{number}", later)
+
+    def _recover_later(self, run_id: str, later: LaterRun) -> None:
+        """Recover once more, after more damage, while faults strike."""
+        for step in later.damage:
+            self._damage_by(step)
+        self._start_some()
+        for step in later.faults:
+            self._world.after(step.at, partial(self._events.strike, step))
+        kill = {} if later.kill_at is None else {run_id: later.kill_at}
+        stop = {} if later.stop_at is None else {run_id: later.stop_at}
+        self._count_struck(self._world.run({run_id: lambda: self._run(run_id)}, kill, stop))
+        self._judges.judge_truncations()
+
+    def _count_struck(self, processes: Mapping[str, Process]) -> None:
+        """Count the control nodes that were killed or stopped."""
+        for name, process in processes.items():
+            is_stopped = process.signals.pending is not None
+            if process.killed or is_stopped:
+                self._disturbed.add(name)
+            self._counts["control nodes killed"] += process.killed
+            self._counts["control nodes stopped by a signal"] += is_stopped
 
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""
         if delay:
             self._world.sleep(delay)
         self._counts["recoveries"] += 1
-        self._counts["recoveries with a partition to elect"] += bool(self._cluster.without_leader())
+        has_work = bool(self._cluster.without_leader())
+        self._counts["recoveries with a partition to elect"] += has_work
+        if has_work and not self._events.calm and run_id != "rehearsal":
+            self._with_work.add(run_id)
         before = self._events.happened
+        limits = LimitsJudge(
+            self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
+        )
         try:
             return self._recovered(run_id)
         finally:
+            is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
+            if is_alone and (run_id != "first" or self._script.reviews.names is None):
+                limits.judge()
             if self._events.happened > before or run_id == "second":
                 self._disturbed.add(run_id)
 
@@ -244,7 +288,7 @@ class History:
         """Recover, and judge the run. Return as `_run`."""
         review = self._script.review if run_id == "first" else 0.0
         request = NO_REQUEST if run_id.startswith("last") else self._script.request
-        named = self._events.keys if request.named else None
+        named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         try:
             if run_id == "first" and self._script.reviews.names is not None:
@@ -275,7 +319,7 @@ class History:
         return not happens and script.kill_at is script.second is script.request.stop_at is None
 
     def _recover_to_the_end(self) -> None:
-        self._judges.saves = True
+        self._judges.saves, self._judges.unnamed = True, set()
         self._operator.duration = max(self._operator.duration, LEAST_CALM_DURATION)
         result: dict[str, Any] | None = None
 

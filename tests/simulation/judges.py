@@ -15,6 +15,8 @@ from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
+from simulation.loss_judge import LossJudge
+from simulation.model_judge import ModelJudge
 from simulation.operator import NAME
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
@@ -24,8 +26,6 @@ SENT_SECONDS = 0.1
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
-RETENTION_GAP = "retention_gap"
-FENCED_BROKER_HOLDS_MORE = "fenced_broker_holds_more"
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 
@@ -67,10 +67,16 @@ class Judges:
     `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
     """
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
-        """`gives_up`: the strategy is aggressive, which waits for no broker. `history`: control nodes read the history of ISRs, which may resolve forks."""
+    def __init__(
+        self, cluster: SimulatedCluster, workdir: Path, events: Events, model: ModelJudge, gives_up: bool, history: bool = True
+    ) -> None:
+        """`gives_up`: the strategy is aggressive, which waits for no broker. `history`: control nodes read the history of ISRs, which may resolve forks.
+
+        model  judges the last run
+        """
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
         self._holds_forks = not gives_up and not history
+        self._model, self._loss = model, LossJudge(cluster, events.harmed)
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         # Of other tools: orders that a partition may have, too, when partitions changed that a journal had open, and which ones were moved.
         self._may_have: dict[Key, set[tuple[int, ...]]] = {}
@@ -89,6 +95,10 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
+        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the number of fenced brokers.
+        self.own_changes: list[tuple[str, Key, int]] = []
+        self.own_elected: list[Key] = []
+        self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
         self.are_named = False
         self._named: set[Key] = set()
         self.saves = True
@@ -101,6 +111,7 @@ class Judges:
         """An operator names leaders of these partitions: what they cost is his decision, but it must be saved."""
         self.are_named = True
         self._named |= {*keys}
+        self.unnamed -= {*keys}
 
     def watch(self) -> None:
         """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
@@ -131,6 +142,10 @@ class Judges:
         self.watch()
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self._allowed(key)
+        if not restores and not self._cluster.world.late:
+            self.own_changes.append((what, key, self._cluster.controller.fenced()))
+        if key in self.unnamed and not restores:
+            self.found(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
             self.found(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
         if what == "reorder" and not restores and order not in self._journalled().get(key, []):
@@ -166,6 +181,7 @@ class Judges:
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
             return
+        self.own_elected += [] if self._cluster.world.late else [key]
         if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
@@ -218,8 +234,13 @@ class Judges:
                 )
 
     def judge_plan(self, plan: dict[str, Any]) -> None:
-        """A plan holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""
+        """A plan bounds what is lost, and holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""
         self._note_forks(plan["partitions"])
+        for row in (*plan["partitions"], *plan["held"]):
+            leader = row["designatedLeader"] if "designatedLeader" in row else row["candidate"]
+            key = row["topic"], row["partition"]
+            if leader is not None and (doubt := self._loss.doubt(key, leader, row["loss"])) is not None:
+                self.found(f"{name(key)} {doubt}")
         if self._events.slowed:
             return
         unfenced = {row["broker_id"] for row in plan["brokers"] if row["broker_state"] == "unfenced"}
@@ -260,12 +281,8 @@ class Judges:
                 continue
             if key not in rows:
                 self.found(f"{name(key)} has no leader, and the run says nothing of it")
-            elif rows[key]["reason_code"] in (RETENTION_GAP, FENCED_BROKER_HOLDS_MORE) and self._have_other_starts(key, state):
-                continue
-            elif not state.assignment.is_moving and (best := self._could_lead(key, state)) is not None:
-                self.found(
-                    f"{name(key)} is {rows[key]['outcome']} ({rows[key]['reason_code']}), and broker {best} has all that survivors have"
-                )
+            elif (doubt := self._model.doubt(key, state, rows[key], dict(self._on_disks(key, state)))) is not None:
+                self.found(f"{name(key)} {doubt}")
         for election, batch in self.committed_lost():
             elected = election.key, election.leader
             is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
@@ -289,37 +306,15 @@ class Judges:
             return True
         return state.replicas in self._allowed(key)
 
-    def _could_lead(self, key: Key, state: Partition) -> int | None:
-        """Return a survivor whose log has all records of the others, if no clean leader can come. By the logs themselves."""
-        brokers = self._cluster.brokers
-        # The last known leader counts only where no other replica is eligible.
-        waited = (*state.isr, *state.elr) or state.last_known
-        if any(brokers[one].running and key in brokers[one].logs for one in waited):
-            return None
-        logs = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
-        known = [*logs.values(), *self._on_disks(key, state)]
-        for one, log in logs.items():
-            # What a producer has sent again may have the same offset on both branches of a fork. Its leader epoch differs.
-            own = {(batch.name, batch.base, batch.epoch) for batch in (*log.batches, *log.deleted)}
-            if all((batch.name, batch.base, batch.epoch) in own for other in known for batch in other.batches):
-                return one
-        return None
-
-    def _have_other_starts(self, key: Key, state: Partition) -> bool:
-        """Return whether a log of a live replica, or of a disk that is evidence, starts behind the end of another one. What both had is not known then."""
-        logs = [self._cluster.brokers[one].logs.get(key) for one in state.replicas if self._cluster.brokers[one].running]
-        logs += self._on_disks(key, state)
-        return any(one is not None and other is not None and one.start >= other.end for one in logs for other in logs if one is not other)
-
-    def _on_disks(self, key: Key, state: Partition) -> Iterator[Log]:
-        """Yield the logs of brokers that are down, and of whose disks they are evidence."""
+    def _on_disks(self, key: Key, state: Partition) -> Iterator[tuple[int, Log]]:
+        """Yield brokers that are down, each with its log, if that is evidence from its disk."""
         for one in state.replicas:
             file = self._workdir / "disks" / NAME / f"{one}.jsonl"
             broker = self._cluster.brokers[one]
             logs = {} if broker.running else broker.logs | broker.disks.kept
             rows = map(json.loads, file.read_text().splitlines() if key in logs and file.exists() else ())
             if any((row.get("topic"), row.get("partition")) == key for row in rows):
-                yield logs[key]
+                yield one, logs[key]
 
     def judge_truncations(self) -> None:
         """What brokers truncated that were alive when a leader was elected must have been saved."""

@@ -62,7 +62,7 @@ def _begin(folder: Path, file: str) -> None:
     config, session = folder / "config.toml", folder / "session.sqlite"
     tests = " ".join(f"tests/unit/{name}" for name in TESTS[file])
     python = shlex.quote(sys.executable)
-    command = f"{python} -m pytest -x -q -p no:cacheprovider {tests} && {python} -m simulation {SEEDS[0]} {SEEDS[1]} --first-bad --jobs 1"
+    command = f"{python} -m pytest -x -q -p no:cacheprovider {tests} && {python} -m simulation {SEEDS[0]} {SEEDS[1]} --until --jobs 1"
     config.write_text(
         f"[cosmic-ray]\nmodule-path = {str(mutated)!r}\ntimeout = {SECONDS}\ntest-command = {f'sh -c {shlex.quote(command)}'!r}\n"
         f'[cosmic-ray.distributor]\nname = "local"\n[cosmic-ray.filters.operators-filter]\nexclude-operators = {LEFT_OUT}\n'

@@ -105,7 +105,7 @@ def quorum(cluster: SimulatedCluster) -> Any:
     now = cluster.world.now
 
     def replica(node: int, seconds: float) -> Any:
-        stamp = int((cluster.world.wall_clock() - seconds) * 1000)
+        stamp = int((cluster.controllers_clock() - seconds) * 1000)
         return topic.PartitionData.ReplicaState(
             replica_id=node, replica_directory_id=uuid.UUID(int=node), log_end_offset=cluster.metadata_log.end,
             last_fetch_timestamp=stamp, last_caught_up_timestamp=stamp,

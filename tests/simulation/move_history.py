@@ -41,7 +41,7 @@ class MoveHistory(History):
 
     def _made_judges(self) -> MoveJudges:
         calm = not self._script.faults and self._script.second is None
-        return MoveJudges(self._cluster, self._workdir, self._events, self._gives_up(), self._moves, calm)
+        return MoveJudges(self._cluster, self._workdir, self._events, self._model, self._gives_up(), self._moves, calm)
 
     def _damage(self) -> None:
         super()._damage()

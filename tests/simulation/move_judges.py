@@ -17,6 +17,7 @@ from simulation.dynamic_configs import APPEND, BROKER, DELETE, SET, SUBTRACT, TO
 from simulation.events import Events
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.model_judge import ModelJudge
 from simulation.move_script import MoveScript
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
 
@@ -28,9 +29,18 @@ Throttle = tuple[Resource, str, str]  # the config of a resource, and an entry o
 class MoveJudges(Judges):
     """Watches moves from now on. `others_set` in `events`: what other tools have set, which must stay."""
 
-    def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, script: MoveScript, is_calm: bool) -> None:
+    def __init__(
+        self,
+        cluster: SimulatedCluster,
+        workdir: Path,
+        events: Events,
+        model: ModelJudge,
+        gives_up: bool,
+        script: MoveScript,
+        is_calm: bool,
+    ) -> None:
         """`is_calm`: no faults happen, so that nothing is excused by them."""
-        super().__init__(cluster, workdir, events, gives_up)
+        super().__init__(cluster, workdir, events, model, gives_up)
         self._script, self._is_calm = script, is_calm
         self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders}
         self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way

@@ -12,6 +12,7 @@ from typing import Any
 
 RATES = 1024, 2000, 6000  # bytes per second; KIP-179 allows no less than 1024
 SECONDS = "move", "move", "recover", "absent", "present", "cleaned", "leftovers"
+PLAIN_MOVES = {"wait": True, "concurrent_moves": 1000, "on_interrupt": "auto", "duration": None}
 Target = tuple[str, int, tuple[int, ...]]  # topic, partition, replicas
 
 

@@ -40,16 +40,20 @@ class Edit(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """A mistake. It has several edits if several checks stand one behind the other, each of which would prevent the harm alone."""
+    """A mistake. It has several edits if several checks stand one behind the other, each of which would prevent the harm alone.
+
+    expect  part of the violation that it causes: with another one, or with an error of the simulation, it is not found
+    """
 
     what: str
+    expect: str
     edits: tuple[Edit, ...]
 
 
 def mutants() -> list[Mutant]:
     """Return all of them."""
     rows = tomllib.loads(MUTANTS.read_text())["mutant"]
-    return [Mutant(row.pop("what"), tuple(Edit(**edit) for edit in (*row.pop("also", ()), row))) for row in rows]
+    return [Mutant(row.pop("what"), row.pop("expect"), tuple(Edit(**edit) for edit in (*row.pop("also", ()), row))) for row in rows]
 
 
 def main() -> int:
@@ -65,7 +69,10 @@ def main() -> int:
 
 
 def is_found(mutant: Mutant) -> bool:
-    """Return whether a seed in SEEDS, or else a script that is kept, ends badly with this mistake. Raises ValueError if the product does not have the text."""
+    """Return whether a seed in SEEDS, or else a script that is kept, has the violation that this mistake causes.
+
+    Raises ValueError if the product does not have the text.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_product(Path(folder))
         for edit in mutant.edits:
@@ -73,10 +80,11 @@ def is_found(mutant: Mutant) -> bool:
             if text.count(edit.old) != 1:
                 raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
             (copy / edit.file).write_text(text.replace(edit.old, edit.new))
-        found, errors = _first_bad(folder, [*map(str, SEEDS), "--first-bad"], r"^(seed \d+: .*)")
+        expected = re.escape(mutant.expect)
+        found, errors = _first_violation(folder, [*map(str, SEEDS), "--until", mutant.expect], rf"^(seed \d+: .*{expected}.*)")
         for script in sorted(KEPT.glob("*.json")):
             if not found:
-                found, more = _first_bad(folder, [str(script)], r"([^\n]+)\s*\Z", script.stem)
+                found, more = _first_violation(folder, [str(script)], rf"^(violation: .*{expected}.*)", script.stem)
                 errors = errors or more
     print(f"{'found' if found else 'NOT FOUND'}: {mutant.what}: {found[:150]}", flush=True)
     if not found and errors:
@@ -84,10 +92,10 @@ def is_found(mutant: Mutant) -> bool:
     return bool(found)
 
 
-def _first_bad(folder: str, arguments: list[str], pattern: str, name: str = "") -> tuple[str, str]:
+def _first_violation(folder: str, arguments: list[str], pattern: str, name: str = "") -> tuple[str, str]:
     """Play histories with the copy of the product in `folder`.
 
-    Return what is wrong with the first that ends badly, empty if all end well, and the standard error.
+    Return the first violation that has `pattern`, empty if none has, and the standard error.
     """
     environment = {**os.environ, "PYTHONPATH": folder}
     command = [sys.executable, "-m", "simulation", *arguments]
@@ -97,7 +105,7 @@ def _first_bad(folder: str, arguments: list[str], pattern: str, name: str = "") 
     try:
         out, errors = played.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return f"{name} does not end within {SECONDS} s".strip(), ""
+        return "", f"it does not end within {SECONDS} s"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(played.pid, signal.SIGKILL)

@@ -134,7 +134,7 @@ def _wall_clock(world: World) -> type[datetime]:
     class Virtual(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Virtual:
-            return cls.fromtimestamp(world.wall_clock(), tz)
+            return cls.fromtimestamp(world.own_clock(), tz)
 
     return Virtual
 
@@ -157,7 +157,7 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         done = None if name == "fsync" else real(*arguments, **keywords)
         if name == "replace":  # the time of a file is read, too
-            os.utime(arguments[1], (cluster.world.wall_clock(),) * 2)
+            os.utime(arguments[1], (cluster.world.own_clock(),) * 2)
         return done
 
     return call

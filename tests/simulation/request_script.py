@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
+
+from simulation.kraft import Key
+from simulation.later_runs import drawn_step_number
 
 CHECK, HELD = "check", "held"
 OPTION, FILE = "option", "file"
 CANCEL, NAMED = "cancel", "named"
-MOST_STEPS = 180  # a recovery makes about so many requests, waits and writes
 # Options of kafka_designated_election, each with the values that are drawn for it. Records of these histories are of some hundred bytes.
 LIMITS: Mapping[str, tuple[Any, ...]] = {
     "save_records": (False,),
@@ -31,6 +33,14 @@ LIMITS: Mapping[str, tuple[Any, ...]] = {
     "remove_expired_throttle": (True,),
 }
 
+# Limits that most elections exceed.
+TIGHT: Mapping[str, tuple[Any, ...]] = {
+    "max_partitions": (0, 0, 1),
+    "max_offline_brokers": (0, 0, 1),
+    "allowed_strategies": (["none"], ["none", "balanced"]),
+}
+HELD_BACK = 0.2  # of all that ask for something
+
 
 @dataclass(frozen=True)
 class RequestScript:
@@ -39,7 +49,8 @@ class RequestScript:
     rehearsal  a run before the first one that must change nothing: CHECK (check mode), HELD (without allow_data_loss), None: there is none
     stop_at    the step at which the first control node gets SIGTERM, None: it gets none
     strategy   of these runs, None: that of the script
-    named      how all partitions are named: OPTION, FILE, None: they are not
+    named      how partitions are named: OPTION, FILE, None: they are not
+    subset     chooses those that are named, None: all are
     options    of kafka_designated_election
     moves      what a second control node does in a history of moves instead: CANCEL, NAMED (a standing throttle of replicas that are named)
     snapshots  seconds before each healthy snapshot that is taken before the damage
@@ -52,6 +63,15 @@ class RequestScript:
     options: Mapping[str, Any] = field(default_factory=dict)
     snapshots: tuple[float, ...] = ()
     moves: str | None = None
+    subset: int | None = None
+
+    def of(self, keys: Sequence[Key]) -> list[Key] | None:
+        """Return which of these partitions are named, one at least, None if none is."""
+        if self.named is None:
+            return None
+        if self.subset is None:
+            return [*keys]
+        return [key for number, key in enumerate(keys) if self.subset >> number & 1] or [*keys[:1]]
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> RequestScript:
@@ -65,12 +85,17 @@ NO_REQUEST = RequestScript()
 def drawn_request(random: Random) -> RequestScript:
     """Draw what operators ask for."""
     limits = random.sample(list(LIMITS), random.choice((0, 1, 1, 2)))
-    return RequestScript(
+    request = RequestScript(
         rehearsal=random.choice((CHECK, CHECK, HELD)) if random.random() < 0.4 else None,
-        stop_at=random.randrange(1, MOST_STEPS) if random.random() < 0.3 else None,
+        stop_at=drawn_step_number(random) if random.random() < 0.3 else None,
         strategy=random.choice(("none", "kip966_balanced", "aggressive")) if random.random() < 0.15 else None,
         named=random.choice((OPTION, FILE)) if random.random() < 0.3 else None,
         options={name: random.choice(LIMITS[name]) for name in limits},
         snapshots=random.choice(((0.0,), (0.0, 60.0), (0.0, 40.0, 700.0))) if random.random() < 0.5 else (),
         moves=random.choice((CANCEL, NAMED)) if random.random() < 0.5 else None,
+        subset=random.randrange(64) if random.random() < 0.7 else None,
     )
+    if random.random() >= HELD_BACK:
+        return request
+    limit = random.choice(list(TIGHT))
+    return replace(request, options={**request.options, limit: random.choice(TIGHT[limit])})

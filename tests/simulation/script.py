@@ -14,13 +14,13 @@ from typing import Any
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.disk_script import DiskScript, drawn_disks
 from simulation.group_log import GROUP_LOG
+from simulation.later_runs import LaterRun, drawn_later_runs, drawn_second, drawn_step_number
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
 from simulation.review_script import NO_REVIEW, ReviewScript, drawn_review
 from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, drawn_step, drawn_steps
 
-MOST_STEPS = 180  # a recovery of a small cluster makes about so many requests, waits and writes
 DAMAGE = {
     "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1,
     "fail_disk": 1, "fail_leaders_disk": 1
@@ -28,7 +28,7 @@ DAMAGE = {
 CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {
     "crash": 3, "shut_down": 1, "start": 4, "hang": 3, "cut_off": 2, "lose_controller": 3, "crash_leader": 2, "write": 1, "fill_disk": 1,
-    "fail_disk": 1
+    "fail_disk": 1, "hang_controller": 2
 }  # fmt: skip
 # In a history of moves: before them, and while they are under way, which takes some seconds.
 BEFORE_MOVES = {"write": 12, "replicate": 6, "shrink": 2, "crash": 1, "hand_over": 1, "fail_disk": 1}
@@ -85,6 +85,8 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 )  # of all histories
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
 REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
+DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
+LATER_RUNS = (0, 2, 4, 6)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
@@ -107,6 +109,7 @@ STRUCK_REQUESTS = (
 CHANGES = ("ElectLeadersRequest", "AlterPartitionReassignmentsRequest")
 LONG_HANG = 6.0  # seconds
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
+AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,9 @@ class Script:
     reviews      what they hand in
     compacted    topics whose cleanup.policy is compact
     disks        what becomes of the disks of lost brokers; None: they are not read
+    drift        seconds by which the clocks of control nodes and controllers may be wrong
+    later        recoveries after the first one, while faults still strike
+    is_certain   the damage makes it certain what is saved and replayed
     """
 
     seed: int
@@ -148,6 +154,9 @@ class Script:
     reviews: ReviewScript = NO_REVIEW
     disks: DiskScript | None = None
     compacted: tuple[str, ...] = ()
+    later: tuple[LaterRun, ...] = ()
+    drift: float = 0.0
+    is_certain: bool = False
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -161,6 +170,7 @@ class Script:
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
+        fields["later"] = tuple(map(LaterRun.from_fields, fields.get("later", ())))
         fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
@@ -172,7 +182,15 @@ class Script:
 
 def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
-    return _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
+    return _with_later_runs(_with_reviews(_without_reviews(seed), Random(f"reviews of {seed}")), Random(f"later runs of {seed}"))
+
+
+def _with_later_runs(script: Script, random: Random) -> Script:
+    """Return the script, of most seeds with recoveries after the first one. Where it must be certain what is saved and replayed there are none."""
+    if script.moves is not None or script.is_certain:
+        return script
+    script = replace(script, drift=random.choice(DRIFT))
+    return replace(script, later=drawn_later_runs(random, _drawn_damage, FAULTS, random.choice(LATER_RUNS)))
 
 
 def _with_reviews(script: Script, random: Random) -> Script:
@@ -213,10 +231,10 @@ def _without_reviews(seed: int) -> Script:
         controllers=random.random() < 0.5,
         damage=_drawn_damage(random),
         faults=tuple(
-            step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 10 * LATE))))
-            for step in drawn_steps(random, FAULTS, random.choice((0, 0, 1, 1, 2, 4)))
+            step._replace(at=random.uniform(0, 10 * LATE) if random.random() < AFTER else drawn_second(random))
+            for step in drawn_steps(random, FAULTS, random.choice((0, 1, 1, 1, 2, 4)))
         ),
-        kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.5 else None,
+        kill_at=drawn_step_number(random) if random.random() < 0.5 else None,
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
         duration=random.choice((3.0, 12.0, 12.0)),
         review=random.choice((0.0, 0.0, 0.0, 2.0, 10.0)),
@@ -359,6 +377,7 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
         kill_at=script.kill_at if random.random() < 0.2 else None,
         second=None,
         request=NO_REQUEST,
+        is_certain=True,
     )
 
 

@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+from simulation.move_script import PLAIN_MOVES
 from simulation.request_script import NO_REQUEST
 from simulation.review_script import NO_REVIEW
 from simulation.script import Script
+
+# What may differ of a violation when the script gets shorter: numbers, lists of them, and topics.
+_LISTS, _TOPICS = re.compile(r"\d[\d., ]*"), re.compile(r"\b(orders|payments)\b")
+
+
+def kind_of(violation: str) -> str:
+    """Return a violation without what may differ when its script gets shorter."""
+    return _LISTS.sub("0", _TOPICS.sub("topic", violation))
 
 
 def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
@@ -27,18 +37,15 @@ def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
 
 def _shorter(script: Script) -> Iterator[Script]:
     """Yield scripts that lack something, first those that lack much."""
-    if script.second is not None:
-        yield replace(script, second=None)
-    if script.kill_at is not None:
-        yield replace(script, kill_at=None)
-    if script.strike is not None:
-        yield replace(script, strike=None)
+    without: tuple[dict[str, Any], ...] = ({"second": None}, {"kill_at": None}, {"strike": None}, {"drift": 0.0}, {"review": 0.0})
+    yield from (replace(script, **nothing) for nothing in without if replace(script, **nothing) != script)
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
+    yield from _with_shorter_moves(script)
     yield from _with_shorter_reviews(script)
     yield from _with_fewer_disks(script)
-    if script.review:
-        yield replace(script, review=0.0)
+    for at in range(len(script.later)):
+        yield replace(script, later=script.later[:at] + script.later[at + 1 :])
     size = max(len(script.damage), len(script.faults)) // 2
     while size:
         for at in range(0, len(script.faults), size):
@@ -93,3 +100,21 @@ def _with_shorter_replay(script: Script) -> Iterator[Script]:
     faults = script.replay.faults
     for at in range(len(faults) if len(faults) > 1 else 0):
         yield replace(script, replay=replace(script.replay, faults=faults[:at] + faults[at + 1 :]))
+
+
+def _with_shorter_moves(script: Script) -> Iterator[Script]:
+    moves = script.moves
+    if moves is None:
+        return
+    yield replace(script, moves=None)
+    for at in range(len(moves.targets) if len(moves.targets) > 1 else 0):
+        yield replace(script, moves=replace(moves, targets=moves.targets[:at] + moves.targets[at + 1 :]))
+    without: tuple[dict[str, Any], ...] = (
+        {"throttle": None},
+        {"standing": None, "expires_after": None},
+        {"others": ()},
+        {"options": PLAIN_MOVES},
+    )
+    for nothing in without:
+        if (shorter := replace(moves, **nothing)) != moves:
+            yield replace(script, moves=shorter)

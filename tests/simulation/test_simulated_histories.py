@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from simulation.history import play
+from simulation.move_script import PLAIN_MOVES
 from simulation.script import Script, drawn
-from simulation.shorten import shortened
+from simulation.shorten import kind_of, shortened
 
 KEPT = Path(__file__).parent / "kept"
 KINDS = (
@@ -28,7 +29,7 @@ KINDS = (
     "wrong elections", "wrong replays", "leaders named in first runs", "order set by another tool", "move begun by another tool", "replays approved",
     "runs: approved", "offsets of groups committed again", "COMMIT markers written by replays",
     "logs of disks that are evidence", "logs of disks saved", "logs of disks with damage", "lost brokers that were safe to start", "disks: refused",
-    "log starts moved", "logs cleaned", "topics created again",
+    "log starts moved", "logs cleaned", "topics created again", "active controller hangs",
 )  # fmt: skip
 
 
@@ -71,6 +72,23 @@ def test_a_script_is_shortened_to_what_it_needs() -> None:
     short = shortened(script, two_brokers_are_lost)
     assert [step.what for step in short.damage] == ["crash", "crash"]
     assert (short.faults, short.kill_at, short.second, len(short.topics)) == ((), None, None, 1)
+
+
+def test_a_script_of_moves_is_shortened_to_what_it_needs() -> None:
+    def throttles(script: Script) -> bool:
+        return script.moves is not None and script.moves.throttle is not None and script.moves.standing is not None
+
+    script = next(one for one in map(drawn, range(1000)) if throttles(one) and one.moves and len(one.moves.targets) > 2)
+    short = shortened(script, throttles).moves
+    assert short is not None
+    assert (len(short.targets), short.others, short.options) == (1, (), PLAIN_MOVES)
+
+
+def test_violations_are_the_same_if_only_numbers_and_topics_differ() -> None:
+    one = "orders-0 gets the order (3, 4, 1, 2), which no journal has"
+    assert kind_of(one) == kind_of("payments-1 gets the order (2, 1), which no journal has")
+    assert kind_of(one) != kind_of("orders-0 is left with the order (3, 4, 1, 2) instead of (1, 2)")
+    assert kind_of("broker 2 truncated orders-0#6 of orders-0 after the election of broker 3, not saved") != kind_of("broker 2 is elected")
 
 
 def test_what_is_not_simulated_is_said() -> None:

@@ -16,6 +16,7 @@ from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.kraft import Key
+from simulation.model_judge import ModelJudge
 from simulation.world import World
 
 KEY: Key = ("orders", 0)
@@ -29,7 +30,9 @@ class Incident:
         self.workdir = workdir
         self.cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 1, 2]]}, {"orders": 1}, elr=False)
         self.events = Events(self.cluster, Counter())
-        self.judges = Judges(self.cluster, workdir, self.events, gives_up=True)
+        self.judges = Judges(
+            self.cluster, workdir, self.events, ModelJudge(self.cluster, gives_up=True, history=False, snapshots=False), gives_up=True
+        )
         self.cluster.shrink(KEY, 1)
         if not commits:
             self.cluster.shrink(KEY, 2)

@@ -12,6 +12,7 @@ from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.logs import Log, Sent, contents
+from simulation.model_judge import ModelJudge
 from simulation.producer_logs import aborted, committed, last_stable_offset
 from simulation.replay_judges import ReplayJudges
 from simulation.world import World
@@ -83,7 +84,7 @@ def test_read_committed_ends_before_a_transaction_that_is_open_until_its_marker_
 
 def test_the_judges_see_a_record_that_is_there_twice(tmp_path: Path) -> None:
     cluster = cluster_of_one_partition()
-    judges = Judges(cluster, tmp_path, Events(cluster, Counter()), gives_up=False)
+    judges = Judges(cluster, tmp_path, Events(cluster, Counter()), ModelJudge(cluster, False, False, False), gives_up=False)
     for _ in range(2):
         cluster.write(KEY, "a", 1)
     settle(cluster)

@@ -23,6 +23,7 @@ from simulation.stop_signals import SignalsOfProcesses, State
 
 BEGIN = 1_000.0  # seconds of the virtual monotonic clock
 EPOCH = 1_795_000_000.0  # of the virtual wall clock, at BEGIN
+FASTEST = 0.0005  # of a second by which a clock is wrong after one more, at most
 PROCESS_SECONDS = 300.0  # real ones, after which a control node that does not wait is a mistake of the simulation
 
 
@@ -46,6 +47,7 @@ class Process:
 class World:
     """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people.
 
+    `drift`: seconds by which the clock of a machine may be wrong. If it is not 0, none goes at the right rate.
     `late`: what happens now was requested before its node hung, and nobody waits for it any more.
     """
 
@@ -53,15 +55,27 @@ class World:
         self.random = Random(seed)
         self.now = BEGIN
         self.late = False
+        self.drift = 0.0
+        self._seed, self._clocks = seed, dict[str, tuple[float, float]]()
         self.story: list[str] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._processes: list[Process] = [Process("simulation")]
         self._current = self._processes[0]
 
-    def wall_clock(self) -> float:
-        """Stand for `time.time`, also for the brokers."""
-        return EPOCH + self.now - BEGIN
+    def wall_clock(self, whose: str = "") -> float:
+        """Return the time of the clock of a machine, which `drift` lets differ from those of others. Without a name: the true one."""
+        if not whose or not self.drift:
+            return EPOCH + self.now - BEGIN
+        if whose not in self._clocks:
+            random = Random(f"clock of {whose} of {self._seed}")
+            self._clocks[whose] = random.uniform(-self.drift, self.drift), 1 + random.uniform(-FASTEST, FASTEST)
+        offset, rate = self._clocks[whose]
+        return EPOCH + offset + (self.now - BEGIN) * rate
+
+    def own_clock(self) -> float:
+        """Stand for `time.time` of the control node that runs. A second one is another machine."""
+        return self.wall_clock("second" if self._current.name == "second" else "first")
 
     def tell(self, text: str) -> None:
         """Add a line to the story."""
@@ -183,7 +197,8 @@ class World:
         """Replace the clocks of this process by virtual ones, and its state of signals by that of the control node that runs, in the block."""
         with (
             patch.object(time, "monotonic", lambda: self.now),
-            patch.object(time, "time", self.wall_clock),
+            patch.object(time, "time", self.own_clock),
+            patch.object(time, "time_ns", lambda: int(self.own_clock() * 1e9)),
             patch.object(time, "sleep", self.sleep),
             patch.object(signals, "_state", SignalsOfProcesses(lambda: self._current.signals)),
         ):

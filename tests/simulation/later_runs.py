@@ -1,0 +1,65 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recoveries after the first one while faults still strike: each with damage before it, faults, and a control node that is killed or stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from simulation.steps import Step, drawn_steps
+
+# The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
+STEPS, STEPS_OF_HELD = 112, 54
+SECONDS, SECONDS_OF_HELD = 0.36, 0.12
+
+
+@dataclass(frozen=True)
+class LaterRun:
+    """A recovery. `damage` comes before it, `faults` while it works. `kill_at`, `stop_at`: as those of the first one."""
+
+    damage: tuple[Step, ...]
+    faults: tuple[Step, ...]
+    kill_at: int | None = None
+    stop_at: int | None = None
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> LaterRun:
+        """Return what was written as JSON."""
+        damage, faults = (tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name]) for name in ("damage", "faults"))
+        return cls(damage, faults, fields["kill_at"], fields["stop_at"])
+
+
+def drawn_step_number(random: Random) -> int:
+    """Draw the step at which a control node is struck."""
+    return random.randrange(1, random.choice((STEPS, STEPS_OF_HELD)))
+
+
+def drawn_second(random: Random) -> float:
+    """Draw the second at which a fault strikes a recovery."""
+    return random.uniform(0, random.choice((SECONDS, SECONDS_OF_HELD)))
+
+
+def drawn_later_runs(
+    random: Random, drawn_damage: Callable[[Random], Sequence[Step]], kinds: dict[str, int], count: int
+) -> tuple[LaterRun, ...]:
+    """Draw so many. `kinds`: faults, with their weights."""
+    found = []
+    for _ in range(count):
+        struck = random.choice(("kill", "kill", "stop", "faults", "faults", "faults"))
+        faults = drawn_steps(random, kinds, random.choice((1, 2, 2)) if struck == "faults" else random.choice((0, 0, 1)))
+        found.append(
+            LaterRun(
+                tuple(drawn_damage(random)) if random.random() < 0.8 else (),
+                tuple(
+                    step._replace(at=random.uniform(0, SECONDS_OF_HELD) if not at else drawn_second(random))
+                    for at, step in enumerate(faults)
+                ),
+                drawn_step_number(random) if struck == "kill" else None,
+                drawn_step_number(random) if struck == "stop" else None,
+            )
+        )
+    return tuple(found)

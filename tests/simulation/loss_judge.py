@@ -1,0 +1,55 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the bounds of a plan (docs/loss.md) hold what is really lost when its leader is elected, by the logs of the simulated cluster."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Set
+from typing import Any
+
+from simulation.cluster import SimulatedCluster
+from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.logs import Batch, Log
+
+
+class LossJudge:
+    """Judges the bounds of losses. `harmed`: brokers that have lost the end of a log, which can void upper bounds: those bounds say so."""
+
+    def __init__(self, cluster: SimulatedCluster, harmed: Set[int]) -> None:
+        self._cluster, self._harmed = cluster, harmed
+        # Names of committed records that a leader lacked: they were lost before.
+        self._lost_before: dict[Key, set[str]] = defaultdict(set)
+        self._note_elsewhere, cluster.controller.on_change = cluster.controller.on_change, self._note
+
+    def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
+        self._note_elsewhere(key, before, after)
+        if before is None:
+            self._lost_before[key].clear()
+        elif after.leader not in (NO_LEADER, before.leader):
+            log = self._cluster.brokers[after.leader].logs.get(key, Log())
+            self._lost_before[key] |= {one.name for one in self._committed(key) if not log.has(one)}
+
+    def _committed(self, key: Key) -> Collection[Batch]:
+        return self._cluster.committed.get(key, {}).values()
+
+    def doubt(self, key: Key, leader: int, loss: Mapping[str, Any]) -> str | None:
+        """Return what is wrong with the bounds of an election of `leader`, None if they hold."""
+        log = self._cluster.brokers[leader].logs.get(key)
+        if log is None or key[0] in self._cluster.created_again:
+            return None
+        lacking = [one for one in self._cluster.written.get(key, ()) if not log.has(one)]
+        most = sum(_records(one) for one in lacking if self._cluster.was_committed(key, one.name))
+        least = sum(_records(one) for one in self._committed(key) if not log.has(one) and one.name not in self._lost_before[key])
+        lower, upper = loss["lower_bound"], loss["upper_bound"]
+        if lower is not None and lower > most:
+            return f"is said to lose at least {lower} records ({loss['lower_bound_from']}) if broker {leader} leads, and loses {most}"
+        is_harmed = bool(self._harmed & {*self._cluster.controller.partitions[key].replicas})
+        if upper is not None and upper < least and (loss["upper_bound_from"] == "elr" or not is_harmed):
+            return f"is said to lose at most {upper} records ({loss['upper_bound_from']}) if broker {leader} leads, and loses {least}"
+        return None
+
+
+def _records(one: Batch) -> int:
+    return one.last + 1 - one.base

@@ -1,0 +1,203 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""For which reasons a partition may be held when all is at peace: by the rules of tests/model, from the logs and ISRs of the simulated cluster.
+
+The last run in peace has read all that these rules know, so it must come to the same end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from model import rules
+from model.logs import Log as Epochs
+from model.logs import common, is_prefix
+from model.partition import NOTHING, OUT, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
+
+from simulation.cluster import SimulatedCluster
+from simulation.group_log import GROUP_LOG
+from simulation.kraft import NO_LEADER, Controller, Key, Partition
+from simulation.logs import Log
+
+# What the words of evidence may be if some records were removed by the cleaner: the model knows what was there, brokers do not.
+OF_CLEANED_LOGS = {"incomplete", "weak", "retention_gap", "forked", "forked_proven", "contradicted", "below_high_watermark"}
+ALARMING = {"below_high_watermark", "contradicted"}
+
+
+class Past:
+    """What the controller has decided about each partition, from now on."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._min_isr, self._states = controller.min_isr, {key: [state] for key, state in controller.partitions.items()}
+        self._note_elsewhere, controller.on_change = controller.on_change, self._note
+
+    def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
+        self._note_elsewhere(key, before, after)
+        self._states[key] = [*([] if before is None else self._states[key]), after]
+
+    def replica(self, key: Key, broker: int, epochs: Epochs, high_watermark: int) -> Replica:
+        """Return a survivor as the model has it: its log, and what the history of ISRs says of it."""
+        states = self._states[key]
+        inside = [place for place, state in enumerate(states) if broker in state.isr]
+        since = states[inside[-1] :] if inside else states
+        overtaken = any(len(state.isr) >= self._min_isr[key[0]] for state in since[1:])
+        happened = _worst(since)
+        if not inside or broker in (*states[-1].isr, *states[-1].elr, *states[-1].last_known):
+            happened = UNCLEAN_ELECTION  # the history proves nothing
+        return Replica(epochs, high_watermark, OUT, overtaken=overtaken, since=happened)
+
+
+def _worst(states: Sequence[Partition]) -> int:
+    """Return the worst that has happened after the first of these states. A move counts as an unclean election: neither lets the history prove anything."""
+    pairs = list(pairwise(states))
+    if any(after.recovering and after.leader not in (before.leader, NO_LEADER) for before, after in pairs) or any(
+        {*before.replicas} != {*after.replicas} or after.assignment.is_moving for before, after in pairs
+    ):
+        return UNCLEAN_ELECTION
+    led = [place for place, state in enumerate(states) if state.leader != NO_LEADER]
+    return WITHOUT_LEADER if led and any(state.leader == NO_LEADER for state in states[: led[-1]]) else NOTHING
+
+
+class Known:
+    """What can be known of a partition without a leader.
+
+    survivors  as the model has them, in the order of the assignment
+    outside    logs of lost replicas that can be read: `members`: of those in the ISR or ELR
+    proven     what high watermarks prove, and the same with what groups or snapshots may prove: each makes a decision of its own
+    """
+
+    def __init__(
+        self, survivors: list[Replica], outside: list[Epochs], members: list[Epochs], proven: list[list[tuple[Epochs, int]]]
+    ) -> None:
+        self.survivors, self.outside, self.members, self.proven = survivors, outside, members, proven
+
+    def elected(self, history: bool) -> bool:
+        """Return whether a survivor is elected by `balanced`, whatever of the proofs is read."""
+        return all(self._winners(history, proven) for proven in self.proven)
+
+    def _winners(self, history: bool, proven: list[tuple[Epochs, int]]) -> list[int]:
+        winners = rules.ours(self.survivors)
+        if history:
+            winners = rules.lost_members(self.survivors, self.members, proven)
+        return [place for place in winners if all(is_prefix(log, self.survivors[place].log) for log in self.outside)]
+
+    def words(self, history: bool) -> Iterator[str]:
+        """Yield for which evidence `balanced` may hold it."""
+        best = [one.log for one in self.survivors if not any(one.log != log and is_prefix(one.log, log) for log in self._logs)]
+        if not all(is_prefix(outside, log) for outside in self.outside for log in best):
+            yield "fenced_broker_holds_more"
+        for proven in self.proven:
+            yield from self._words(history, best, proven)
+
+    @property
+    def _logs(self) -> list[Epochs]:
+        return [one.log for one in self.survivors]
+
+    def _words(self, history: bool, best: list[Epochs], proven: list[tuple[Epochs, int]]) -> Iterator[str]:
+        holding = [log for log in self._logs if _holds(log, proven)]
+        complete = self._complete() if history else []
+        if not holding:
+            yield "below_high_watermark"
+        elif complete and not any(_holds(log, proven) for log in complete):
+            yield "contradicted"
+        elif len({*best}) > 1:
+            # Proof leaves one branch if only logs of it have all that is proven.
+            greatest = max((offset for _, offset in proven), default=0)
+            reaching = [
+                log for log in self._logs if max((min(common(log, one), offset) for one, offset in proven), default=0) >= greatest > 0
+            ]
+            yield "forked_proven" if any(all(is_prefix(one, log) for one in reaching) for log in reaching) else "forked"
+
+    def _complete(self) -> list[Epochs]:
+        places = {*rules.able(self.survivors)}
+        if all(one.since == NOTHING for one in self.survivors):
+            places |= rules.agree_longest(self.survivors, self.members)
+        return [self.survivors[place].log for place in places]
+
+
+def _holds(log: Epochs, proven: Iterable[tuple[Epochs, int]]) -> bool:
+    return all(common(log, one) >= offset for one, offset in proven)
+
+
+class ModelJudge:
+    """Judges partitions without a leader.
+
+    gives_up   the strategy is aggressive, else balanced
+    history    control nodes read the history of ISRs
+    snapshots  they have taken healthy snapshots, which may prove what was committed
+    """
+
+    def __init__(self, cluster: SimulatedCluster, gives_up: bool, history: bool, snapshots: bool) -> None:
+        self._cluster, self._gives_up, self._history, self._snapshots = cluster, gives_up, history, snapshots
+        self._past = Past(cluster.controller)
+
+    def doubt(self, key: Key, state: Partition, row: Mapping[str, object], on_disks: Mapping[int, Log]) -> str | None:
+        """Return what is wrong with the row of a partition without a leader in a result, None if nothing is. `on_disks`: logs of disks that are evidence."""
+        reasons = self._reasons(key, state, on_disks)
+        if row["outcome"] == "held" and row["reason_code"] in reasons:
+            return None
+        may_be = f"the model holds it for {' or '.join(sorted(reasons))}" if reasons else "the model elects a survivor"
+        return f"is {row['outcome']} ({row['reason_code']}), and {may_be}"
+
+    def _reasons(self, key: Key, state: Partition, on_disks: Mapping[int, Log]) -> set[str]:
+        brokers, controller = self._cluster.brokers, self._cluster.controller
+        running = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
+        survivors = {one: log for one, log in running.items() if controller.alive(one)}
+        if not survivors:
+            return {"no_survivor"}
+        found = {"reassignment_in_progress"} if state.assignment.is_moving else set()
+        others = {one: log for one, log in {**running, **on_disks}.items() if one not in survivors}
+        logs = [*survivors.values(), *others.values()]
+        if not self._gives_up and rules.waited_for(state.isr, state.elr, state.last_known, [*survivors], controller.elr):
+            found.add("wait_for_clean_leader")
+        if any(epoch > state.epoch for log in logs for epoch, _ in log.epochs):
+            found.add("ahead_of_controller")
+        if (known := self._known(key, state, survivors, others)) is None or any(one.start >= other.end for one in logs for other in logs):
+            words = OF_CLEANED_LOGS | {"fenced_broker_holds_more"}
+        elif not self._gives_up and known.elected(self._history):
+            return found
+        else:
+            words = {*known.words(self._history)}
+        group_log = controller.partitions.get(GROUP_LOG)
+        if words and group_log is not None and group_log.leader == NO_LEADER:
+            words.add("incomplete")  # offsets of groups cannot be read
+        if not self._gives_up:
+            return found | words
+        return found | ({"must_be_named"} if words & ALARMING else set())
+
+    def _known(self, key: Key, state: Partition, survivors: Mapping[int, Log], others: Mapping[int, Log]) -> Known | None:
+        """Return what can be known of a partition, None if records were removed from logs."""
+        logs = {one: _epochs(log) for one, log in {**survivors, **others}.items()}
+        if any(one is None for one in logs.values()):
+            return None
+        epochs = {one: log for one, log in logs.items() if log is not None}
+        replicas = [self._past.replica(key, one, epochs[one], log.high_watermark) for one, log in survivors.items()]
+        members = [epochs[one] for one in others if one in (*state.isr, *state.elr)]
+        watermarks = [(epochs[one], log.high_watermark) for one, log in survivors.items() if log.high_watermark]
+        committed = [
+            (epochs[one], batch.last + 1)
+            for one, log in survivors.items()
+            for batch in self._cluster.committed.get(key, {}).values()
+            if self._snapshots and log.has(batch)
+        ]
+        read = [
+            (epochs[one], position.offset)
+            for one, log in survivors.items()
+            for positions in self._cluster.groups.positions.values()
+            if (position := positions.get(key)) is not None and log.has(position.read)
+        ]
+        return Known(
+            replicas, [epochs[one] for one in others], members, [watermarks, [*watermarks, *read], [*watermarks, *read, *committed]]
+        )
+
+
+def _epochs(log: Log) -> Epochs | None:
+    """Return the leader epoch of each record, None if records were removed from the log, or if it starts later."""
+    found: list[int] = []
+    for batch in log.batches:
+        if batch.base != len(found) or log.deleted or log.start:
+            return None
+        found += [batch.epoch] * (batch.last + 1 - batch.base)
+    return tuple(found)

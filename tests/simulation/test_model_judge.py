@@ -1,0 +1,97 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model judges why a partition is held by the logs of the simulated cluster, and not by what a run says."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.kraft import Key
+from simulation.model_judge import ModelJudge
+from simulation.world import World
+
+KEY: Key = ("orders", 0)
+KNOWN_SECONDS = SESSION_SECONDS + 1  # until all know who is alive
+
+
+class Fork:
+    """Broker 1 has led, then 2, then 3. All were lost, and 1 and 2 are back: their logs fork. Broker 2 left the ISR last, with all that was committed."""
+
+    def __init__(self, min_isr: int = 2, gives_up: bool = False, history: bool = True) -> None:
+        self.cluster = SimulatedCluster(World(1), 3, {"orders": [[1, 2, 3]]}, {"orders": min_isr}, elr=False)
+        self.judge = ModelJudge(self.cluster, gives_up, history, snapshots=False)
+        for broker in (1, 2, 3):
+            self.write()
+            if broker == 2:
+                self.cluster.replicate(KEY, 3)
+            self.crash(broker)
+        for broker in (1, 2):
+            self.cluster.start(broker, clean=False)
+            self.cluster.brokers[broker].logs[KEY].high_watermark = 0
+        self.cluster.world.wait(KNOWN_SECONDS)
+
+    def write(self) -> None:
+        assert self.cluster.write(KEY, f"batch {self.cluster.world.now}", 2)
+        self.cluster.world.wait(1)
+
+    def crash(self, broker: int) -> None:
+        self.cluster.crash(broker)
+        self.cluster.world.wait(KNOWN_SECONDS)
+
+    def doubt(self, reason: str, outcome: str = "held") -> str | None:
+        """Return what is wrong with a partition that is held for this reason."""
+        row = {"outcome": outcome, "reason_code": reason}
+        return self.judge.doubt(KEY, self.cluster.controller.partitions[KEY], row, {})
+
+
+def test_what_the_history_resolves_must_be_elected() -> None:
+    assert Fork().doubt("forked") == "is held (forked), and the model elects a survivor"
+
+
+def test_without_the_history_a_fork_is_held() -> None:
+    assert Fork(history=False).doubt("forked") is None
+
+
+def test_a_history_in_which_records_were_committed_later_resolves_nothing() -> None:
+    assert Fork(min_isr=1).doubt("forked") is None
+
+
+def test_aggressive_elects_a_fork() -> None:
+    assert Fork(gives_up=True).doubt("forked") == "is held (forked), and the model elects a survivor"
+
+
+@pytest.mark.parametrize("reason", ["no_survivor", "incomplete", "forked_proven", "wait_for_clean_leader"])
+def test_another_reason_is_wrong(reason: str) -> None:
+    assert Fork(history=False).doubt(reason) == f"is held ({reason}), and the model holds it for forked"
+
+
+def test_a_partition_may_not_be_stale_when_all_is_at_peace() -> None:
+    assert Fork(history=False).doubt("replica_returned", "stale") == "is stale (replica_returned), and the model holds it for forked"
+
+
+def test_what_high_watermarks_prove_on_one_branch() -> None:
+    fork = Fork(history=False)
+    log = fork.cluster.brokers[1].logs[KEY]
+    log.high_watermark = log.end
+    assert fork.doubt("forked") == "is held (forked), and the model holds it for forked_proven"
+    other = fork.cluster.brokers[2].logs[KEY]
+    other.high_watermark = other.end
+    assert fork.doubt("below_high_watermark") is None
+
+
+def test_a_lost_disk_with_more_records() -> None:
+    fork = Fork(history=False)
+    state = fork.cluster.controller.partitions[KEY]
+    lost = {3: fork.cluster.brokers[3].logs[KEY]}
+    row = {"outcome": "held", "reason_code": "fenced_broker_holds_more"}
+    assert fork.judge.doubt(KEY, state, row, lost) is None
+
+
+def test_without_survivors_nothing_is_elected() -> None:
+    fork = Fork()
+    for broker in (1, 2):
+        fork.crash(broker)
+    assert fork.doubt("no_survivor") is None
+    assert fork.doubt("forked") == "is held (forked), and the model holds it for no_survivor"

@@ -1,0 +1,50 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clocks of control nodes are virtual and may differ from those of controllers, which may hang."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from simulation.cluster import QUORUM_SECONDS, SimulatedCluster
+from simulation.world import EPOCH, World
+
+
+def cluster_of(world: World) -> SimulatedCluster:
+    return SimulatedCluster(world, 3, {"orders": [[1, 2, 3]]}, {"orders": 1}, elr=False)
+
+
+def test_all_clocks_are_virtual() -> None:
+    world = World(1)
+    with world.clock():
+        world.wait(7)
+        assert time.time() == EPOCH + 7
+        assert time.time_ns() == int((EPOCH + 7) * 1e9)
+
+
+def test_clocks_of_machines_differ() -> None:
+    world = World(1)
+    world.drift = 5.0
+    clocks = [world.wall_clock(one) for one in ("first", "second", "controller 101")]
+    world.wait(1000)
+    later = [world.wall_clock(one) for one in ("first", "second", "controller 101")]
+    assert len({*clocks}) == 3 and all(abs(one - EPOCH) <= 5 for one in clocks)
+    assert len({after - before for before, after in zip(clocks, later, strict=True)}) == 3
+
+
+@pytest.mark.parametrize(("seconds", "is_replaced"), [(0.5, False), (15.0, True)])
+def test_a_controller_that_hangs_for_long_is_replaced(seconds: float, is_replaced: bool) -> None:
+    world = World(1)
+    cluster = cluster_of(world)
+    before = cluster.controller_id
+    cluster.hang_controller(seconds)
+    assert not cluster.has_controller
+    world.wait(QUORUM_SECONDS + 1)
+    assert cluster.has_controller
+    assert (cluster.controller_id != before) == is_replaced
+    assert cluster.controllers[before].hangs == is_replaced
+    world.wait(seconds)
+    assert not cluster.controllers[before].hangs
