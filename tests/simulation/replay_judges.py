@@ -231,7 +231,7 @@ class ReplayJudges:
         last: dict[bytes, int] = {value: place for place, value in enumerate(replayed)}
         original = {value for one in log.batches if one.ends is None and not one.name.startswith("replayed") for value in one.values}
         # Records that a producer has sent again are replayed later if the leader loses them once more.
-        times = Counter(value for one in self._cluster.written[key] if not one.name.startswith("replayed") for value in one.values)
+        times = Counter(value for one in self._cluster.written.get(key, ()) if not one.name.startswith("replayed") for value in one.values)
         original |= {value for value, number in times.items() if number > 1}
         runs: dict[Batch, set[str]] = {}
         for one in saved:
