@@ -46,7 +46,9 @@ class LossJudge:
         if lower is not None and lower > most:
             return f"is said to lose at least {lower} records ({loss['lower_bound_from']}) if broker {leader} leads, and loses {most}"
         is_harmed = bool(self._harmed & {*self._cluster.controller.partitions[key].replicas})
-        if upper is not None and upper < least and (loss["upper_bound_from"] == "elr" or not is_harmed):
+        # Of compacted logs offsets are compared, of which some have no record any more: upper bounds of these are not judged yet (seed 170).
+        is_judged = key[0] not in self._cluster.compacted and (loss["upper_bound_from"] == "elr" or not is_harmed)
+        if upper is not None and upper < least and is_judged:
             return f"is said to lose at most {upper} records ({loss['upper_bound_from']}) if broker {leader} leads, and loses {least}"
         return None
 

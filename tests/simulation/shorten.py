@@ -16,7 +16,7 @@ from simulation.review_script import NO_REVIEW
 from simulation.script import Script
 
 # What may differ of a violation when the script gets shorter: numbers, lists of them, and topics.
-_LISTS, _TOPICS = re.compile(r"\d[\d., ]*"), re.compile(r"\b(orders|payments)\b")
+_LISTS, _TOPICS = re.compile(r"\d+(?:[., ]+\d+)*"), re.compile(r"\b(orders|payments)\b")
 
 
 def kind_of(violation: str) -> str:
