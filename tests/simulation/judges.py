@@ -64,6 +64,7 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
+    `liar`: a broker that answers wrongly. Nobody else knows what its log has, so what that is, and what its election costs, is not judged.
     """
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
@@ -88,6 +89,8 @@ class Judges:
         self.elections: list[Election] = []
         self.changes = 0
         self.are_named = False
+        self.liar: int | None = None
+        self.acts_as_kafka = False
         self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
@@ -127,6 +130,8 @@ class Judges:
             self._note_others(what, key, order)
             return
         self.watch()
+        if self.acts_as_kafka:
+            return
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self._allowed(key)
         if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
@@ -161,6 +166,9 @@ class Judges:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
+        if after.leader == self.liar:
+            self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
+            return
         brokers = self._cluster.brokers
         returning = [
             one for one in (*before.isr, *before.elr) if brokers[one].running and brokers[one].is_registering and key in brokers[one].logs
@@ -170,7 +178,10 @@ class Judges:
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas
-            if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
+            if one != self.liar
+            and brokers[one].running
+            and key in brokers[one].logs
+            and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
         leader = brokers[after.leader]
         elected = leader.logs.get(key) or leader.disks.kept.get(key, Log())

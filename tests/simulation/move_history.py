@@ -30,6 +30,7 @@ class MoveHistory(History):
     """A history in which replicas are moved. Records are large, so that copying them at a throttled rate takes a while."""
 
     record_bytes = 400
+    not_judged = "AlterPartitionReassignmentsRequest", "IncrementalAlterConfigsRequest"
     _judges: MoveJudges
 
     def __init__(self, script: Script, workdir: Path) -> None:

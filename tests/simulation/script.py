@@ -14,6 +14,7 @@ from typing import Any
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.disk_script import DiskScript, drawn_disks
 from simulation.group_log import GROUP_LOG
+from simulation.hostile_answers import HostileScript, drawn_hostile
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
 from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
@@ -89,6 +90,7 @@ WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with repla
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
+HOSTILE, DAMAGED, COMMANDS = 0.2, 0.15, 0.15  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -125,6 +127,9 @@ class Script:
     request      what operators ask for while faults strike
     reviews      what they hand in
     compacted    topics whose cleanup.policy is compact
+    hostile      a broker that answers wrongly; None: there is none
+    damaged      chooses which files of the workdir are damaged, and how; None: none is
+    commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
     """
 
@@ -148,6 +153,9 @@ class Script:
     reviews: ReviewScript = NO_REVIEW
     disks: DiskScript | None = None
     compacted: tuple[str, ...] = ()
+    hostile: HostileScript | None = None
+    damaged: int | None = None
+    commands: int | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -163,6 +171,7 @@ class Script:
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
+        fields["hostile"] = HostileScript(**fields["hostile"]) if fields.get("hostile") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         fields["reviews"] = ReviewScript.from_fields(fields["reviews"]) if fields.get("reviews") else NO_REVIEW
         if fields.get("strike"):
@@ -172,7 +181,20 @@ class Script:
 
 def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
-    return _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
+    script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
+    return _with_wrong_input(script, Random(f"wrong input of {seed}"))
+
+
+def _with_wrong_input(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a broker that answers wrongly, with damaged files, or with other commands."""
+    drawn = random.random()
+    if drawn < HOSTILE:
+        return replace(script, hostile=drawn_hostile(random))
+    if drawn < HOSTILE + DAMAGED and script.moves is None:
+        return replace(script, damaged=random.randrange(1 << 20))
+    if drawn > 1 - COMMANDS and script.moves is None:
+        return replace(script, commands=random.randrange(1 << 20))
+    return script
 
 
 def _with_reviews(script: Script, random: Random) -> Script:
