@@ -28,6 +28,11 @@ from simulation.operator import NAME, SAVED, Operator, defaults
 class CommandOperator(Operator):
     """Runs other modules."""
 
+    @property
+    def knows_controllers(self) -> bool:
+        """Whether it has the addresses of the controllers."""
+        return bool(self._connection["controller_bootstrap_servers"])
+
     def elect_leaders(self, kind: str, keys: Sequence[Key] | None = None, check_mode: bool = False, **given: Any) -> dict[str, Any]:
         """Elect leaders as Kafka chooses them (`kafka_leader_election`). Return its result. Raises the product's errors."""
         named = None if keys is None else [{"topic": topic, "partition": partition} for topic, partition in keys]

@@ -24,7 +24,7 @@ from simulation.false_values import edited
 from simulation.judges import Judges
 from simulation.operator import NAME, SAVED
 
-RUN = "damaged"
+RUN, CHECKED = "damaged", "checked"
 EDITS, PLANS, FILES = 40, 3, 6
 SEALED = "disks", "landing", "watermarks"  # folders of files with the seal of landing files
 OF_ELECTIONS = "disks", "rescue", "journal", "throttle", "snapshots", "clusters"
@@ -104,9 +104,9 @@ class DamagedFiles:
             path.write_bytes(kept)
 
     def _recover_in_check_mode(self) -> dict[str, Any]:
-        self._operator.collect(RUN)
-        self._operator.plan(RUN)
-        return self._operator.elect(RUN, check_mode=True)
+        self._operator.collect(CHECKED)
+        self._operator.plan(CHECKED)
+        return self._operator.elect(CHECKED, check_mode=True)
 
     def _damage(self, path: Path, other: Path) -> str:
         """Damage a file. Return how."""

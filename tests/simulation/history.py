@@ -117,7 +117,7 @@ class History:
                 self._rescue.save_and_start()
                 self._rescue.forget_evidence()
             if self._commands is not None:
-                self._world.run({"operator": self._commands.at_the_end})
+                self._world.run({"operator": partial(self._commands.at_the_end, self._script.replay is None)})
                 self._world.wait(CALM_SECONDS)
                 self._judges.judge_truncations()
             self._end()
@@ -139,10 +139,13 @@ class History:
             yield
             return
         hostile = HostileAnswers(self._world.tell, self.not_judged)
+        workdir = self._workdir.parent / "rehearsals"
+        workdir.mkdir()
+        operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
         self._cluster.falsified, self._events.slowed = hostile.falsified, True
         for number in range(script.rehearsals):
             hostile.begin(script.number + number, self._running())
-            self._world.run({"rehearsal": partial(self._rehearse_with, f"wrong-{number}")})
+            self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
         self._judges.liar = hostile.begin(script.number - 1, self._running())
         yield
         hostile.rest()
@@ -152,12 +155,15 @@ class History:
     def _running(self) -> list[int]:
         return [one for one, broker in self._cluster.brokers.items() if broker.running]
 
-    def _rehearse_with(self, run_id: str) -> None:
-        """Recover in check mode, which must change nothing, whatever brokers answer."""
+    def _rehearse_with(self, operator: CommandOperator, run_id: str) -> None:
+        """Recover in check mode, and save in another workdir, which must change nothing, whatever brokers answer."""
         before = self._judges.state()
+        self._counts["recoveries"] += 1
         self._counts["runs in check mode with wrong answers"] += 1
         try:
-            self._operator.recover(run_id, check_mode=True)
+            operator.recover(run_id, check_mode=True)
+            operator.plan(run_id, "aggressive")
+            operator.save(run_id)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
         if self._judges.state() != before:

@@ -64,7 +64,8 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
-    `liar`: a broker that answers wrongly. Nobody else knows what its log has, so what that is, and what its election costs, is not judged.
+    `elects_preferred`: a command elects preferred leaders now. `liar`: a broker that answers wrongly. Nobody else knows what its log has, so what that
+    is, and what its election costs, is not judged.
     """
 
     def __init__(self, cluster: SimulatedCluster, workdir: Path, events: Events, gives_up: bool, history: bool = True) -> None:
@@ -90,7 +91,7 @@ class Judges:
         self.changes = 0
         self.are_named = False
         self.liar: int | None = None
-        self.acts_as_kafka = False
+        self.elects_preferred = False
         self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
@@ -130,7 +131,7 @@ class Judges:
             self._note_others(what, key, order)
             return
         self.watch()
-        if self.acts_as_kafka:
+        if self.elects_preferred:
             return
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self._allowed(key)
@@ -158,7 +159,7 @@ class Judges:
         return {self.orders[key], *self._may_have.get(key, ())}
 
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
-        if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
+        if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
         seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
         is_unseen = seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS  # no broker may have shown that order yet

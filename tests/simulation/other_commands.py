@@ -19,6 +19,7 @@ from simulation.kraft import NO_LEADER
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
+OUT_OF_REACH = 600.0  # seconds
 # Options of kafka_records_info, each with the values that are drawn for it.
 SELECTIONS: Mapping[str, tuple[Any, ...]] = {
     "topics": (["orders"], ["nothing"], []),
@@ -50,26 +51,44 @@ class OtherCommands:
         if self._judges.changes != before:
             self._judges.found("an election in check mode, or saving without an election, has changed the cluster")
 
-    def at_the_end(self) -> None:
-        """List and export what is saved, and elect leaders as Kafka chooses them."""
+    def at_the_end(self, elects_uncleanly: bool) -> None:
+        """List and export what is saved, and elect leaders as Kafka chooses them. `elects_uncleanly`: also those of partitions without a leader."""
         for run_id in self._operator.saved_runs():
             self._list(run_id)
         self._list("nothing")
-        self._judges.acts_as_kafka = True
-        for kind in self._random.sample((PREFERRED, UNCLEAN), 2):
-            self._do(f"{kind} leaders", partial(self._elect, kind))
-        self._judges.acts_as_kafka = False
+        self._judges.elects_preferred = True
+        self._cluster.is_denied = self._random.random() < 0.3
+        self._do("preferred leaders", partial(self._elect, PREFERRED))
+        self._cluster.is_denied = False
+        self._do("preferred leaders once more", partial(self._elect, PREFERRED))
+        if self._operator.knows_controllers:
+            self._elect_without_brokers()
+        self._judges.elects_preferred = False
+        if elects_uncleanly:
+            self._do("unclean leaders", partial(self._elect, UNCLEAN))
+
+    def _elect_without_brokers(self) -> None:
+        """Elect while control nodes reach the controllers alone."""
+        for broker in self._cluster.brokers:
+            self._cluster.hide(broker, OUT_OF_REACH)
+        before = self._judges.changes
+        self._do("unclean leaders without brokers", partial(self._elect, UNCLEAN))
+        self._do("preferred leaders without brokers, in check mode", partial(self._elect, PREFERRED, check_mode=True))
+        if self._judges.changes != before:
+            self._judges.found("an unclean election without brokers, or one in check mode, has changed the cluster")
+        self._do("preferred leaders without brokers", partial(self._elect, PREFERRED))
+        self._cluster.world.wait(OUT_OF_REACH)
 
     def _elect(self, kind: str, **given: Any) -> dict[str, Any]:
         keys = sorted(self._cluster.controller.partitions)
         named = self._random.choice((None, keys, [*keys[:1], ("orders", 99)]))
-        attempts, gives_up = self._random.choice((0, 1)), self._random.random() < 0.2
-        result = self._operator.elect_leaders(kind, named, election_attempts=attempts, hold_unsaved=not gives_up, **given)
+        result = self._operator.elect_leaders(kind, named, election_attempts=self._random.choice((0, 1)), **given)
         for row in result["results"]:
             key = row["topic"], row["partition"]
             self._counts[f"{kind} leaders: {row['outcome']}"] += 1
             state = self._cluster.controller.partitions.get(key)
-            if row["outcome"] == "elected" and not given and (state is None or state.leader == NO_LEADER):
+            is_seen = row["reason_code"] != "elected_unseen"
+            if row["outcome"] == "elected" and is_seen and not given and (state is None or state.leader == NO_LEADER):
                 self._judges.found(f"{name(key)} counts as elected, and has no leader")
         return result
 

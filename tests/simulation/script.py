@@ -189,9 +189,10 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with a broker that answers wrongly, with damaged files, or with other commands."""
     drawn = random.random()
     if drawn < HOSTILE:
-        return replace(script, hostile=drawn_hostile(random))
+        forked = script if script.moves or random.random() < 0.5 else replace(_with_forks(script, random, 1.0), replay=None)
+        return replace(forked, hostile=drawn_hostile(random))
     if drawn < HOSTILE + DAMAGED and script.moves is None:
-        return replace(script, damaged=random.randrange(1 << 20))
+        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or drawn_disks(random))
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
     return script
@@ -264,9 +265,9 @@ def _without_reviews(seed: int) -> Script:
     return _with_little_time(script, Random(f"time of {seed}"))
 
 
-def _with_forks(script: Script, random: Random) -> Script:
-    """Return the script, of some seeds with logs that have forked for certain: an election must choose, and save records of the others."""
-    if random.random() >= FOUR_FORKED:
+def _with_forks(script: Script, random: Random, share: float = FOUR_FORKED) -> Script:
+    """Return the script, of a share of seeds with logs that have forked for certain: an election must choose, and save records of the others."""
+    if random.random() >= share:
         return script
     brokers, (first, *others) = random.choice((4, 5)), script.topics
     damage = (*drawn_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))

@@ -101,6 +101,8 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
         return DiskLog(row["topic"], row["partition"], None, 0, 0, -1, {}, "two log dirs have a log of it")
     if row["topic_id"] is None:
         doubt = "its folder has no topic id (partition.metadata)"
+    elif not epochs and row["log_start_offset"] < row["log_end_offset"]:
+        doubt = "it has records, and no leader epochs"
     elif row["last_written_epoch"] > max(epochs, default=-1):
         doubt = f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}"
     torn = row["torn"]
