@@ -105,13 +105,13 @@ class DiskOperator(Operator):
         }  # fmt: skip
         return read_broker({**options, **given})
 
-    def _compare(self, broker: int, given_up: Collection[Key], check_mode: bool = False, **given: Any) -> dict[str, Any]:
+    def _compare(self, broker: int, given_up: Collection[Key], **given: Any) -> dict[str, Any]:
         options = {
             "log_dirs": None, "disk": None, "copy_dir": None, "broker_id": broker, "saved_bytes_per_second": None, "max_saved_bytes": None,
             "max_saved_run_bytes": None, "max_saved_partition_bytes": None,
             "give_up_partitions": [{"topic": topic, "partition": partition} for topic, partition in sorted(given_up)],
         }  # fmt: skip
         task: Any = self._task(RUN, partition_arguments(), **{**options, **given})
-        task.check_mode = check_mode
+        task.check_mode = task.params.get("check_mode", False)
         with ConsumerAdmin(task.connection) as admin:
             return lost_disk_records(task, admin)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -40,7 +40,7 @@ def falsified(value: Any, name: str, random: Random) -> Any:
             return random.choice(TEXTS)
 
 
-def _other_list(rows: Sequence[Any], random: Random) -> list[Any]:
+def _other_list(rows: list[Any], random: Random) -> list[Any]:
     at = random.randrange(len(rows)) if rows else 0
     ways: list[list[Any]] = [
         [],

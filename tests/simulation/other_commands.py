@@ -97,7 +97,9 @@ class OtherCommands:
         self._operator.plan(RUN, self._random.choice(("aggressive", None)))
         if self._random.random() < 0.5:
             self._operator.save(RUN, check_mode=True)
-        limits = self._random.choice(({}, {}, {"max_saved_bytes": 100}, {"max_saved_run_bytes": 100}, {"saved_bytes_per_second": 500}))
+        limits: dict[str, Any] = self._random.choice(
+            ({}, {}, {"max_saved_bytes": 100}, {"max_saved_run_bytes": 100}, {"saved_bytes_per_second": 500})
+        )
         result = self._operator.save(RUN, **limits)
         self._counts["replicas saved without an election"] += result["counts"]["saved"]
         again = self._operator.save(RUN)
