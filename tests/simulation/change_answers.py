@@ -105,13 +105,21 @@ def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[
 
 
 def elect_leaders(broker: Broker, request: Any) -> Any:
-    if broker.cut_off or not broker.cluster.has_controller:
-        return None
+    return None if broker.cut_off or not broker.cluster.has_controller else elected_leaders(broker.cluster, request)
+
+
+def refused_election(error: str) -> Any:
+    """Return the answer of a node that elects nothing."""
+    return ElectLeadersResponse(throttle_time_ms=0, error_code=code(error), replica_election_results=[])
+
+
+def elected_leaders(cluster: SimulatedCluster, request: Any) -> Any:
+    """Elect leaders as the active controller. Return the answer."""
     kind = ElectLeadersResponse.ReplicaElectionResult
     unclean = request.election_type == 1
     keys = [(one.topic, number) for one in request.topic_partitions for number in one.partitions]
-    is_denied = broker.cluster.is_denied
-    found = {key: DENIED if is_denied else broker.cluster.elect(key, unclean) for key in keys}
+    is_denied = cluster.is_denied
+    found = {key: DENIED if is_denied else cluster.elect(key, unclean) for key in keys}
     topics = [
         kind(
             topic=name,

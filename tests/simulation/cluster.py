@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from random import Random
+from typing import Any
 
 from simulation.broker import Broker
 from simulation.controller_node import ControllerNode
@@ -37,7 +38,8 @@ class SimulatedCluster:
     """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic. `compacted`: topics.
 
     `before_change`: is called with each request that is about to change the cluster: what it does, and the partition. `before_request`: with the name
-    of each request that is sent to a broker, and the broker. Returns whether the connection is cut before the answer.
+    of each request that is sent to a broker, and the broker. Returns whether the connection is cut before the answer. `falsified`: returns the bytes
+    that are sent in place of an answer, None if it stays.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class SimulatedCluster:
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
         self.given_up: set[str] = set()  # names of batches that were committed before an unclean election
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
+        self.falsified: Callable[[int, Any, Any, int], bytes | Exception | None] = lambda _node, _request, _answer, _version: None
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
         self.is_denied = False  # control nodes may change nothing

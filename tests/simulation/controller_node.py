@@ -13,7 +13,7 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse
 
-from simulation.change_answers import altered_configs
+from simulation.change_answers import altered_configs, elected_leaders, refused_election
 from simulation.kafka_errors import code
 from simulation.metadata_answers import quorum
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 # Of a controller of Kafka 4.3: API key → lowest and highest version.
-VERSIONS = {1: (13, 18), 18: (0, 5), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
+VERSIONS = {1: (13, 18), 18: (0, 5), 43: (0, 2), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
 
 
 @dataclass
@@ -52,6 +52,8 @@ class ControllerNode:
             return quorum(self.cluster) if self._is_active() else self._refused_quorum()
         if request.name == "FetchRequest":
             return self._fetch(request)
+        if request.name == "ElectLeadersRequest":
+            return elected_leaders(self.cluster, request) if self._is_active() else refused_election("NOT_CONTROLLER")
         if request.name == "IncrementalAlterConfigsRequest":
             return altered_configs(self.cluster, request, lambda _row: None if self._is_active() else "NOT_CONTROLLER")
         raise NotImplementedError(f"a controller has got {request}")

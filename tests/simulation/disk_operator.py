@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,33 @@ class DiskOperator(Operator):
         disk = self._read(broker, log_dirs, check_partitions=unchecked)
         return self._compare(broker, given_up, disk=disk, copy_dir=None if folder is None else str(folder), **limits)
 
+    def make_evidence_of(self, broker: int, log_dirs: Sequence[str], other: Callable[[Any], Any]) -> None:
+        """Make a disk evidence in check mode, by what another host answers of it. `other`: what that is, from what it should be."""
+        task: Any = self._task(RUN, {}, disk=other(self._read(broker, log_dirs, crc_bytes=1 << 40)), broker_id=broker, state="present")
+        task.check_mode = True
+        with Cluster(task.connection) as cluster:
+            keep_disk(task, cluster)
+
+    def compare_with(self, broker: int, log_dirs: Sequence[str], other: Callable[[Any], Any]) -> None:
+        """Compare a disk with the cluster in check mode, by what another host answers of it. `other`: as before."""
+        self._compare(broker, (), disk=other(self._read(broker, log_dirs)), check_mode=True)
+
+    def copy_from(self, broker: int, log_dirs: Sequence[str], folder: Path, other: Callable[[Any], Any]) -> None:
+        """Copy all records of a disk to a folder, from a host whose answers are wrong. `other`: as before."""
+        rows = [row for row in self._read(broker, log_dirs)["partitions"] if row["error"] is None]
+        wanted = [
+            {
+                "topic": row["topic"],
+                "partition": row["partition"],
+                "start_offset": row["log_start_offset"],
+                "end_offset": row["log_end_offset"],
+            }
+            for row in rows
+            if row["log_start_offset"] < row["log_end_offset"]
+        ]
+        host = {"log_dirs": list(log_dirs), "cluster_id": self._cluster.cluster_id, "broker_id": broker, "logs": [], "pieces": []}
+        copy_logs(folder, wanted, Limits(None, None), lambda options: other(read_pieces(host | options)), check_mode=False)
+
     def lost_disk(self, broker: int) -> dict[str, Any]:
         """Return the row of a broker in the result of `kafka_lost_disk_info`. Raises the product's errors."""
         task: Any = self._task(RUN, {}, broker_ids=[broker])
@@ -85,5 +112,6 @@ class DiskOperator(Operator):
             "give_up_partitions": [{"topic": topic, "partition": partition} for topic, partition in sorted(given_up)],
         }  # fmt: skip
         task: Any = self._task(RUN, partition_arguments(), **{**options, **given})
+        task.check_mode = task.params.get("check_mode", False)
         with ConsumerAdmin(task.connection) as admin:
             return lost_disk_records(task, admin)

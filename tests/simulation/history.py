@@ -8,7 +8,8 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,16 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.command_operator import CommandOperator
+from simulation.damaged_files import DamagedFiles
 from simulation.events import Events
+from simulation.hostile_answers import HostileAnswers
 from simulation.judges import Judges
 from simulation.later_runs import LaterRun
 from simulation.limits_judge import LimitsJudge
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
+from simulation.other_commands import OtherCommands
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
@@ -64,6 +69,7 @@ class History:
     """A history in which leaders are elected."""
 
     record_bytes = 0
+    not_judged: tuple[str, ...] = ()  # requests whose answers alone tell what was done
 
     def __init__(self, script: Script, workdir: Path) -> None:
         self._script, self._workdir, self._world = script, workdir, World(script.seed)
@@ -78,6 +84,13 @@ class History:
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
+        commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
+        self._damaged = (
+            None if script.damaged is None else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
+        )
+        self._commands = (
+            None if script.commands is None else OtherCommands(script.commands, self._cluster, commands, self._judges, self._counts)
+        )
         disks = script.disks
         self._rescue = None if disks is None else Rescue(disks, script.seed, self._cluster, workdir, self._judges, self._counts)
 
@@ -93,16 +106,27 @@ class History:
             self._damage()
             self._watch()
             self._read_disks()
-            self._recover_under_faults()
+            if self._damaged is not None:
+                self._world.run({"operator": self._damaged.before_recovery})
+            if self._commands is not None:
+                self._world.run({"operator": self._commands.before_recovery})
+            with self._wrong_answers():
+                self._recover_under_faults()
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
             self._start_some()
             self._world.wait(CALM_SECONDS)
             self._judges.judge_truncations()
+            if self._damaged is not None:
+                self._world.run({"operator": self._damaged.between_runs})
             self._recover_to_the_end()
             if self._script.disks and self._rescue and self._script.disks.rescue:
                 self._rescue.save_and_start()
                 self._rescue.forget_evidence()
+            if self._commands is not None:
+                self._world.run({"operator": partial(self._commands.at_the_end, self._script.replay is None)})
+                self._world.wait(CALM_SECONDS)
+                self._judges.judge_truncations()
             self._end()
         self._counts["records of an old leader given up by an election"] += sum(
             election.destroys(broker, batch) and batch.name in self._cluster.written_to_old
@@ -115,6 +139,44 @@ class History:
         self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
         self._outcome.violations = self._judges.violations
         return self._outcome
+
+    @contextmanager
+    def _wrong_answers(self) -> Iterator[None]:
+        """Let a broker answer wrongly in the block, and before it in runs that change nothing."""
+        script = self._script.hostile
+        if script is None:
+            yield
+            return
+        hostile = HostileAnswers(self._world.tell, self.not_judged)
+        workdir = self._workdir.parent / "rehearsals"
+        workdir.mkdir()
+        operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
+        self._cluster.falsified, self._events.slowed = hostile.falsified, True
+        for number in range(script.rehearsals):
+            hostile.begin(script.number + number, self._running())
+            self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
+        self._judges.liar = hostile.begin(script.number - 1, self._running())
+        yield
+        hostile.rest()
+        self._counts["wrong answers"] += hostile.found
+        self._counts["histories with wrong answers"] += hostile.found > 0
+
+    def _running(self) -> list[int]:
+        return [one for one, broker in self._cluster.brokers.items() if broker.running]
+
+    def _rehearse_with(self, operator: CommandOperator, run_id: str) -> None:
+        """Recover in check mode, and save in another workdir, which must change nothing, whatever brokers answer."""
+        before = self._judges.state()
+        self._counts["recoveries"] += 1
+        self._counts["runs in check mode with wrong answers"] += 1
+        try:
+            operator.recover(run_id, check_mode=True)
+            operator.plan(run_id, "aggressive")
+            operator.save(run_id)
+        except RecoveryError as error:
+            self._world.tell(f"{run_id} fails: {error}")
+        if self._judges.state() != before:
+            self._judges.found("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
 
     def _read_disks(self) -> None:
         """Read the disks of lost brokers, before the recovery."""

@@ -65,6 +65,8 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
+    `elects_preferred`: a command elects preferred leaders now. `liar`: a broker that answers wrongly. Nobody else knows what its log has, so what that
+    is, and what its election costs, is not judged.
     """
 
     def __init__(
@@ -100,6 +102,8 @@ class Judges:
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
         self.are_named = False
+        self.liar: int | None = None
+        self.elects_preferred = False
         self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
@@ -140,6 +144,8 @@ class Judges:
             self._note_others(what, key, order)
             return
         self.watch()
+        if self.elects_preferred:
+            return
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self._allowed(key)
         if not restores and not self._cluster.world.late:
@@ -179,11 +185,14 @@ class Judges:
         return {self.orders[key], *self._may_have.get(key, ())}
 
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
-        if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others:
+        if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
         self.own_elected += [] if self._cluster.world.late else [key]
         if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
+            self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
+            return
+        if after.leader == self.liar:
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         brokers = self._cluster.brokers
@@ -200,7 +209,10 @@ class Judges:
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas
-            if brokers[one].running and key in brokers[one].logs and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
+            if one != self.liar
+            and brokers[one].running
+            and key in brokers[one].logs
+            and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
         }
         leader = brokers[after.leader]
         elected = leader.logs.get(key) or leader.disks.kept.get(key, Log())

@@ -13,7 +13,7 @@ from unit import metadata_logs as encoded
 from simulation.kraft import Key, Partition
 
 METADATA_VERSION = 27  # of Kafka 4.2
-RECOVERING = 1
+RECOVERING, CLEAR_ELR = 1, 28
 Batch = tuple[int, int, bytes]  # offset of its first record, of the next batch, bytes
 
 
@@ -28,6 +28,7 @@ class MetadataLog:
         for topic, identity in self._ids.items():
             name = encoded.min_isr(min_isr[topic], resource=topic)
             self._append([encoded.value(2, 0, encoded.text(topic), identity), name])
+            self._append([encoded.value(CLEAR_ELR, 0, encoded.text(topic))])  # as after a change of min.insync.replicas
 
     def note(self, key: Key, before: Partition | None, after: Partition) -> None:
         """Write the change of a partition."""

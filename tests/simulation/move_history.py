@@ -30,6 +30,7 @@ class MoveHistory(History):
     """A history in which replicas are moved. Records are large, so that copying them at a throttled rate takes a while."""
 
     record_bytes = 400
+    not_judged = "AlterPartitionReassignmentsRequest", "IncrementalAlterConfigsRequest", "DescribeConfigsRequest"
     _judges: MoveJudges
 
     def __init__(self, script: Script, workdir: Path) -> None:
@@ -120,6 +121,8 @@ class MoveHistory(History):
         if delay:
             self._world.sleep(delay)
         other = self._script.request.moves or self._moves.second
+        if run_id == "second":
+            self._do("status", run_id)
         first = "move" if self._approved is None else "approved"
         return self._do(first if run_id == "first" else other, run_id)
 
@@ -151,6 +154,9 @@ class MoveHistory(History):
                 throttled_replicas=[entries_of(*self._named_replicas())],
             ),
             "absent": lambda: self._mover.throttle("absent"),
+            "status": lambda: self._mover.status(
+                run_id, targets if self._script.seed % 2 else None, float(self._script.seed % 3), layout=self._script.seed % 5 == 0
+            ),
             "cleaned": lambda: self._mover.throttle("cleaned"),
             "leftovers": lambda: self._mover.clean(run_id, topics),
         }

@@ -14,6 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import check_options
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_partition_reassignment import partition_reassignment
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_partition_reassignment_info import partition_reassignment_info
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_leftovers import leftovers
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_replication_throttle import check, replication_throttle
 from simulation.kraft import Key
@@ -40,6 +41,17 @@ class MoveOperator(Operator):
         task = self._module(run_id, **{**options, **given})
         task.check_mode = check_mode
         return self._moved(task)
+
+    def status(self, run_id: str, targets: Mapping[Key, tuple[int, ...]] | None, window: float, layout: bool) -> Result:
+        """Return what is under way (`kafka_partition_reassignment_info`). Raises the product's errors."""
+        rows = targets and [
+            {"topic": topic, "partition": number, "replicas": list(replicas)} for (topic, number), replicas in targets.items()
+        ]
+        task: Any = self._module(
+            run_id, partitions=rows, reassignment_file=None, reassignment_file_sha256=None, window=window, layout=layout, preview=20
+        )
+        with ReassignmentAdmin(task.connection) as cluster:
+            return {**partition_reassignment_info(task, cluster), "warnings": task.warnings}
 
     def move_by_file(self, run_id: str, file: Path, content: str, **given: Any) -> Result:
         """Move what a file names, after writing it. Raises the product's errors."""

@@ -31,6 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
@@ -45,6 +46,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
@@ -236,7 +238,8 @@ class Operator:
     def plan(self, run_id: str, strategy: str | None = None) -> dict[str, Any]:
         """Write the plan, as Spark's workers would. `strategy`: instead of the operator's own."""
         files = plan_files.find_landing_files(self.workdir, run_id, [NAME])
-        assert not files.quarantine, files.quarantine
+        for row in files.quarantine:
+            raise RecoveryError(row["reason"])
         policy, texts = plan_files.policy_and_options(strategy or self._strategy, Ranking.LAST_WRITTEN_EPOCH.value)
         header = files.headers[NAME]
         cluster = landing_lines.read_cluster(header)
@@ -244,7 +247,10 @@ class Operator:
         plan = plan_files.Plan(path, header, cluster)
         lines = Path(files.files[NAME]).read_bytes().splitlines()
         rows = plan_files.sort_and_seat({NAME: plan}, [worker.plan_row(line, NAME, cluster, policy) for line in lines])
-        plan_files.write_plan(plan, texts, rows)
+        try:
+            plan_files.write_plan(plan, texts, rows)
+        except BrokenFileError as error:
+            raise RecoveryError(str(error)) from error
         return {"path": str(path)}
 
     def elect(self, run_id: str, leaders: Mapping[Key, int] | None = None, check_mode: bool = False, **given: Any) -> dict[str, Any]:

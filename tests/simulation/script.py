@@ -14,6 +14,7 @@ from typing import Any
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.disk_script import DiskScript, drawn_disks
 from simulation.group_log import GROUP_LOG
+from simulation.hostile_answers import HostileScript, drawn_hostile
 from simulation.later_runs import LaterRun, drawn_later_runs, drawn_second, drawn_step_number
 from simulation.move_script import MoveScript, drawn_moves
 from simulation.replay_script import ReplayScript, drawn_replay
@@ -91,6 +92,7 @@ WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with repla
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
+HOSTILE, DAMAGED, COMMANDS = 0.2, 0.15, 0.15  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -128,6 +130,9 @@ class Script:
     request      what operators ask for while faults strike
     reviews      what they hand in
     compacted    topics whose cleanup.policy is compact
+    hostile      a broker that answers wrongly; None: there is none
+    damaged      chooses which files of the workdir are damaged, and how; None: none is
+    commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
     drift        seconds by which the clocks of control nodes and controllers may be wrong
     later        recoveries after the first one, while faults still strike
@@ -157,6 +162,9 @@ class Script:
     later: tuple[LaterRun, ...] = ()
     drift: float = 0.0
     is_certain: bool = False
+    hostile: HostileScript | None = None
+    damaged: int | None = None
+    commands: int | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -173,6 +181,7 @@ class Script:
         fields["later"] = tuple(map(LaterRun.from_fields, fields.get("later", ())))
         fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
+        fields["hostile"] = HostileScript(**fields["hostile"]) if fields.get("hostile") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         fields["reviews"] = ReviewScript.from_fields(fields["reviews"]) if fields.get("reviews") else NO_REVIEW
         if fields.get("strike"):
@@ -182,7 +191,9 @@ class Script:
 
 def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
-    return _with_later_runs(_with_reviews(_without_reviews(seed), Random(f"reviews of {seed}")), Random(f"later runs of {seed}"))
+    script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
+    script = _with_later_runs(script, Random(f"later runs of {seed}"))
+    return _with_wrong_input(script, Random(f"wrong input of {seed}"))
 
 
 def _with_later_runs(script: Script, random: Random) -> Script:
@@ -191,6 +202,19 @@ def _with_later_runs(script: Script, random: Random) -> Script:
         return script
     script = replace(script, drift=random.choice(DRIFT))
     return replace(script, later=drawn_later_runs(random, _drawn_damage, FAULTS, random.choice(LATER_RUNS)))
+
+
+def _with_wrong_input(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a broker that answers wrongly, with damaged files, or with other commands."""
+    drawn = random.random()
+    if drawn < HOSTILE:
+        forked = script if script.moves or random.random() < 0.5 else replace(_with_forks(script, random, 1.0), replay=None)
+        return replace(forked, hostile=drawn_hostile(random), later=())
+    if drawn < HOSTILE + DAMAGED and script.moves is None:
+        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or drawn_disks(random), later=())
+    if drawn > 1 - COMMANDS and script.moves is None:
+        return replace(script, commands=random.randrange(1 << 20))
+    return script
 
 
 def _with_reviews(script: Script, random: Random) -> Script:
@@ -260,9 +284,9 @@ def _without_reviews(seed: int) -> Script:
     return _with_little_time(script, Random(f"time of {seed}"))
 
 
-def _with_forks(script: Script, random: Random) -> Script:
-    """Return the script, of some seeds with logs that have forked for certain: an election must choose, and save records of the others."""
-    if random.random() >= FOUR_FORKED:
+def _with_forks(script: Script, random: Random, share: float = FOUR_FORKED) -> Script:
+    """Return the script, of a share of seeds with logs that have forked for certain: an election must choose, and save records of the others."""
+    if random.random() >= share:
         return script
     brokers, (first, *others) = random.choice((4, 5)), script.topics
     damage = (*drawn_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))

@@ -34,6 +34,7 @@ class Node(Protocol):
     `unreachable`: nothing goes between it and control nodes, in either direction; with all others it talks.
     """
 
+    node_id: int
     running: bool
     has_open_port: bool
     hangs: bool
@@ -50,6 +51,7 @@ class Nodes(Protocol):
 
     def at(self, host: str, port: int) -> Node | None: ...
     def before_request(self, name: str, broker: int, /) -> bool: ...
+    def falsified(self, node_id: int, request: Any, answer: Any, version: int, /) -> bytes | Exception | None: ...
 
 
 class _Selector:
@@ -139,7 +141,7 @@ class Connections:
         connection = self._connections.get(node_id)
         if connection is None or connection.closed:
             node = self._nodes.at(named.host, named.port)
-            connection = self._connections[node_id] = _Connection(self._world, self._net, node)
+            connection = self._connections[node_id] = _Connection(self._world, self._nodes, self._net, node)
         is_cut = self._nodes.before_request(request.name, node_id)
         return connection.send(request, request_timeout_ms / 1000, is_cut)
 
@@ -153,8 +155,8 @@ class Connections:
 class _Connection:
     """A connection to a node as it runs now. It breaks when that ends."""
 
-    def __init__(self, world: World, net: EventLoop, node: Node | None) -> None:
-        self._world, self._net, self._node = world, net, node
+    def __init__(self, world: World, nodes: Nodes, net: EventLoop, node: Node | None) -> None:
+        self._world, self._nodes, self._net, self._node = world, nodes, net, node
         self._incarnation = node.incarnation if node else 0
         self._waiting: deque[tuple[Any, Any]] = deque()  # request, future; the first one is at the node
         self._established = False  # it has exchanged versions: then requests are written at once, also to a node that hangs
@@ -240,9 +242,10 @@ class _Connection:
             return
         if answer is None:
             return  # it waits; the client gives up
-        self._world.after(self._latency(), lambda: self._deliver(bytes(answer.encode(version=version)), type(answer), version))
+        data = self._nodes.falsified(self._node.node_id, received, answer, version)
+        self._world.after(self._latency(), lambda: self._deliver(data or bytes(answer.encode(version=version)), type(answer), version))
 
-    def _deliver(self, data: bytes, kind: Any, version: int) -> None:
+    def _deliver(self, data: bytes | Exception, kind: Any, version: int) -> None:
         if self.closed:
             return
         if not self._is_alive():
@@ -251,10 +254,24 @@ class _Connection:
         if self._node is not None and self._node.unreachable:
             self._world.after(HANG_SECONDS, lambda: self._deliver(data, kind, version))
             return
+        try:
+            answer = self._decoded(data, kind, version)
+        except errors.KafkaProtocolError as error:
+            self.close(error)
+            return
         _, future = self._waiting.popleft()
-        wire_checks.check(kind, version, memoryview(data))
-        future.success(kind.decode(data, version=version))
+        future.success(answer)
         self._go_on()
+
+    def _decoded(self, data: bytes | Exception, kind: Any, version: int) -> Any:
+        """Return an answer, as the product's connections do. KafkaProtocolError for one that cannot be read."""
+        if isinstance(data, Exception):
+            raise data
+        try:
+            wire_checks.check(kind, version, memoryview(data))
+            return kind.decode(data, version=version)
+        except wire_checks.UNREADABLE as error:
+            raise errors.KafkaProtocolError(f"its answer cannot be read: {error}") from error
 
     def _go_on(self) -> None:
         self._net.wakeup()

@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     WRITE,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, quorum, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -93,6 +93,10 @@ class Cluster(PartitionClient, ReplicaLogClient):
         except errors.KafkaError as error:
             raise ClusterError(connection_diagnosis.explain(self._connection, error)) from error
         self._nodes = self._take_brokers(answer)
+        if answer.cluster_id is None:
+            raise AnswerError(
+                f"{', '.join(self._connection.bootstrap_servers)} answered with no cluster id, which every broker of Kafka has"
+            )
         self.cluster_id = answer.cluster_id
         if not self._nodes:
             servers = ", ".join(self._connection.bootstrap_servers)

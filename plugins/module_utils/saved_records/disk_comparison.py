@@ -101,6 +101,8 @@ def disk_log(row: Mapping[str, Any], alone: bool) -> DiskLog:
         return DiskLog(row["topic"], row["partition"], None, 0, 0, -1, {}, "two log dirs have a log of it")
     if row["topic_id"] is None:
         doubt = "its folder has no topic id (partition.metadata)"
+    elif not epochs and row["log_start_offset"] < row["log_end_offset"]:
+        doubt = "it has records, and no leader epochs"
     elif row["last_written_epoch"] > max(epochs, default=-1):
         doubt = f"its leader-epoch-checkpoint does not have the leader epoch of its last batch, {row['last_written_epoch']}"
     torn = row["torn"]
@@ -201,9 +203,9 @@ def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:
 
 
 def _ends(log: DiskLog) -> dict[int, int]:
-    """Return where each leader epoch ends on the disk."""
+    """Return where each leader epoch ends on the disk. A log in doubt may have none."""
     epochs = sorted(log.epochs)
-    return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=True))
+    return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=False))
 
 
 def tail_of(compared: Compared, broker_id: int, in_sync: bool = False) -> Tail:

@@ -225,3 +225,15 @@ def test_a_broker_that_offers_no_version_with_these_rows_is_not_asked(api_key: i
             assert not found.get(1)
             assert 1 in cluster.unreachable
         assert api_key not in {request.api_key for request in old.requests}
+
+
+def test_brokers_that_name_no_cluster_id_are_refused() -> None:
+    with fake_brokers.brokers(1) as (broker,):
+        broker.follows({1: 0.0})
+        nodes = [(1, "127.0.0.1", broker.port)]
+        broker.names(nodes)
+        nameless = fake_brokers.metadata(nodes)
+        nameless.cluster_id = None
+        broker.answers[fake_brokers.METADATA] = lambda _request: nameless
+        with pytest.raises(ClusterError, match="no cluster id"), Cluster(Connection((broker.server,), request_timeout=3.0)):
+            pass

@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     ONLY_ON_DISK,
     OTHER_TOPIC,
     UNKNOWN,
+    Compared,
     DiskLog,
     Return,
     compare,
@@ -163,4 +164,9 @@ def test_a_log_in_doubt_is_not_compared() -> None:
     assert "no topic id" in str(disk_log({**row, "topic_id": None}, alone=True).doubt)
     assert disk_log({**row, "last_written_epoch": 0}, alone=True) == DiskLog("t", 0, "id", 0, 5, 0, {0: 0}, last_base_offset=4)
     assert "does not have the leader epoch of its last batch, 3" in str(disk_log({**row, "last_written_epoch": 3}, alone=True).doubt)
+    for without_epochs in ({"epochs": [], "last_written_epoch": -1}, {"last_written_epoch": -1}):
+        doubtful = disk_log({**row, **without_epochs}, alone=True)
+        assert doubtful.doubt == "it has records, and no leader epochs"
+        assert Compared(doubtful, UNKNOWN, doubtful.doubt, 0, 5).epochs == []
+    assert disk_log({**row, "epochs": [], "last_written_epoch": -1, "log_start_offset": 5}, alone=True).doubt is None
     assert disk_log({**row, "error": {"path": "/x", "reason": "it is damaged"}}, alone=True).doubt == "/x: it is damaged"

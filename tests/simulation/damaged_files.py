@@ -1,0 +1,156 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of the workdir are cut, edited, emptied, removed or swapped between runs, with a seal that is right or not. Nothing on the cluster changes for that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
+from simulation.command_operator import CommandOperator
+from simulation.false_values import edited
+from simulation.judges import Judges
+from simulation.operator import NAME, SAVED
+
+RUN, CHECKED = "damaged", "checked"
+EDITS, PLANS, FILES = 40, 3, 6
+SEALED = "disks", "landing", "watermarks"  # folders of files with the seal of landing files
+OF_ELECTIONS = "disks", "rescue", "journal", "throttle", "snapshots", "clusters"
+EXCEPTED = "landing", "plans", "results"
+
+
+class DamagedFiles:
+    """Damages files of a workdir, each in its turn, and puts them back. `number` chooses what and how."""
+
+    def __init__(self, number: int, operator: CommandOperator, judges: Judges, counts: Counter[str], tell: Callable[[str], None]) -> None:
+        self._random, self._operator, self._judges, self._counts, self._tell = Random(number), operator, judges, counts, tell
+        self._workdir = operator.workdir
+
+    def before_recovery(self) -> None:
+        """Decide on evidence that was edited, and elect by plans that were edited: in check mode, and then one of each kind."""
+        try:
+            self._operator.collect(RUN)
+        except RecoveryError:  # no broker answers
+            return
+        landing = self._workdir / "landing" / RUN / f"{NAME}.jsonl"
+        self._decide_on_edits(landing.read_bytes().splitlines())
+        self._elect_edited(landing)
+
+    def _decide_on_edits(self, lines: list[bytes]) -> None:
+        """Decide on documents with one or two wrong values: each is refused, or gives a decision."""
+        header = json.loads(lines[0])
+        cluster = landing_lines.read_cluster(header)
+        for _ in range(EDITS):
+            self._counts["documents with wrong values"] += 1
+            document = json.loads(self._random.choice(lines[1:-1] or lines))
+            for _time in range(self._random.choice((1, 1, 2))):
+                document = edited(document, self._random)
+            policy = Policy(self._random.choice([*Strategy]))
+            worker.plan_row(json.dumps(document).encode(), NAME, cluster, policy)
+            try:
+                landing_lines.read_cluster(edited(header, self._random))
+            except RecoveryError:
+                self._counts["headers with wrong values refused"] += 1
+
+    def _elect_edited(self, landing: Path) -> None:
+        """Elect by plans that were edited and sealed again, in check mode, and one whose evidence was edited. The guards read all that again."""
+        try:
+            plan = json.loads(Path(self._operator.plan(RUN)["path"]).read_text())
+            for _ in range(PLANS):
+                other = edited({name: plan[name] for name in ("partitions", "strategy", "ranking", "brokers", "held")}, self._random)
+                path = self._workdir / "plans" / RUN / f"{NAME}.json"
+                changed = {**plan, **other}
+                path.write_text(json.dumps({**changed, "sha256": plan_file.sha256(changed)}))
+                self._do("an edited plan", partial(self._operator.elect, RUN, check_mode=True))
+            lines = [json.loads(line) for line in landing.read_bytes().splitlines()[:-1]]
+            at = self._random.randrange(len(lines))
+            lines[at] = edited(lines[at], self._random)
+            landing.write_bytes(_sealed(lines))
+            self._operator.plan(RUN)
+        except RecoveryError as error:
+            self._tell(f"a plan of edited evidence fails: {error}")
+            self._counts["damaged files refused"] += 1
+            return
+        self._do("a plan of edited evidence", partial(self._operator.elect, RUN))
+
+    def between_runs(self) -> None:
+        """Damage some files, run what reads them, and put them back."""
+        files = [path for path in self._operator.files() if path.relative_to(self._workdir).parts[0] not in EXCEPTED]
+        for path in self._random.sample(files, min(FILES, len(files))):
+            kept = path.read_bytes()
+            how = self._damage(path, self._random.choice(files))
+            self._tell(f"{path.relative_to(self._workdir)} {how}")
+            self._counts["files damaged"] += 1
+            folder, *others = path.relative_to(self._workdir).parts
+            before = self._judges.changes
+            if folder == SAVED:
+                self._do("the list of saved records", partial(self._operator.list_records, others[0], start_offset=0))
+            self._do("an election", partial(self._recover_in_check_mode))
+            if self._judges.changes != before:
+                self._judges.found(f"{path.name} {how}, and a run in check mode has changed the cluster")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(kept)
+
+    def _recover_in_check_mode(self) -> dict[str, Any]:
+        self._operator.collect(CHECKED)
+        self._operator.plan(CHECKED)
+        return self._operator.elect(CHECKED, check_mode=True)
+
+    def _damage(self, path: Path, other: Path) -> str:
+        """Damage a file. Return how."""
+        content = path.read_bytes()
+        at = self._random.randrange(1 + len(content))
+        ways: dict[str, Callable[[], object]] = {
+            "is cut": lambda: path.write_bytes(content[:at]),
+            "has another byte": lambda: path.write_bytes(content[:at] + bytes([self._random.randrange(256)]) + content[at + 1 :]),
+            "is emptied": lambda: path.write_bytes(b""),
+            "is removed": path.unlink,
+            f"is {other.name}": lambda: path.write_bytes(other.read_bytes()),
+            "is edited": lambda: path.write_bytes(_edited(content, self._random)),
+            "is edited again": lambda: path.write_bytes(_edited(content, self._random)),
+        }
+        how = self._random.choice([*ways])
+        ways[how]()
+        return how
+
+    def _do(self, what: str, work: Callable[[], dict[str, Any]]) -> None:
+        try:
+            result = work()
+        except RecoveryError as error:
+            self._tell(f"{what} fails: {error}")
+            self._counts["damaged files refused"] += 1
+            return
+        self._tell(f"{what} ends: {result.get('summary')}")
+
+
+def _edited(content: bytes, random: Random) -> bytes:
+    """Return a file of JSON lines with another value in one of them, and a seal that fits it. Other bytes stay."""
+    try:
+        lines = [json.loads(line) for line in content.splitlines()]
+    except ValueError:
+        return content[::-1]
+    if not lines:
+        return b"{}\n"
+    is_sealed = isinstance(lines[-1], dict) and lines[-1].get("kind") == "seal"
+    own = lines[:-1] if is_sealed else lines
+    at = random.randrange(len(own))
+    own[at] = edited(own[at], random)
+    return _sealed(own) if is_sealed else b"".join(json.dumps(line).encode() + b"\n" for line in own)
+
+
+def _sealed(lines: list[Any]) -> bytes:
+    content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+    seal = {"kind": "seal", "rows": len(lines), "sha256": hashlib.sha256(content).hexdigest()}
+    return content + json.dumps(seal, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One broker answers wrongly: fields of its answers, batches and whole answers are changed after it has made them.
+
+Its lies are consistent: one field of the answers to a request is always changed in the same way, as by a mistake in the broker or in a proxy before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from kafka import errors
+from kafka.protocol.data_container import DataContainer
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import wire_checks
+from simulation.false_values import falsified
+
+# Requests whose answers may be wrong. What is asked for often, and decides much, stands here more than once.
+REQUESTS = (
+    "ListOffsetsRequest", "ListOffsetsRequest", "FetchRequest", "FetchRequest", "FetchRequest", "FetchRequest", "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsRequest", "DescribeTopicPartitionsRequest", "MetadataRequest", "DescribeClusterRequest", "DescribeQuorumRequest",
+    "DescribeQuorumRequest", "DescribeConfigsRequest", "DescribeConfigsRequest", "DescribeLogDirsRequest", "ListGroupsRequest", "OffsetFetchRequest",
+    "OffsetFetchRequest", "OffsetForLeaderEpochRequest", "ListPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest",
+    "ElectLeadersRequest", "IncrementalAlterConfigsRequest", "DescribeProducersRequest", "ApiVersionsRequest",
+)  # fmt: skip
+CUT, OTHER_NUMBER = "is cut", "has the number of another request"
+WHOLE = (CUT, OTHER_NUMBER)  # ways to falsify a whole answer
+ATTEMPTS = 8
+OF_WHOLE = 0.05
+# Fields that no recovery reads, and those that decide most.
+UNREAD = re.compile(
+    r"throttle_time_ms|is_internal|authorized_operations|snapshot_id|preferred_read|current_leader|timestamp|config_type|documentation|endpoint"
+)
+MORE_OFTEN = {"records": 12, "epoch": 3, "end_offset": 3, "error_code": 2, "offset": 2, "leader_epoch": 2, "partitions": 2}
+
+Place = tuple[Any, str, str]  # an object, the name of a field that it has, and its path in the answer, without places in lists
+
+
+@dataclass(frozen=True)
+class HostileScript:
+    """One broker answers wrongly while faults strike. `number`: chooses it, and its lies. `rehearsals`: runs in check mode before, each with other lies."""
+
+    number: int
+    rehearsals: int = 0
+
+
+def drawn_hostile(random: Random) -> HostileScript:
+    """Draw who answers wrongly, and how."""
+    return HostileScript(random.randrange(1 << 20), random.choice((0, 4, 8)))
+
+
+class HostileAnswers:
+    """Falsifies answers of the broker `node_id`. `tell`: adds a line to the story. `found`: how many answers were falsified.
+
+    except_for  requests whose answers stay right
+    """
+
+    def __init__(self, tell: Callable[[str], None], except_for: Collection[str] = ()) -> None:
+        self._tell, self._except_for = tell, except_for
+        self.found = 0
+        self.rest()
+
+    def rest(self) -> None:
+        """Let all answers be right."""
+        self.node_id: int | None = None
+
+    def begin(self, number: int, brokers: Sequence[int]) -> int:
+        """Let one of these brokers tell other lies than before, which `number` chooses. Return the broker."""
+        self._random = random = Random(number)
+        self.node_id = random.choice(brokers)
+        self._requests = {random.choice(REQUESTS) for _ in range(random.choice((1, 2, 4)))} - {*self._except_for}
+        self._share = random.choice((1.0, 1.0, 0.4))
+        self._rules: dict[str, _Rule | str] = {}
+        return self.node_id
+
+    def falsified(self, node_id: int, request: Any, answer: Any, version: int) -> bytes | Exception | None:
+        """Return the bytes of an answer, changed, or the error that kafka-python raises for it; None if it stays."""
+        if node_id != self.node_id or request.name not in self._requests or self._random.random() > self._share:
+            return None
+        data = bytes(answer.encode(version=version))
+        rule = self._rules.get(request.name) or self._drawn_rule(answer, version)
+        if isinstance(rule, str):
+            changed: bytes | Exception = data[: len(data) // 2] if rule == CUT else errors.CorrelationIdError("it answers another request")
+        else:
+            changed = rule.changed(answer, version)
+        if changed == data:  # nothing in it could be changed so
+            return None
+        if request.name not in self._rules:
+            self._rules[request.name] = rule
+            self._tell(f"broker {self.node_id} answers wrongly: {request.name} {rule}")
+        self.found += 1
+        return changed
+
+    def _drawn_rule(self, answer: Any, version: int) -> _Rule | str:
+        fields = {path: name for holder, name, path in _places(answer, version) if getattr(holder, name) not in (None, b"")}
+        paths = sorted(path for path in fields if not UNREAD.search(path))
+        weights = [MORE_OFTEN.get(fields[path], 1) for path in paths]
+        if self._random.random() < OF_WHOLE or not paths:
+            return self._random.choice(WHOLE)
+        return _Rule(self._random.choices(paths, weights)[0], self._random)
+
+
+class _Rule:
+    """Changes one field, in the same way each time."""
+
+    def __init__(self, path: str, random: Random) -> None:
+        self._path, self._number, self._everywhere = path, random.randrange(1 << 20), random.random() < 0.6
+
+    def __str__(self) -> str:
+        return self._path
+
+    def changed(self, answer: Any, version: int) -> bytes:
+        """Return the bytes of an answer after the change. Values that its layout cannot have are not kept."""
+        places = [place for place in _places(answer, version) if place[2] == self._path]
+        places = places if self._everywhere else places[:1]
+        values = [getattr(holder, name) for holder, name, _path in places]
+        for attempt in range(ATTEMPTS):
+            for (holder, name, _path), value in zip(places, values, strict=True):
+                setattr(holder, name, falsified(value, name, Random(self._number + attempt)))
+            try:
+                return bytes(answer.encode(version=version))
+            except (*wire_checks.UNREADABLE, AttributeError, TypeError):
+                continue
+        for (holder, name, _path), value in zip(places, values, strict=True):
+            setattr(holder, name, value)
+        return bytes(answer.encode(version=version))
+
+
+def _places(holder: Any, version: int, path: str = "") -> Iterator[Place]:
+    """Yield each field of an answer, and of its rows."""
+    for field in holder.fields.values():
+        if not field.for_version_q(version):
+            continue
+        value, own = getattr(holder, field.name), f"{path}.{field.name}"
+        if not isinstance(value, DataContainer):
+            yield holder, field.name, own
+        for row in [value] if isinstance(value, DataContainer) else value if isinstance(value, list) else []:
+            if isinstance(row, DataContainer):
+                yield from _places(row, version, own)

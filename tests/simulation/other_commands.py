@@ -1,0 +1,144 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Other commands of operators on the same cluster and workdir: elections of KIP-460, records saved without an election, lists and exports of saved records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation.cluster import SimulatedCluster
+from simulation.command_operator import CommandOperator
+from simulation.judges import Judges, name
+from simulation.kraft import NO_LEADER
+
+PREFERRED, UNCLEAN = "preferred", "unclean"
+RUN = "commands"
+OUT_OF_REACH = 600.0  # seconds
+# Options of kafka_records_info, each with the values that are drawn for it.
+SELECTIONS: Mapping[str, tuple[Any, ...]] = {
+    "topics": (["orders"], ["nothing"], []),
+    "brokers": ([1], [1, 2], [77]),
+    "start_offset": (0, 3),
+    "end_offset": (1, 8),
+    "start_time": ("2026-01-01T00:00:00Z", "yesterday"),
+    "end_time": ("2030-01-01T00:00:00Z",),
+    "keys": (["key-1"], []),
+    "cluster_id": ("AAAAAAAAAAAAAAAAAAAAAA",),
+    "max_batch_bytes": (1, 0),
+    "partitions": ([{"topic": "orders", "partition": 0}],),
+}
+
+
+class OtherCommands:
+    """Runs other commands. `number` chooses which, and their options."""
+
+    def __init__(self, number: int, cluster: SimulatedCluster, operator: CommandOperator, judges: Judges, counts: Counter[str]) -> None:
+        self._random, self._cluster, self._operator, self._judges, self._counts = Random(number), cluster, operator, judges, counts
+
+    def before_recovery(self) -> None:
+        """Look at what Kafka would elect, and save records before a plan is elected. The latter changes nothing on the cluster."""
+        before = self._judges.changes
+        for kind in (PREFERRED, UNCLEAN):
+            self._do(f"{kind} leaders in check mode", partial(self._elect, kind, check_mode=True))
+        self._do("unclean leaders without allow_data_loss", partial(self._elect, UNCLEAN, allow_data_loss=False))
+        self._do("saving before an election", self._save)
+        if self._judges.changes != before:
+            self._judges.found("an election in check mode, or saving without an election, has changed the cluster")
+
+    def at_the_end(self, elects_uncleanly: bool) -> None:
+        """List and export what is saved, and elect leaders as Kafka chooses them. `elects_uncleanly`: also those of partitions without a leader."""
+        for run_id in self._operator.saved_runs():
+            self._list(run_id)
+        self._list("nothing")
+        self._judges.elects_preferred = True
+        self._cluster.is_denied = self._random.random() < 0.3
+        self._do("preferred leaders", partial(self._elect, PREFERRED))
+        self._cluster.is_denied = False
+        self._do("preferred leaders once more", partial(self._elect, PREFERRED))
+        if self._operator.knows_controllers:
+            self._elect_without_brokers()
+        self._judges.elects_preferred = False
+        if elects_uncleanly:
+            self._do("unclean leaders", partial(self._elect, UNCLEAN))
+
+    def _elect_without_brokers(self) -> None:
+        """Elect while control nodes reach the controllers alone."""
+        for broker in self._cluster.brokers:
+            self._cluster.hide(broker, OUT_OF_REACH)
+        before = self._judges.changes
+        self._do("unclean leaders without brokers", partial(self._elect, UNCLEAN))
+        self._do("preferred leaders without brokers, in check mode", partial(self._elect, PREFERRED, check_mode=True))
+        if self._judges.changes != before:
+            self._judges.found("an unclean election without brokers, or one in check mode, has changed the cluster")
+        self._do("preferred leaders without brokers", partial(self._elect, PREFERRED))
+        self._cluster.world.wait(OUT_OF_REACH)
+
+    def _elect(self, kind: str, **given: Any) -> dict[str, Any]:
+        keys = sorted(self._cluster.controller.partitions)
+        named = self._random.choice((None, keys, [*keys[:1], ("orders", 99)]))
+        result = self._operator.elect_leaders(kind, named, election_attempts=self._random.choice((0, 1)), **given)
+        for row in result["results"]:
+            key = row["topic"], row["partition"]
+            self._counts[f"{kind} leaders: {row['outcome']}"] += 1
+            state = self._cluster.controller.partitions.get(key)
+            is_seen = row["reason_code"] != "elected_unseen"
+            if row["outcome"] == "elected" and is_seen and not given and (state is None or state.leader == NO_LEADER):
+                self._judges.found(f"{name(key)} counts as elected, and has no leader")
+        return result
+
+    def _save(self) -> dict[str, Any]:
+        self._operator.collect(RUN)
+        self._operator.plan(RUN, self._random.choice(("aggressive", None)))
+        if self._random.random() < 0.5:
+            self._operator.save(RUN, check_mode=True)
+        limits: dict[str, Any] = self._random.choice(
+            ({}, {}, {"max_saved_bytes": 100}, {"max_saved_run_bytes": 100}, {"saved_bytes_per_second": 500})
+        )
+        result = self._operator.save(RUN, **limits)
+        self._counts["replicas saved without an election"] += result["counts"]["saved"]
+        again = self._operator.save(RUN)
+        if not limits and again["counts"]["saved"]:
+            self._counts["replicas saved again"] += again["counts"]["saved"]
+        return again
+
+    def _list(self, run_id: str) -> None:
+        """List the records of a run, all of them and some, and export them twice: the second time nothing changes."""
+        path = str(self._operator.workdir / f"{run_id}.{self._random.choice(('jsonl', 'parquet'))}")
+        kind = path.rpartition(".")[2]
+        listed: list[int] = []
+
+        def count() -> dict[str, Any]:
+            result = self._operator.list_records(run_id)
+            listed.append(result["counts"]["records"])
+            return result
+
+        def export(**given: Any) -> dict[str, Any]:
+            result = self._operator.list_records(run_id, export=path, format=kind, **given)
+            self._counts["records exported"] += result["export"]["records"]
+            if listed and not result["unreadable"] and result["export"]["records"] != listed[0] and not given:
+                self._judges.found(f"{listed[0]} records of run {run_id} are listed, and {result['export']['records']} are exported")
+            return result
+
+        self._do(f"the list of {run_id}", count)
+        self._do(f"an export of {run_id} in check mode", partial(export, check_mode=True))
+        self._do(f"an export of {run_id}", export)
+        for _ in range(2):
+            options = {option: self._random.choice(SELECTIONS[option]) for option in self._random.sample([*SELECTIONS], 2)}
+            self._do(f"the list of {run_id} with {options}", partial(self._operator.list_records, run_id, **options))
+            self._do(f"an export of {run_id} with {options}", partial(export, overwrite=self._random.random() < 0.5, **options))
+        self._do("an export among saved records", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/saved/1"))
+        self._do("an export to no folder", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/none/1"))
+
+    def _do(self, what: str, work: Callable[[], dict[str, Any]]) -> None:
+        self._counts["other commands"] += 1
+        try:
+            work()
+        except RecoveryError as error:
+            self._counts["other commands refused"] += 1
+            self._cluster.world.tell(f"{what} fails: {error}")
