@@ -173,7 +173,12 @@ class ReplayJudges:
                 self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
 
     def _judge_open(self, key: Key, log: Log, saved: list[Saved]) -> None:
-        """No transaction is open that was committed, and whose COMMIT is saved with all before it, unless its producer has gone on."""
+        """No transaction is open that was committed, and whose COMMIT is saved with all before it, unless its producer has gone on.
+
+        If the log starts later, nothing is replayed.
+        """
+        if log.start:
+            return
         transactions = self._cluster.transactions
         for producer, state in producers(log).items():
             first = next((one for one in log.batches if one.base == state.begins), None)
