@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -24,6 +25,8 @@ from simulation.shorten import kind_of, shortened
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
+# New objects after which Python looks for cycles of them. With its own number, that takes a quarter of the time.
+MANY_OBJECTS = 200_000
 
 
 def main() -> int:
@@ -49,7 +52,7 @@ def main() -> int:
     is_found = False
     began = time.perf_counter()
     pieces = [range(at, min(at + PIECE, last + 1)) for at in range(first, last + 1, PIECE)]
-    with ProcessPoolExecutor(min(options.jobs, len(pieces)), initializer=_be_quiet) as pool:
+    with ProcessPoolExecutor(min(options.jobs, len(pieces)), initializer=_begin) as pool:
         for outcomes in pool.map(_play_all, pieces):
             for seed, outcome in outcomes:
                 counts += outcome.counts
@@ -72,6 +75,13 @@ def main() -> int:
     for seed in bad[:3] if options.until is None else ():
         _keep(seed)
     return 1 if bad else 0
+
+
+def _begin() -> None:
+    """Get ready to play many histories."""
+    _be_quiet()
+    gc.freeze()
+    gc.set_threshold(MANY_OBJECTS)
 
 
 def _be_quiet() -> None:
