@@ -271,8 +271,6 @@ class SimulatedCluster:
         if broker.image.get(key) != state or leader.image.get(key) != state or key not in broker.logs:
             return
         own, theirs = broker.logs[key], leader.logs[key]
-        if follower in state.isr and leader.follower_ends[key].get(follower) == own.end and own.is_copy_of(theirs):
-            return  # mostly
         gone = own.follow(theirs)
         if own.end < theirs.start:
             gone += own.begin_at(theirs)

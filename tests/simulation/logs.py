@@ -103,17 +103,6 @@ class Log:
         end = max(self.start, self.batches[-1].last + 1) if self.batches else self.start  # asked for very often
         return max(end, self.deleted[-1].last + 1) if self.deleted else end
 
-    def is_copy_of(self, other: Log) -> bool:
-        """Return whether a log that follows another one has all of it, and knows what that one knows."""
-        return (
-            self.end == other.end
-            and self.high_watermark == other.high_watermark
-            and self.start == other.start
-            and self.epochs == other.epochs
-            and len(self.batches) == len(other.batches)
-            and len(self.deleted) == len(other.deleted)
-        )
-
     def append(self, one: Batch) -> None:
         """Append a batch, as leader or as follower. There is a gap before it if the leader's cleaner has removed what was there."""
         assert one.base >= self.end, (one, self.end)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from typing import Any
 
 from simulation.cluster import SimulatedCluster
@@ -34,6 +34,12 @@ class LossJudge:
     def _committed(self, key: Key) -> Collection[Batch]:
         return self._cluster.committed.get(key, {}).values()
 
+    def _logs(self, key: Key) -> Iterator[Log]:
+        """Yield the logs of a partition, also on brokers that are down and on failed disks."""
+        for broker in self._cluster.brokers.values():
+            if (log := broker.logs.get(key) or broker.disks.kept.get(key)) is not None:
+                yield log
+
     def doubt(self, key: Key, leader: int, loss: Mapping[str, Any]) -> str | None:
         """Return what is wrong with the bounds of an election of `leader`, None if they hold."""
         log = self._cluster.brokers[leader].logs.get(key)
@@ -41,13 +47,14 @@ class LossJudge:
             return None
         lacking = [one for one in self._cluster.written.get(key, ()) if not log.has(one)]
         most = sum(_records(one) for one in lacking if self._cluster.was_committed(key, one.name))
-        least = sum(_records(one) for one in self._committed(key) if not log.has(one) and one.name not in self._lost_before[key])
+        # What the cleaner, or retention, has removed from a log is not lost by the election.
+        gone = self._lost_before[key] | {one.name for other in self._logs(key) for one in other.deleted}
+        least = sum(_records(one) for one in self._committed(key) if not log.has(one) and one.name not in gone)
         lower, upper = loss["lower_bound"], loss["upper_bound"]
         if lower is not None and lower > most:
             return f"is said to lose at least {lower} records ({loss['lower_bound_from']}) if broker {leader} leads, and loses {most}"
         is_harmed = bool(self._harmed & {*self._cluster.controller.partitions[key].replicas})
-        # Of compacted logs offsets are compared, of which some have no record any more: upper bounds of these are not judged yet (seed 170).
-        is_judged = key[0] not in self._cluster.compacted and (loss["upper_bound_from"] == "elr" or not is_harmed)
+        is_judged = loss["upper_bound_from"] == "elr" or not is_harmed
         if upper is not None and upper < least and is_judged:
             return f"is said to lose at most {upper} records ({loss['upper_bound_from']}) if broker {leader} leads, and loses {least}"
         return None
