@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
@@ -108,16 +109,20 @@ class ConfigAdmin(Cluster):
         results: dict[Resource, Refusal | None] = {}
         brokers = {int(resource.name): own for resource, own in grouped.items() if resource.kind == BROKER and resource.name != ALL_BROKERS}
         live = {broker: [configs.alter(own, validate_only)] for broker, own in brokers.items() if broker in self._unfenced()}
-        for answers in self._ask_each(live).values():
+        for broker, answers in self._ask_each(live).items():
             for answer in answers:
-                results |= configs.read_altered(answer)
+                results |= configs.read_altered(answer, [_broker(broker)])
         silent = [change for broker, own in brokers.items() if _broker(broker) not in results for change in own]
         if silent and self._connection.controller_bootstrap_servers:
             results |= self._alter_on_controller(silent, validate_only)
         of_any_broker = [resource for resource in grouped if resource.kind == TOPIC or resource.name == ALL_BROKERS]
         for chunk in chunks(of_any_broker, TOPICS_PER_CHANGE):
             request = partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only)
-            results |= configs.read_altered(self._send_write(request, partial(self._doubt, [] if validate_only else chunk)))
+            doubted = [] if validate_only else chunk
+            node, answer = self._send_write_to(request, partial(self._doubt, doubted))
+            found = configs.read_altered(answer, chunk)
+            self._doubt([resource for resource in doubted if unanswered_requests.timed_out(found.get(resource))], {node})
+            results |= found
         return results
 
     def _doubt(self, resources: Collection[Resource], brokers: set[int]) -> None:
@@ -130,7 +135,8 @@ class ConfigAdmin(Cluster):
         try:
             with Controllers(self._connection) as controllers:
                 node, _epoch = controllers.active()
-                return configs.read_altered(controllers.ask(node, partial(configs.alter, changes, validate_only)))
+                answer = controllers.ask(node, partial(configs.alter, changes, validate_only))
+                return configs.read_altered(answer, {change.resource for change in changes})
         except ClusterError as error:
             self.unreachable |= {int(change.resource.name): str(error) for change in changes}
             return {}

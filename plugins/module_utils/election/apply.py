@@ -238,7 +238,9 @@ class Recovery:
             self.results.rows += elections.save_and_run([entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)[
                 0
             ]
-            verdicts.settle({(result.topic, result.partition) for result in self.results.rows if result.outcome == Outcome.ELECTED})
+            # An election that failed may have been carried out, and not be visible yet.
+            maybe = {(one.topic, one.partition) for one in self.results.rows if one.outcome in (Outcome.ELECTED, Outcome.FAILED)}
+            verdicts.settle(maybe)
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
                 restore_later(self._cluster, journal, found)

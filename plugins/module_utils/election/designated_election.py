@@ -62,8 +62,8 @@ TURN_SECONDS = 0.5
 # For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before. A broker that hangs must leave
 # time for the requests that follow the logs.
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
-# After which the states of brokers are read once more before an election.
-OLD_SECONDS = 1.0
+# After which the guards are read once more before an election.
+OLD_SECONDS = 2.0
 
 
 class ElectionCluster(LogSource, Reordering, Protocol):
@@ -90,6 +90,7 @@ def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Liv
 
 
 def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
+    read_at = time.monotonic()
     keys, unfenced = {entry.key for entry in entries}, cluster.unfenced()
     # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide. If the partition has other
     # replicas by now, no log of it matters: it is refused.
@@ -100,8 +101,8 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
         logs = read_logs(cluster, [*wanted, *saved], duration=0.0)
     fenced_ends = {replica: log.log_end_offset or 0 for replica in saved if (log := logs.pop(replica)).error is None}
     # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
-    read_at = time.monotonic()
-    broker_states = _broker_states(cluster, entries)
+    mentioned = {broker for entry in entries for broker in entry.replicas}
+    broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
     states = cluster.partitions(keys)
     ours = {key: {order.changed for order in orders} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
@@ -113,11 +114,6 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     second = cluster.second_replicas(offline) if reorders else None
     live = Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
     return replace(live, read_at=read_at)
-
-
-def _broker_states(cluster: ElectionCluster, entries: Sequence[Entry]) -> dict[int, str]:
-    mentioned = {broker for entry in entries for broker in entry.replicas}
-    return {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
 
 
 def run(
@@ -293,7 +289,7 @@ def elect_by_order(
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
         overtaken = _overtaken(cluster, [entry for entry in batch if entry.key not in reordered], live)
-        overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live)
+        overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
         ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing and entry.key not in overtaken]
         if identifier is not None:
             keys = {order.key for order in changed}
@@ -330,7 +326,7 @@ def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -
     The controller would elect by that order. Brokers have shown the orders that this run has set, so only the others are looked at again.
     """
     states = cluster.partitions({entry.key for entry in entries}) if entries else {}
-    changed = [entry for entry in entries if entry.key not in states or states[entry.key].replicas != live.states[entry.key].replicas]
+    changed = [entry for entry in entries if entry.key not in states or _place(states[entry.key]) != _place(live.states[entry.key])]
     return {
         entry.key: refusal(entry, replace(live, states=states))
         or Result.of(entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "another tool gave it a new order while its guards were read; run again")
@@ -338,19 +334,19 @@ def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -
     }
 
 
-def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
-    """Return the results of those entries that may not be elected any more, because a broker has died or is coming back since the guards were read.
+def _place(state: PartitionState) -> tuple[tuple[int, ...], int]:
+    return state.replicas, state.leader_epoch
 
-    Brokers are looked at again only if that was more than OLD_SECONDS ago: a broker that hangs has delayed the orders.
+
+def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live: Live, known: Left) -> dict[TopicPartition, Result]:
+    """Return the results of those entries that may not be elected any more. The guards are read once more if they were read OLD_SECONDS ago.
+
+    A broker that hangs has delayed the orders then: meanwhile a broker may have died, restarted, or be coming back. `known`: as for `look`.
     """
     if not entries or time.monotonic() - live.read_at < OLD_SECONDS:
         return {}
-    broker_states = _broker_states(cluster, entries)
-    if broker_states == live.broker_states:
-        return {}
-    states = cluster.partitions({entry.key for entry in entries})
-    originals = {entry.key: live.original(entry.key) for entry in entries}  # brokers show the orders that this run has set
-    now = replace(live, states=states, broker_states=broker_states, originals=originals)
+    # Second brokers have stated the replicas before this run has set its orders.
+    now = replace(look(cluster, entries, known), second=None)
     return {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
 
 

@@ -105,7 +105,7 @@ class DiskVerdicts:
     def settle(self, elected: Collection[TopicPartition]) -> None:
         """After the elections, remove the verdicts of brokers whose disks were never read if none of their partitions was elected after all.
 
-        elected  partitions that are known to be elected
+        elected  partitions that are elected, or may be
 
         The verdict stays if an election was never answered: a broker that hangs may still carry it out. A run that was killed may have sent one, too,
         so verdicts of earlier runs stay. They say nothing as long as none of their partitions is elected (`disk_verdict.is_in_force`).

@@ -138,7 +138,14 @@ def is_in_force(verdict: Mapping[str, Any], states: Mapping[TopicPartition, Part
     """
     if verdict["safe_to_start"] or not is_of_no_disk(verdict) or not epoch_keys(verdict):
         return not verdict["safe_to_start"]
-    return elected_since(verdict, states) != []
+    then = {(row["topic"], row["partition"]): row["leader_epoch"] for row in verdict["leader_epochs"]}
+    # If it came back before any election, and leads in the next epoch, nothing was elected without it.
+    leads = {key for key, epoch in then.items() if key in states and _leads_next(states[key], verdict.get("broker_id"), epoch)}
+    return not {*elected_since(verdict, states)} <= leads
+
+
+def _leads_next(state: PartitionState, broker: object, epoch: int) -> bool:
+    return state.leader == broker and state.leader_epoch == epoch + 1
 
 
 def epoch_keys(verdict: Mapping[str, Any]) -> set[TopicPartition]:

@@ -72,13 +72,20 @@ class FakeAdmin(ConfigAdmin):
         self.errors = {name.removeprefix("_"): error for name, error in errors.items()}
         self.asked: list[tuple[Any, list[str]]] = []
         self.unreachable: dict[Any, str] = {}
+        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.more_rows: list[tuple[int, str]] = []
 
     def _unfenced(self) -> set[int]:
         return {1, 2, 3}
 
     def _answer(self, to: Any, request: Any) -> Any:
         self.asked.append((to, [row.resource_name for row in request.resources]))
-        return answered(request, self.errors)
+        answer = answered(request, self.errors)
+        if self.more_rows:
+            kind: Any = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+            rows = [kind(error_code=0, error_message=None, resource_type=one, resource_name=name) for one, name in self.more_rows]
+            answer.responses = [*answer.responses, *rows]
+        return answer
 
     def _ask_each(
         self, work: Mapping[Any, Iterable[Any]], read: Any = None, kept: Any = None, row_bytes: Any = None
@@ -88,12 +95,29 @@ class FakeAdmin(ConfigAdmin):
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
         return self._answer("any", make())
 
-    def _send_write(self, make: Callable[[], Any], _not_answered: Any = None) -> Any:
-        return self._answer("any", make())
+    def _send_write_to(self, make: Callable[[], Any], _not_answered: Any = None) -> tuple[int, Any]:
+        return 2, self._answer("any", make())
 
 
 def rate(broker: int) -> ConfigOperation:
     return ConfigOperation(Resource(BROKER, str(broker)), "rate", SET, "1")
+
+
+def test_a_broker_does_not_answer_for_another_one() -> None:
+    cluster = FakeAdmin()
+    cluster.more_rows = [(4, "3"), (2, "others")]
+    changes = [rate(2), rate(3), ConfigOperation(Resource(TOPIC, "t"), "list", APPEND, "0:1")]
+    assert cluster.alter_configs(changes) == {Resource(BROKER, "2"): None, Resource(TOPIC, "t"): None}
+
+
+@pytest.mark.parametrize(("error", "in_doubt"), [(7, {"t": {2}}), (FORBIDDEN, {})], ids=["timed out", "refused"])
+def test_a_change_of_a_topic_that_times_out_may_still_be_carried_out(error: int, in_doubt: dict[str, set[int]]) -> None:
+    cluster = FakeAdmin(t=error)
+    change = ConfigOperation(Resource(TOPIC, "t"), "list", APPEND, "0:1")
+    cluster.alter_configs([change], validate_only=True)
+    assert cluster.configs_in_doubt == {}
+    cluster.alter_configs([change])
+    assert cluster.configs_in_doubt == in_doubt
 
 
 def test_each_broker_is_asked_for_its_own_configs() -> None:

@@ -26,6 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
@@ -145,6 +146,23 @@ def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_e
     assert cluster.states["t", 0].leader == (-1 if held else 2)
     assert disk_verdict.path_of(tmp_path, "east", 1).exists() is not held
     assert not disk_verdict.path_of(tmp_path, "east", 3).exists()
+
+
+def test_a_lost_broker_is_not_safe_to_start_after_an_election_that_no_broker_shows_yet(tmp_path: Path) -> None:
+    class Lagging(Described):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            before = dict(self.states)
+            found = super().elect_unclean(keys)
+            self.misstated = {key: before[key] for key in keys}
+            return found
+
+    cluster = Lagging()
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=0.0, attempts=0, data_loss_allowed=True)  # type: ignore[arg-type]
+    recovery._entries = [found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))]
+    recovery.elect()
+    assert [row.outcome for row in recovery.results.rows] == ["failed"]
+    assert cluster.states["t", 0].leader == 2
+    assert disk_verdict.path_of(tmp_path, "east", 1).exists()
 
 
 @pytest.mark.parametrize("answered", [False, True])

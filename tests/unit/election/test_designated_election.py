@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -83,28 +83,57 @@ def test_nothing_is_elected_by_an_order_that_another_tool_sets_while_the_guards_
     assert (controller.states["t", 1].leader, controller.states["t", 1].replicas) == (-1, (3, 2, 1))
 
 
-def test_nothing_is_elected_if_the_designated_broker_dies_while_a_broker_that_hangs_delays_its_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Delayed(Controller):
+    """A broker that hangs delays the first order. `happens`: what happens meanwhile."""
+
+    def __init__(self, happens: Callable[[Delayed], object]) -> None:
+        super().__init__()
+        self._happens: Callable[[Delayed], object] | None = happens
+        self.dead: set[int] = set()
+        self.restarted: set[int] = set()
+        self.more_brokers: list[int] = []
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        happens, self._happens = self._happens, None
+        if happens is not None:
+            happens(self)
+        return super().reorder(orders)
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        rows = [{**row, "broker_state": "fenced"} if row["broker_id"] in self.dead else row for row in super().broker_states(mentioned)]
+        return [*rows, *({**rows[0], "broker_id": broker} for broker in self.more_brokers)]
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Any:
+        found = super().log_ends(work)
+        return {
+            broker: {key: end._replace(log_end_offset=0) if broker in self.restarted else end for key, end in ends.items()}
+            for broker, ends in found.items()
+        }
+
+
+def new_epoch(controller: Delayed) -> None:
+    for key in (("t", 0), ("t", 1)):
+        controller.states[key] = replace(controller.states[key], leader_epoch=3)
+
+
+@pytest.mark.parametrize(
+    ("happens", "outcome"),
+    [
+        (lambda one: one.dead.add(2), "stale"),
+        (lambda one: one.restarted.add(2), "stale"),
+        (new_epoch, "stale"),
+        (lambda one: one.more_brokers.append(9), "elected"),
+    ],
+    ids=["the designated broker dies", "it restarts without its log", "the partition had a leader", "an unrelated broker comes"],
+)
+def test_the_guards_are_read_once_more_if_a_broker_that_hangs_delays_an_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Delayed], object], outcome: str
 ) -> None:
-    class Delayed(Controller):
-        died = False
-
-        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
-            self.died = self.died or bool(orders)
-            return super().reorder(orders)
-
-        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
-            return [
-                {**row, "broker_state": "fenced"} if self.died and row["broker_id"] == 2 else row
-                for row in super().broker_states(mentioned)
-            ]
-
     monkeypatch.setattr(designated_election, "OLD_SECONDS", 0.0)
-    controller, before = Delayed(), Controller().states
-    assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
-    assert {key: (state.leader, state.replicas) for key, state in controller.states.items()} == {
-        key: (state.leader, state.replicas) for key, state in before.items()
-    }
+    controller, before = Delayed(happens), Controller().states
+    assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): outcome, ("t", 1): outcome, ("t", 2): "already_online"}
+    assert {key: state.replicas for key, state in controller.states.items()} == {key: state.replicas for key, state in before.items()}
+    assert (controller.states["t", 0].leader == -1) is (outcome == "stale")
 
 
 def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:

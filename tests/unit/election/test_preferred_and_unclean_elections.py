@@ -117,6 +117,18 @@ def test_a_lost_broker_is_not_safe_to_start_once_an_election_is_carried_out_late
     assert disk_verdict.is_in_force(verdict, cluster.states)
 
 
+def test_a_lost_broker_that_came_back_and_leads_was_not_left_out(tmp_path: Path) -> None:
+    cluster = Elections()
+    LeaderElection(cluster, UNCLEAN, None).verdicts_withdrawn(tmp_path, "east", "1")  # and the run is killed before its election
+    verdict = disk_verdict.read(tmp_path, disk_verdict.path_of(tmp_path, "east", 1))
+    assert verdict is not None
+    epoch = cluster.states[OFFLINE[0]].leader_epoch
+    led = {key: replace(cluster.states[key], leader=1, leader_epoch=epoch + 1) for key in OFFLINE}
+    assert not disk_verdict.is_in_force(verdict, led)
+    assert disk_verdict.is_in_force(verdict, {**led, OFFLINE[0]: replace(led[OFFLINE[0]], leader_epoch=epoch + 2)})
+    assert disk_verdict.is_in_force(verdict, {**led, OFFLINE[1]: replace(led[OFFLINE[1]], leader=3)})
+
+
 def test_only_what_has_no_leader_is_asked_for_and_a_second_run_asks_for_nothing() -> None:
     cluster = Elections()
     assert unclean(cluster) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}

@@ -105,9 +105,10 @@ def alter(changes: Iterable[ConfigOperation], validate_only: bool = False) -> In
     )
 
 
-def read_altered(answer: Any) -> dict[Resource, Refusal | None]:
-    """Return Kafka's refusal by resource, None if the resource was changed. AnswerError for an unknown type of resource."""
-    return {_resource(answer, row): refusal(row.error_code, row.error_message) for row in answer.responses}
+def read_altered(answer: Any, requested: Collection[Resource]) -> dict[Resource, Refusal | None]:
+    """Return Kafka's refusal of each of the `requested` resources, None if it was changed. AnswerError for an unknown type of resource."""
+    found = {_resource(answer, row): refusal(row.error_code, row.error_message) for row in answer.responses}
+    return {resource: found[resource] for resource in requested if resource in found}
 
 
 def _resource(answer: Any, row: Any) -> Resource:

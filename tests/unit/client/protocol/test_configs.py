@@ -105,9 +105,10 @@ def test_what_was_not_changed_comes_back_with_the_reason(version: int) -> None:
         ],
     )
     again = IncrementalAlterConfigsResponse.decode(bytes(answer.encode(version=version)), version=version)
-    assert config_protocol.read_altered(again) == {ONE: None, ORDERS: Refusal("INVALID_CONFIG", "no such list")}
+    assert config_protocol.read_altered(again, [ORDERS, ONE]) == {ONE: None, ORDERS: Refusal("INVALID_CONFIG", "no such list")}
+    assert config_protocol.read_altered(again, [ORDERS]).keys() == {ORDERS}, "a broker cannot answer for another one"
     again.responses[1].error_message = "x" * 100_000
-    assert config_protocol.read_altered(again)[ORDERS] == Refusal("INVALID_CONFIG", "x" * 299 + "…")
+    assert config_protocol.read_altered(again, [ORDERS])[ORDERS] == Refusal("INVALID_CONFIG", "x" * 299 + "…")
     assert str(Refusal("INVALID_CONFIG", "no such list")) == "INVALID_CONFIG: no such list" and str(ORDERS) == "topic orders"
 
 
