@@ -25,12 +25,39 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 V = TypeVar("V")
+# For which a broker keeps what it forwards, and after which it tries once more.
+FORWARD_SECONDS, AGAIN_SECONDS = 60.0, 0.1
 DENIED, DENIED_TOPIC = "CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"
 
 
+def forwarded(broker: Broker, change: Callable[[], Any]) -> Any:
+    """Return the answer of the active controller to a change. None if the broker does not reach it: then it sends the change once it does (KIP-590)."""
+    cluster, incarnation = broker.cluster, broker.incarnation
+    until = cluster.world.now + FORWARD_SECONDS
+
+    def send_again() -> None:
+        if not broker.running or broker.incarnation != incarnation or cluster.world.now > until:
+            return
+        if broker.cut_off or broker.hangs or not cluster.has_controller:
+            cluster.world.after(AGAIN_SECONDS, send_again)
+            return
+        cluster.world.late = True
+        try:
+            change()
+        finally:
+            cluster.world.late = False
+
+    if not broker.cut_off and cluster.has_controller:
+        return change()
+    cluster.world.after(AGAIN_SECONDS, send_again)
+    return None
+
+
 def alter_reassignments(broker: Broker, request: Any) -> Any:
-    if broker.cut_off or not broker.cluster.has_controller:
-        return None
+    return forwarded(broker, lambda: _altered_reassignments(broker, request))
+
+
+def _altered_reassignments(broker: Broker, request: Any) -> Any:
     kind = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
     if broker.cluster.is_denied:
         return AlterPartitionReassignmentsResponse(
@@ -83,12 +110,12 @@ def list_reassignments(broker: Broker, _request: Any) -> Any:
 
 def alter_configs(broker: Broker, request: Any) -> Any:
     """Change configs of topics, and of this broker, or of all brokers at once: a broker does not forward changes of another one's."""
-    if broker.cut_off or not broker.cluster.has_controller:
-        return None
     own = (str(broker.node_id), EVERY_BROKER)
-    return altered_configs(
-        broker.cluster, request, lambda row: None if row.resource_type != BROKER or row.resource_name in own else "INVALID_REQUEST"
-    )
+
+    def refusal(row: Any) -> str | None:
+        return None if row.resource_type != BROKER or row.resource_name in own else "INVALID_REQUEST"
+
+    return forwarded(broker, lambda: altered_configs(broker.cluster, request, refusal))
 
 
 def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[Any], str | None]) -> Any:
@@ -105,7 +132,7 @@ def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[
 
 
 def elect_leaders(broker: Broker, request: Any) -> Any:
-    return None if broker.cut_off or not broker.cluster.has_controller else elected_leaders(broker.cluster, request)
+    return forwarded(broker, lambda: elected_leaders(broker.cluster, request))
 
 
 def refused_election(error: str) -> Any:

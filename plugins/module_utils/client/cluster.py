@@ -194,15 +194,18 @@ class Cluster(PartitionClient, ReplicaLogClient):
         return found
 
     def silent(self, wanted: Collection[int] | None = None) -> set[int]:
-        """Return which of these brokers neither answer nor refuse connections: they may hang, and still execute what they got. None: all that are registered.
+        """Return which of these brokers may still execute what they got. None: all that are registered.
 
-        A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced cannot be told from it, and is.
+        These neither answer nor refuse connections, and may hang; or they do not follow the active controller, and forward to it what they got (KIP-590) once
+        they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced cannot be told from it, and is.
+        ClusterError if no broker reaches the active controller.
         """
         nodes = {node.broker_id: node for node in self._refresh_nodes()}
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
-        mute = asked - self._answering(asked)
+        answering = self._answering(asked)
+        mute = asked - answering
         unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
-        return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown
+        return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown | self._behind(answering)
 
     def unfenced(self) -> set[int]:
         """Return the ids of the brokers that are unfenced now."""

@@ -137,6 +137,12 @@ class FollowerClient(LogDirClient, ABC):
             self._refresh_nodes(self._current_ids())
         return self._current_ids()
 
+    def _behind(self, brokers: set[int]) -> set[int]:
+        """Return which of these brokers do not follow the active controller now. ClusterError if no broker reaches it."""
+        if brokers:
+            self._find_followers()
+        return brokers - self._followers
+
     def _find_followers(self) -> None:
         """Find the brokers that follow the active controller. ClusterError if no broker reaches it."""
         until = time.monotonic() + min(FOLLOWING_SECONDS, self._connection.request_timeout)

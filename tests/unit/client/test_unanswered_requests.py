@@ -139,11 +139,25 @@ def test_a_broker_that_hangs_is_silent_and_one_that_refuses_connections_is_not(b
         ports = {2: hanging.getsockname()[1], 3: closed.getsockname()[1]}
         closed.close()
         broker.names([(1, "127.0.0.1", broker.port), *((node, "127.0.0.1", port) for node, port in ports.items())])
+        broker.follows({1: 0.0})
         with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
             assert cluster.silent() == {2}
             assert cluster.silent({1, 3}) == set()
             assert not cluster.unreachable
             assert cluster.silent({4}) == set()
+
+
+@pytest.mark.parametrize(("seconds", "silent"), [(0.0, set()), (30.0, {2})], ids=["it follows the controller", "it is cut off"])
+def test_a_broker_that_answers_may_still_forward_a_change_until_it_reaches_the_controller(
+    broker: fake_brokers.Broker, seconds: float, silent: set[int]
+) -> None:
+    with fake_brokers.brokers(1) as (other,):
+        for one in (broker, other):
+            one.names([(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)])
+            one.follows({1: 0.0, 2: seconds})
+        with opened(broker) as cluster:
+            assert cluster.silent() == silent
+            assert cluster.silent({1}) == set()
 
 
 def test_a_broker_that_is_not_listed_may_be_fenced_before_kafka_4(broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
