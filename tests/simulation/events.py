@@ -152,8 +152,10 @@ class Events(TopicEvents):
 
     def crash(self, numbers: Numbers) -> None:
         """A broker is killed."""
-        self._count("broker killed")
-        self._cluster.crash(1 + numbers[0] % len(self._cluster.brokers))
+        broker = 1 + numbers[0] % len(self._cluster.brokers)
+        if self._cluster.brokers[broker].running:
+            self._count("broker killed")
+            self._cluster.crash(broker)
 
     def crash_leader(self, numbers: Numbers) -> None:
         """The leader of a partition is killed."""
@@ -174,8 +176,10 @@ class Events(TopicEvents):
 
     def shut_down(self, numbers: Numbers) -> None:
         """A broker is shut down."""
-        self._count("broker shut down")
-        self._cluster.shut_down(1 + numbers[0] % len(self._cluster.brokers))
+        broker = 1 + numbers[0] % len(self._cluster.brokers)
+        if self._cluster.brokers[broker].running:
+            self._count("broker shut down")
+            self._cluster.shut_down(broker)
 
     def start(self, numbers: Numbers) -> None:
         """A broker that is down starts, sometimes without the end of its logs."""

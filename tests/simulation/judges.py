@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -394,10 +395,10 @@ class Judges:
         return False
 
     def state(self, *may_be_written: str) -> tuple[int, list[str]]:
-        """Return how many changes there were, and the files of the workdir, each with its size, but for those of evidence, of plans and in `may_be_written`."""
+        """Return how many changes there were, and the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
         excepted = (*MAY_BE_WRITTEN, *may_be_written)
         files = [one for one in self._workdir.rglob("*") if one.is_file() and one.relative_to(self._workdir).parts[0] not in excepted]
-        return self.changes, sorted(f"{one} {one.stat().st_size}" for one in files)
+        return self.changes, sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
 
     def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""

@@ -29,6 +29,7 @@ TESTS = {
         "decision/test_failed_comparisons.py",
         "decision/test_decide_against_model_rule.py",
     ),
+    "decision/controller.py": ("decision/test_controller.py", "decision/test_forecast.py"),
     "decision/loss.py": ("decision/test_loss.py", "decision/test_lost_members.py"),
     "election/guards.py": ("election/test_guards.py", "election/test_designated_election.py"),
     "common/journal_file.py": ("election/test_reorder_journal.py", "election/test_stalled_runs.py"),

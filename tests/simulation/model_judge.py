@@ -154,7 +154,8 @@ class ModelJudge:
             found.add("wait_for_clean_leader")
         if any(epoch > state.epoch for log in logs for epoch, _ in log.epochs):
             found.add("ahead_of_controller")
-        if (known := self._known(key, state, survivors, others)) is None or any(one.start >= other.end for one in logs for other in logs):
+        have_a_gap = any(one.start >= other.end for one in logs for other in logs if one is not other)
+        if (known := self._known(key, state, survivors, others)) is None or have_a_gap:
             words = OF_CLEANED_LOGS | {"fenced_broker_holds_more"}
         elif not self._gives_up and known.elected(self._history):
             return found
