@@ -10,6 +10,7 @@ control node whose wait ends first goes on. So two runs of the product can inter
 from __future__ import annotations
 
 import heapq
+import re
 import signal
 import threading
 import time
@@ -21,6 +22,7 @@ from unittest.mock import patch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from simulation.stop_signals import SignalsOfProcesses, State
 
+TEMPORARY = re.compile(r"(?:/[\w.-]+)*/tmp[a-z0-9_]{8}")
 BEGIN = 1_000.0  # seconds of the virtual monotonic clock
 EPOCH = 1_795_000_000.0  # of the virtual wall clock, at BEGIN
 FASTEST = 0.0005  # of a second by which a clock is wrong after one more, at most
@@ -78,8 +80,8 @@ class World:
         return self.wall_clock("second" if self._current.name == "second" else "first")
 
     def tell(self, text: str) -> None:
-        """Add a line to the story."""
-        self.story.append(f"t={self.now - BEGIN:.3f} {text}")
+        """Add a line to the story, without the names of temporary folders, which differ each time."""
+        self.story.append(f"t={self.now - BEGIN:.3f} {TEMPORARY.sub('/tmp', text)}")
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
         """Let something happen in so many seconds."""
