@@ -26,8 +26,6 @@ from simulation.operator import NAME, SAVED
 
 RUN, CHECKED = "damaged", "checked"
 EDITS, PLANS, FILES = 40, 3, 6
-SEALED = "disks", "landing", "watermarks"  # folders of files with the seal of landing files
-OF_ELECTIONS = "disks", "rescue", "journal", "throttle", "snapshots", "clusters"
 EXCEPTED = "landing", "plans", "results"
 
 

@@ -66,7 +66,7 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
-    `elects_preferred`: a command elects preferred leaders now. `liar`: a broker that answers wrongly. Nobody else knows what its log has, so what that
+    `elects_preferred`: a command elects preferred leaders now. `liar`: a broker that answers wrongly. Only it knows what its log has, so what that
     is, and what its election costs, is not judged.
     """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 HERE = Path(__file__).parent
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up brokers need no time to carry out what they got while they hung."""
-    monkeypatch.setattr(replica_orders, "RESUMED_SECONDS", 0.0)
+    monkeypatch.setattr(unanswered_requests, "RESUMED_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -197,7 +197,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         """Return which of these brokers may still execute what they got. None: all that are registered.
 
         These neither answer nor refuse connections, and may hang; or they do not follow the active controller, and forward to it what they got (KIP-590) once
-        they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced cannot be told from it, and is.
+        they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced looks the same, and is.
         ClusterError if no broker reaches the active controller.
         """
         nodes = {node.broker_id: node for node in self._refresh_nodes()}

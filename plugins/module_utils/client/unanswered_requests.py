@@ -8,14 +8,34 @@ A broker that answers REQUEST_TIMED_OUT has forwarded the request and heard noth
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 Answers = dict[TopicPartition, Refusal | None]
+# In which a broker that hung, and answers again, carries out what it got before.
+RESUMED_SECONDS = 2.0
+
+
+class SilentBrokers(Protocol):
+    """A cluster that knows which brokers may still execute what they got."""
+
+    def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
+
+
+def still_silent(cluster: SilentBrokers, wanted: set[int] | None) -> set[int]:
+    """Return which of these brokers may still execute what they got. The others have had RESUMED_SECONDS for it. None: all that are registered.
+
+    Raises ClusterError if the cluster does not answer.
+    """
+    silent = cluster.silent(wanted)
+    if wanted is None or not wanted <= silent:
+        time.sleep(RESUMED_SECONDS)
+    return silent
 
 
 def unanswered(sent: Iterable[tuple[int, Any]], answered_by: int | None) -> set[int]:

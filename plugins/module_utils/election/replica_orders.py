@@ -33,9 +33,6 @@ NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
 # Seconds. A broker shows a change a moment after the controller has made it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
 
-# In which a broker that hung, and answers again, carries out what it got before.
-RESUMED_SECONDS = 2.0
-
 # Why an order that a killed run has changed stays for now.
 MOVING = "a reassignment of it is under way, which an order would replace; wait for it or cancel it, then run again"
 UNANSWERED = (
@@ -108,9 +105,7 @@ def await_answers(cluster: Reordering, journal: Journal) -> None:
     wanted = unanswered_by(cluster, cluster.in_doubt)
     if not wanted and not any_broker:
         return
-    silent = cluster.silent(None if any_broker else wanted)
-    if any_broker or not wanted <= silent:
-        time.sleep(RESUMED_SECONDS)
+    silent = unanswered_requests.still_silent(cluster, None if any_broker else wanted)
     cluster.in_doubt = {key: rest for key, brokers in cluster.in_doubt.items() if (rest := brokers & silent)}
     journal.answered_by_all_but(silent)
 

@@ -205,7 +205,7 @@ def _with_leader(log: DiskLog, leader_log: LeaderLog) -> Compared:
 def _ends(log: DiskLog) -> dict[int, int]:
     """Return where each leader epoch ends on the disk. A log in doubt may have none."""
     epochs = sorted(log.epochs)
-    return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=False))
+    return dict(zip(epochs, [*(log.epochs[epoch] for epoch in epochs[1:]), log.end], strict=True)) if epochs else {}
 
 
 def tail_of(compared: Compared, broker_id: int, in_sync: bool = False) -> Tail:

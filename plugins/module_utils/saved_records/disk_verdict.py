@@ -140,12 +140,10 @@ def is_in_force(verdict: Mapping[str, Any], states: Mapping[TopicPartition, Part
         return not verdict["safe_to_start"]
     then = {(row["topic"], row["partition"]): row["leader_epoch"] for row in verdict["leader_epochs"]}
     # If it came back before any election, and leads in the next epoch, nothing was elected without it.
-    leads = {key for key, epoch in then.items() if key in states and _leads_next(states[key], verdict.get("broker_id"), epoch)}
-    return not {*elected_since(verdict, states)} <= leads
-
-
-def _leads_next(state: PartitionState, broker: object, epoch: int) -> bool:
-    return state.leader == broker and state.leader_epoch == epoch + 1
+    return any(
+        (states[key].leader, states[key].leader_epoch) != (verdict.get("broker_id"), then[key] + 1)
+        for key in elected_since(verdict, states)
+    )
 
 
 def epoch_keys(verdict: Mapping[str, Any]) -> set[TopicPartition]:

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleCluster
-
-# In which a broker that hung, and answers again, carries out what it got before.
-RESUMED_SECONDS = 2.0
 
 
 def await_answers(cluster: ThrottleCluster) -> None:
@@ -26,9 +23,7 @@ def await_answers(cluster: ThrottleCluster) -> None:
         return
     silent = wanted
     with suppress(RecoveryError):
-        silent = cluster.silent(wanted)
-    if not wanted <= silent:
-        time.sleep(RESUMED_SECONDS)
+        silent = unanswered_requests.still_silent(cluster, wanted)
     cluster.configs_in_doubt = {topic: rest for topic, brokers in cluster.configs_in_doubt.items() if (rest := brokers & silent)}
 
 

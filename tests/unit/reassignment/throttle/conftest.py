@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor, unanswered_changes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 
 
@@ -18,7 +18,6 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait until brokers show a change."""
     monkeypatch.setattr(executor, "VISIBLE_SECONDS", 0.0)
     monkeypatch.setattr(executor, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr(unanswered_changes, "RESUMED_SECONDS", 0.0)
 
 
 @pytest.fixture
