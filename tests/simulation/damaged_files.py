@@ -20,9 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from simulation.command_operator import CommandOperator
-from simulation.false_values import edited
 from simulation.judges import Judges
 from simulation.operator import NAME, SAVED
+from simulation.wrong_values import edited
 
 RUN, CHECKED = "damaged", "checked"
 EDITS, PLANS, FILES = 40, 3, 6
@@ -97,7 +97,7 @@ class DamagedFiles:
                 self._do("the list of saved records", partial(self._operator.list_records, others[0], start_offset=0))
             self._do("an election", partial(self._recover_in_check_mode))
             if self._judges.changes != before:
-                self._judges.found(f"{path.name} {how}, and a run in check mode has changed the cluster")
+                self._judges.add_violation(f"{path.name} {how}, and a run in check mode has changed the cluster")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kept)
 

@@ -43,7 +43,7 @@ class DiskScript:
     limits: Mapping[str, int] = field(default_factory=dict)
 
 
-def drawn_disks(random: Random) -> DiskScript:
+def draw_disks(random: Random) -> DiskScript:
     """Draw what operators do."""
     return DiskScript(
         is_evidence=random.random() < 0.6,

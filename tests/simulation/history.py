@@ -20,7 +20,6 @@ from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
 from simulation.events import Events
-from simulation.hostile_answers import HostileAnswers
 from simulation.judges import Judges
 from simulation.later_runs import LaterRun
 from simulation.limits_judge import LimitsJudge
@@ -34,6 +33,7 @@ from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.steps import Step
 from simulation.world import Process, World
+from simulation.wrong_answers import WrongAnswers
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
@@ -143,23 +143,23 @@ class History:
     @contextmanager
     def _wrong_answers(self) -> Iterator[None]:
         """Let a broker answer wrongly in the block, and before it in runs that change nothing."""
-        script = self._script.hostile
+        script = self._script.wrong_answers
         if script is None:
             yield
             return
-        hostile = HostileAnswers(self._world.tell, self.not_judged)
+        wrong = WrongAnswers(self._world.tell, self.not_judged)
         workdir = self._workdir.parent / "rehearsals"
         workdir.mkdir()
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
-        self._cluster.falsified, self._events.slowed = hostile.falsified, True
+        self._cluster.falsified, self._events.slowed = wrong.falsified, True
         for number in range(script.rehearsals):
-            hostile.begin(script.number + number, self._running())
+            wrong.begin(script.number + number, self._running())
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
-        self._judges.liar = hostile.begin(script.number - 1, self._running())
+        self._judges.wrong_broker = wrong.begin(script.number - 1, self._running())
         yield
-        hostile.rest()
-        self._counts["wrong answers"] += hostile.found
-        self._counts["histories with wrong answers"] += hostile.found > 0
+        wrong.rest()
+        self._counts["wrong answers"] += wrong.count
+        self._counts["histories with wrong answers"] += wrong.count > 0
 
     def _running(self) -> list[int]:
         return [one for one, broker in self._cluster.brokers.items() if broker.running]
@@ -176,7 +176,7 @@ class History:
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
         if self._judges.state() != before:
-            self._judges.found("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
+            self._judges.add_violation("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
 
     def _read_disks(self) -> None:
         """Read the disks of lost brokers, before the recovery."""
@@ -244,9 +244,9 @@ class History:
                 ask()
             except RecoveryError:
                 continue
-            self._judges.found(f"{what} is not refused")
+            self._judges.add_violation(f"{what} is not refused")
         if self._judges.changes != before:
-            self._judges.found("a wrong election has changed the cluster")
+            self._judges.add_violation("a wrong election has changed the cluster")
 
     def _elect_by_hand(self, run_id: str) -> dict[str, Any]:
         """Elect leaders that an operator names, in an option or in a file."""
@@ -397,7 +397,7 @@ class History:
             if result is not None and self._judges.changes == before:
                 break
         else:
-            self._judges.found(f"{RUNS} runs in peace have not come to an end")
+            self._judges.add_violation(f"{RUNS} runs in peace have not come to an end")
         self._judges.judge_calm(result)
 
 

@@ -66,7 +66,7 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
-    `elects_preferred`: a command elects preferred leaders now. `liar`: a broker that answers wrongly. Only it knows what its log has, so what that
+    `elects_preferred`: a command elects preferred leaders now. `wrong_broker`: a broker that answers wrongly. Only it knows what its log has, so what that
     is, and what its election costs, is not judged.
     """
 
@@ -103,7 +103,7 @@ class Judges:
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
         self.are_named = False
-        self.liar: int | None = None
+        self.wrong_broker: int | None = None
         self.elects_preferred = False
         self._named: set[Key] = set()
         self.saves = True
@@ -152,11 +152,11 @@ class Judges:
         if not restores and not self._cluster.world.late:
             self.own_changes.append((what, key, self._cluster.controller.fenced()))
         if key in self.unnamed and not restores:
-            self.found(f"{what} of {name(key)}, which is not named, although others are")
+            self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
-            self.found(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
+            self.add_violation(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
         if what == "reorder" and not restores and order not in self._journalled().get(key, []):
-            self.found(f"{name(key)} gets the order {order}, which no journal has")
+            self.add_violation(f"{name(key)} gets the order {order}, which no journal has")
         if what == "reorder" and key in self._before_others and self._is_unseen(key):
             self._may_have.setdefault(key, set()).add(self._before_others[key])
 
@@ -193,7 +193,7 @@ class Judges:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
-        if after.leader == self.liar:
+        if after.leader == self.wrong_broker:
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         brokers = self._cluster.brokers
@@ -206,11 +206,13 @@ class Judges:
             and key in brokers[one].logs
         ]
         if returning and not self._gives_up and not self.are_named:
-            self.found(f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back")
+            self.add_violation(
+                f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back"
+            )
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas
-            if one != self.liar
+            if one != self.wrong_broker
             and brokers[one].running
             and key in brokers[one].logs
             and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
@@ -234,7 +236,7 @@ class Judges:
             is_lost = not broker.running and self._cluster.world.now - since > UNSEEN_SECONDS
             file = self._workdir / "rescue" / NAME / f"broker-{one}.json"
             if lacking and is_lost and (not file.exists() or json.loads(file.read_text())["safe_to_start"]):
-                self.found(
+                self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
 
@@ -242,7 +244,7 @@ class Judges:
         for broker, log in election.logs.items():
             lacking = [batch for batch in log.batches if election.destroys(broker, batch)]
             if lacking:
-                self.found(
+                self.add_violation(
                     f"broker {election.leader} is elected for {name(election.key)} and lacks {lacking[0].name}, which broker {broker} has"
                 )
 
@@ -252,8 +254,8 @@ class Judges:
         for row in (*plan["partitions"], *plan["held"]):
             leader = row["designatedLeader"] if "designatedLeader" in row else row["candidate"]
             key = row["topic"], row["partition"]
-            if leader is not None and (doubt := self._loss.doubt(key, leader, row["loss"])) is not None:
-                self.found(f"{name(key)} {doubt}")
+            if leader is not None and (violation := self._loss.violation(key, leader, row["loss"])) is not None:
+                self.add_violation(f"{name(key)} {violation}")
         if self._events.slowed:
             return
         unfenced = {row["broker_id"] for row in plan["brokers"] if row["broker_state"] == "unfenced"}
@@ -262,7 +264,9 @@ class Judges:
             for broker in self._cluster.controller.partitions[key].replicas if row["reason_code"] == "incomplete" else ():
                 since = self._fenced_since.get(broker, self._cluster.world.now)
                 if broker in unfenced and not self._cluster.brokers[broker].running and self._cluster.world.now - since > FENCED_SECONDS:
-                    self.found(f"{name(key)} is held for broker {broker}, which was fenced {self._cluster.world.now - since:.1f} s before")
+                    self.add_violation(
+                        f"{name(key)} is held for broker {broker}, which was fenced {self._cluster.world.now - since:.1f} s before"
+                    )
 
     def judge_end(self, result: dict[str, Any]) -> None:
         """Judge a run that has ended without an error. `result`: of its election."""
@@ -270,32 +274,32 @@ class Judges:
         said = " ".join(result["repaired"])
         for key, state in self._cluster.controller.partitions.items():
             if not self._is_settled(key, state) and key not in self._journalled():
-                self.found(f"{name(key)} is left with the order {state.replicas}, and no journal has that; the run said {said!r}")
+                self.add_violation(f"{name(key)} is left with the order {state.replicas}, and no journal has that; the run said {said!r}")
 
     def judge_undisturbed_end(self) -> None:
         """Judge a run in peace that has ended without an error: it leaves nothing for the next one."""
         # An order of another tool may be that of a run with another workdir: the product leaves it to people.
         if left := {key for key in self._journalled() if key not in self._changed_meanwhile}:
-            self.found(f"the journal has orders of {', '.join(map(name, left))} open")
+            self.add_violation(f"the journal has orders of {', '.join(map(name, left))} open")
 
     def judge_calm(self, result: dict[str, Any] | None) -> None:
         """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
         for key, state in self._cluster.controller.partitions.items():
             if not self._is_settled(key, state):
-                self.found(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
+                self.add_violation(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
         self.judge_undisturbed_end()
         if result is None:
             if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
-                self.found("a run in peace fails")
+                self.add_violation("a run in peace fails")
             return
         rows = {(row["topic"], row["partition"]): row for row in result["results"]}
         for key, state in self._cluster.controller.partitions.items():
             if state.leader != NO_LEADER:
                 continue
             if key not in rows:
-                self.found(f"{name(key)} has no leader, and the run says nothing of it")
-            elif (doubt := self._model.doubt(key, state, rows[key], dict(self._on_disks(key, state)))) is not None:
-                self.found(f"{name(key)} {doubt}")
+                self.add_violation(f"{name(key)} has no leader, and the run says nothing of it")
+            elif (violation := self._model.violation(key, state, rows[key], dict(self._on_disks(key, state)))) is not None:
+                self.add_violation(f"{name(key)} {violation}")
         for election, batch in self.committed_lost():
             elected = election.key, election.leader
             is_excused = elected in self._in_spite_of_proof or (elected in self._on_forks and election.has_latest_epoch())
@@ -303,7 +307,7 @@ class Judges:
                 log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
             )
             if not (self._gives_up and (is_excused or on_gap)) and election.key not in self._named:
-                self.found(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
+                self.add_violation(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
         found = {"forked": self._on_forks, "incomplete": self._on_gaps, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
@@ -345,7 +349,7 @@ class Judges:
                 ):
                     continue
                 if not self.is_saved(key, batch):
-                    self.found(
+                    self.add_violation(
                         f"broker {broker} truncated {batch.name} of {name(key)} after the election of broker {election.leader}, not saved"
                     )
 
@@ -360,7 +364,7 @@ class Judges:
             leader = self._cluster.brokers.get(self._cluster.controller.partitions[key].leader)
             for batch in gone if key not in given_up else ():
                 if (leader is None or key not in leader.logs or not leader.logs[key].has(batch)) and not self.is_saved(key, batch):
-                    self.found(
+                    self.add_violation(
                         f"broker {broker} was safe to start, and broker {truncated} truncated {batch.name} of {name(key)}, not saved"
                     )
 
@@ -368,7 +372,7 @@ class Judges:
         """Judge the start of a broker: these batches, which only its disk has, are saved. `why`: what of them makes that necessary."""
         for batch in batches:
             if not self.is_saved(key, batch):
-                self.found(f"{batch.name} of {name(key)} on the disk of broker {broker} {why}, and is not saved")
+                self.add_violation(f"{batch.name} of {name(key)} on the disk of broker {broker} {why}, and is not saved")
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""
@@ -419,7 +423,7 @@ class Judges:
                 found.setdefault(key, []).append(order)
         return found
 
-    def found(self, text: str) -> None:
+    def add_violation(self, text: str) -> None:
         """Note a violation."""
         self._cluster.world.tell(f"VIOLATION: {text}")
         self.violations.append(text)

@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from simulation.steps import Step, drawn_steps
-
-# The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
-STEPS, STEPS_OF_HELD = 112, 54
-SECONDS, SECONDS_OF_HELD = 0.36, 0.12
+from simulation.steps import SECONDS_OF_HELD, Step, draw_second, draw_step_number, draw_steps
 
 
 @dataclass(frozen=True)
@@ -33,33 +29,23 @@ class LaterRun:
         return cls(damage, faults, fields["kill_at"], fields["stop_at"])
 
 
-def drawn_step_number(random: Random) -> int:
-    """Draw the step at which a control node is struck."""
-    return random.randrange(1, random.choice((STEPS, STEPS_OF_HELD)))
-
-
-def drawn_second(random: Random) -> float:
-    """Draw the second at which a fault strikes a recovery."""
-    return random.uniform(0, random.choice((SECONDS, SECONDS_OF_HELD)))
-
-
-def drawn_later_runs(
-    random: Random, drawn_damage: Callable[[Random], Sequence[Step]], kinds: dict[str, int], count: int
+def draw_later_runs(
+    random: Random, draw_damage: Callable[[Random], Sequence[Step]], kinds: dict[str, int], count: int
 ) -> tuple[LaterRun, ...]:
-    """Draw so many. `kinds`: faults, with their weights."""
-    found = []
+    """Draw so many recoveries. `kinds`: faults, with their weights."""
+    runs = []
     for _ in range(count):
         struck = random.choice(("kill", "kill", "stop", "faults", "faults", "faults"))
-        faults = drawn_steps(random, kinds, random.choice((1, 2, 2)) if struck == "faults" else random.choice((0, 0, 1)))
-        found.append(
+        faults = draw_steps(random, kinds, random.choice((1, 2, 2)) if struck == "faults" else random.choice((0, 0, 1)))
+        runs.append(
             LaterRun(
-                tuple(drawn_damage(random)) if random.random() < 0.8 else (),
+                tuple(draw_damage(random)) if random.random() < 0.8 else (),
                 tuple(
-                    step._replace(at=random.uniform(0, SECONDS_OF_HELD) if not at else drawn_second(random))
+                    step._replace(at=random.uniform(0, SECONDS_OF_HELD) if not at else draw_second(random))
                     for at, step in enumerate(faults)
                 ),
-                drawn_step_number(random) if struck == "kill" else None,
-                drawn_step_number(random) if struck == "stop" else None,
+                draw_step_number(random) if struck == "kill" else None,
+                draw_step_number(random) if struck == "stop" else None,
             )
         )
-    return tuple(found)
+    return tuple(runs)

@@ -24,11 +24,11 @@ class LimitsJudge:
         changes, elected = self._judges.own_changes[self._before[0] :], {*self._judges.own_elected[self._before[1] :]}
         strategies, partitions, brokers = (self._limits.get(one) for one in ("allowed_strategies", "max_partitions", "max_offline_brokers"))
         if partitions is not None and len(elected) > partitions:
-            self._judges.found(f"{len(elected)} partitions are elected, and max_partitions is {partitions}")
+            self._judges.add_violation(f"{len(elected)} partitions are elected, and max_partitions is {partitions}")
         for what, key, fenced in changes:
             if strategies is not None and self._strategy not in strategies:
-                self._judges.found(f"{what} of {name(key)}, although {self._strategy} is not an allowed strategy")
+                self._judges.add_violation(f"{what} of {name(key)}, although {self._strategy} is not an allowed strategy")
             if brokers is not None and min(self._fenced, fenced) > brokers:
-                self._judges.found(
+                self._judges.add_violation(
                     f"{what} of {name(key)}, although {min(self._fenced, fenced)} brokers are offline, and max_offline_brokers is {brokers}"
                 )

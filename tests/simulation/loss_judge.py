@@ -40,7 +40,7 @@ class LossJudge:
             if (log := broker.logs.get(key) or broker.disks.kept.get(key)) is not None:
                 yield log
 
-    def doubt(self, key: Key, leader: int, loss: Mapping[str, Any]) -> str | None:
+    def violation(self, key: Key, leader: int, loss: Mapping[str, Any]) -> str | None:
         """Return what is wrong with the bounds of an election of `leader`, None if they hold."""
         log = self._cluster.brokers[leader].logs.get(key)
         if log is None or key[0] in self._cluster.created_again:

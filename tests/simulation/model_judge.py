@@ -21,12 +21,12 @@ from simulation.group_log import GROUP_LOG
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Log
 
-# What the words of evidence may be if some records were removed by the cleaner: the model knows what was there, brokers do not.
+# What the codes of evidence may be if some records were removed by the cleaner: the model knows what was there, brokers do not.
 OF_CLEANED_LOGS = {"incomplete", "weak", "retention_gap", "forked", "forked_proven", "contradicted", "below_high_watermark"}
 ALARMING = {"below_high_watermark", "contradicted"}
 
 
-class Past:
+class IsrHistory:
     """What the controller has decided about each partition, from now on."""
 
     def __init__(self, controller: Controller) -> None:
@@ -60,7 +60,7 @@ def _worst(states: Sequence[Partition]) -> int:
     return WITHOUT_LEADER if led and any(state.leader == NO_LEADER for state in states[: led[-1]]) else NOTHING
 
 
-class Known:
+class KnownLogs:
     """What can be known of a partition without a leader.
 
     survivors  as the model has them, in the order of the assignment
@@ -83,7 +83,7 @@ class Known:
             winners = rules.lost_members(self.survivors, self.members, proven)
         return [place for place in winners if all(is_prefix(log, self.survivors[place].log) for log in self.outside)]
 
-    def words(self, history: bool) -> Iterator[str]:
+    def evidence_codes(self, history: bool) -> Iterator[str]:
         """Yield for which evidence `balanced` may hold it."""
         best = [one.log for one in self.survivors if not any(one.log != log and is_prefix(one.log, log) for log in self._logs)]
         if not all(is_prefix(outside, log) for outside in self.outside for log in best):
@@ -131,9 +131,9 @@ class ModelJudge:
 
     def __init__(self, cluster: SimulatedCluster, gives_up: bool, history: bool, snapshots: bool) -> None:
         self._cluster, self._gives_up, self._history, self._snapshots = cluster, gives_up, history, snapshots
-        self._past = Past(cluster.controller)
+        self._isr_history = IsrHistory(cluster.controller)
 
-    def doubt(self, key: Key, state: Partition, row: Mapping[str, object], on_disks: Mapping[int, Log]) -> str | None:
+    def violation(self, key: Key, state: Partition, row: Mapping[str, object], on_disks: Mapping[int, Log]) -> str | None:
         """Return what is wrong with the row of a partition without a leader in a result, None if nothing is. `on_disks`: logs of disks that are evidence."""
         reasons = self._reasons(key, state, on_disks)
         if row["outcome"] == "held" and row["reason_code"] in reasons:
@@ -156,25 +156,25 @@ class ModelJudge:
             found.add("ahead_of_controller")
         have_a_gap = any(one.start >= other.end for one in logs for other in logs if one is not other)
         if (known := self._known(key, state, survivors, others)) is None or have_a_gap:
-            words = OF_CLEANED_LOGS | {"fenced_broker_holds_more"}
+            codes = OF_CLEANED_LOGS | {"fenced_broker_holds_more"}
         elif not self._gives_up and known.elected(self._history):
             return found
         else:
-            words = {*known.words(self._history)}
+            codes = {*known.evidence_codes(self._history)}
         group_log = controller.partitions.get(GROUP_LOG)
-        if words and group_log is not None and group_log.leader == NO_LEADER:
-            words.add("incomplete")  # offsets of groups cannot be read
+        if codes and group_log is not None and group_log.leader == NO_LEADER:
+            codes.add("incomplete")  # offsets of groups cannot be read
         if not self._gives_up:
-            return found | words
-        return found | ({"must_be_named"} if words & ALARMING else set())
+            return found | codes
+        return found | ({"must_be_named"} if codes & ALARMING else set())
 
-    def _known(self, key: Key, state: Partition, survivors: Mapping[int, Log], others: Mapping[int, Log]) -> Known | None:
+    def _known(self, key: Key, state: Partition, survivors: Mapping[int, Log], others: Mapping[int, Log]) -> KnownLogs | None:
         """Return what can be known of a partition, None if records were removed from logs."""
         logs = {one: _epochs(log) for one, log in {**survivors, **others}.items()}
         if any(one is None for one in logs.values()):
             return None
         epochs = {one: log for one, log in logs.items() if log is not None}
-        replicas = [self._past.replica(key, one, epochs[one], log.high_watermark) for one, log in survivors.items()]
+        replicas = [self._isr_history.replica(key, one, epochs[one], log.high_watermark) for one, log in survivors.items()]
         members = [epochs[one] for one in others if one in (*state.isr, *state.elr)]
         watermarks = [(epochs[one], log.high_watermark) for one, log in survivors.items() if log.high_watermark]
         committed = [
@@ -189,7 +189,7 @@ class ModelJudge:
             for positions in self._cluster.groups.positions.values()
             if (position := positions.get(key)) is not None and log.has(position.read)
         ]
-        return Known(
+        return KnownLogs(
             replicas, [epochs[one] for one in others], members, [watermarks, [*watermarks, *read], [*watermarks, *read, *committed]]
         )
 

@@ -77,10 +77,10 @@ class MoveHistory(History):
         before = self._judges.state()
         self._world.run({"rehearsal": lambda: self._do("rehearsal")})
         if self._judges.state() != before:
-            self._judges.found("moves in check mode have changed the cluster, or files of the workdir")
+            self._judges.add_violation("moves in check mode have changed the cluster, or files of the workdir")
         self._world.run({"rehearsal": self._ask_wrongly})
         if self._judges.changes != before[0] and self._moves.expires_after is None:  # what has expired is removed
-            self._judges.found("wrong moves or throttles have changed the cluster")
+            self._judges.add_violation("wrong moves or throttles have changed the cluster")
 
     def _ask_wrongly(self) -> None:
         key = self._events.keys[0]
@@ -96,7 +96,7 @@ class MoveHistory(History):
             except RecoveryError:
                 continue
             if not result.get("failed"):
-                self._judges.found(f"{what} is not refused")
+                self._judges.add_violation(f"{what} is not refused")
 
     def _named_replicas(self) -> tuple[str, list[str] | None]:
         """Return a topic, with entries of a throttle for some of its replicas, None for all."""
@@ -213,6 +213,6 @@ class MoveHistory(History):
             if done and self._judges.changes == before:
                 break
         else:
-            self._judges.found(f"{RUNS} runs in peace have not come to an end")
+            self._judges.add_violation(f"{RUNS} runs in peace have not come to an end")
         self._judges.judge_calm(elected)
         self._judges.judge_end_of_moves()

@@ -73,12 +73,12 @@ class MoveJudges(Judges):
         if what != "move":
             return
         if {*order} not in self._legal(key):
-            self.found(f"{name(key)} is moved to {order}, which no operator wants")
+            self.add_violation(f"{name(key)} is moved to {order}, which no operator wants")
         full = {*order} & self._cluster.full - {*self._cluster.controller.partitions[key].replicas}
         # The size of a replica counts as 0 if its broker does not answer.
         answer = not self._events.slowed and all(one.running and not one.disks.has_failed for one in self._cluster.brokers.values())
         if full and answer and not self._cluster.world.late:
-            self.found(f"{name(key)} is moved to broker {min(full)}, which has no room")
+            self.add_violation(f"{name(key)} is moved to broker {min(full)}, which has no room")
         # A move of another tool that no broker may have shown is replaced: Kafka's requests have no condition.
         if self._script.throttle is not None and not self._cluster.world.late and not self._is_unseen(key):
             self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
@@ -88,21 +88,21 @@ class MoveJudges(Judges):
         for broker in sorted(adding):
             has_rate = RATE.format(FOLLOWER) in self._cluster.configs.of((BROKER, str(broker)))
             if not {f"{key[1]}:{broker}", "*"} & {*listed} or (self._is_calm and not has_rate):
-                self.found(f"{name(key)} is moved to broker {broker}, which has no throttle yet")
+                self.add_violation(f"{name(key)} is moved to broker {broker}, which has no throttle yet")
 
     def _look_at(self, key: Key, before: Partition, after: Partition) -> None:
         """Judge a change of a partition."""
         moving = after.assignment
         if {*moving.original} not in self._legal(key) or {*moving.target} not in self._legal(key):
-            self.found(f"{name(key)} has the replicas {moving}, neither those of before nor those of the move")
+            self.add_violation(f"{name(key)} has the replicas {moving}, neither those of before nor those of the move")
         removed = {*before.replicas} - {*after.replicas}
         if removed and (before.isr or before.elr) and not {*after.isr, *after.elr} & {*after.replicas}:
-            self.found(f"{name(key)} loses its last replicas in sync, {before.isr}, by a move")
+            self.add_violation(f"{name(key)} loses its last replicas in sync, {before.isr}, by a move")
         if removed and not self._events.harmed and not any(one.key == key for one in self.elections):
             logs = [self._cluster.brokers[one].logs[key] for one in after.isr if key in self._cluster.brokers[one].logs]
             for batch in self._cluster.committed.get(key, {}).values():
                 if not any(log.has(batch) for log in logs):
-                    self.found(f"{batch.name[:20]} was committed, and no replica in sync has it after the move of {name(key)}")
+                    self.add_violation(f"{batch.name[:20]} was committed, and no replica in sync has it after the move of {name(key)}")
 
     def _is_settled(self, key: Key, state: Partition) -> bool:
         if key not in self.targets:
@@ -122,15 +122,15 @@ class MoveJudges(Judges):
         for config, kind, value in operations:
             others = entries(self._events.others.get((resource, config))) if config in LISTS else []
             if (kind == DELETE and others) or (kind == SUBTRACT and {*others} & {*entries(value)}):
-                self.found(f"{config} of {resource[1]} loses what others have set: {', '.join(others)}")
+                self.add_violation(f"{config} of {resource[1]} loses what others have set: {', '.join(others)}")
             if kind in (DELETE, SUBTRACT) and not self.may_be_unthrottled and not self._cluster.world.late:
                 self._look_for_moves(resource, config, None if kind == DELETE else entries(value))
             for one in entries(value) if kind in (SET, APPEND) and not self._cluster.world.late else ():
                 is_of_run = (RUN, resource, config, one) in {row[:4] for row in rows}
                 if self.approved_rate is not None and config not in LISTS and is_of_run and int(one) > self.approved_rate:
-                    self.found(f"{config} of {resource[1]} becomes {one}, and {self.approved_rate} was approved")
+                    self.add_violation(f"{config} of {resource[1]} becomes {one}, and {self.approved_rate} was approved")
                 if (resource, config, one) not in known:
-                    self.found(f"{config} of {resource[1]} gets {one}, which no journal has")
+                    self.add_violation(f"{config} of {resource[1]} gets {one}, which no journal has")
 
     def _look_for_moves(self, resource: Resource, config: str, removed: list[str] | None) -> None:
         """Judge the removal of entries of a list (None: of all): none may belong to a replica that still copies."""
@@ -138,7 +138,7 @@ class MoveJudges(Judges):
             listed = entries(self._cluster.configs.of(resource).get(config)) if removed is None else removed
             copying = [one for one in state.adding if f"{key[1]}:{one}" in listed]
             if resource == (TOPIC, key[0]) and copying:
-                self.found(f"broker {copying[0]} copies {name(key)}, and its throttle is removed")
+                self.add_violation(f"broker {copying[0]} copies {name(key)}, and its throttle is removed")
 
     def _left(self) -> set[Throttle]:
         """Return the throttles that are set, without those of others."""
@@ -178,9 +178,9 @@ class MoveJudges(Judges):
         if not alone:
             return
         if unknown := self._left() - recorded:
-            self.found(f"a run has ended, and no journal has the throttle {min(unknown)}")
+            self.add_violation(f"a run has ended, and no journal has the throttle {min(unknown)}")
         if not result.get("failed") and not result["warnings"] and of_runs:
-            self.found(f"a run has ended without an error, and its throttle stays: {of_runs[0]}")
+            self.add_violation(f"a run has ended without an error, and its throttle stays: {of_runs[0]}")
 
     def standing(self) -> set[Throttle]:
         """Return what the journal has of the standing throttle."""
@@ -193,10 +193,10 @@ class MoveJudges(Judges):
         """
         after, moving = self.standing(), any(state.assignment.is_moving for state in self._cluster.controller.partitions.values())
         if self.standing_from > self._cluster.world.now and before - after:
-            self.found(f"the standing throttle {min(before - after)} is removed, and expires only later")
+            self.add_violation(f"the standing throttle {min(before - after)} is removed, and expires only later")
         of_run = any(row[0] == RUN for row in self._journal())
         if self.standing_until < began and ended_well and not moving and not of_run and after:
-            self.found(f"the standing throttle {min(after)} has expired, and a run has not removed it")
+            self.add_violation(f"the standing throttle {min(after)} has expired, and a run has not removed it")
 
     def judge_end_of_moves(self) -> None:
         """Judge the end: what runs have set is gone, what others have set is there, and nothing is locked."""
@@ -205,21 +205,21 @@ class MoveJudges(Judges):
         if any(states[key].leader == NO_LEADER for key in moving):
             return
         if moving:
-            self.found(f"the move of {name(moving[0])} has not ended")
+            self.add_violation(f"the move of {name(moving[0])} has not ended")
         if left := self._left():
-            self.found(f"the throttle {min(left)} is left")
+            self.add_violation(f"the throttle {min(left)} is left")
         for (resource, config), value in self._events.others.items():
             present = self._cluster.configs.of(resource).get(config)
             if sorted(entries(present)) != sorted(entries(value)):
-                self.found(f"others have set {config} of {resource[1]} to {value}, and it is {present}")
+                self.add_violation(f"others have set {config} of {resource[1]} to {value}, and it is {present}")
         if rows := list(self._journal()):
-            self.found(f"the journal of throttles has {rows[0]} open")
+            self.add_violation(f"the journal of throttles has {rows[0]} open")
         for file in (self._workdir / "throttles").glob("*.run"):
             with file.open("rb") as stream:
                 try:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    self.found("the lock of moves is held, and no run is active")
+                    self.add_violation("the lock of moves is held, and no run is active")
 
 
 def _named(entry: Mapping[str, Any]) -> Iterator[tuple[tuple[Resource, str, str], str, str | None]]:

@@ -45,7 +45,7 @@ class MoveScript:
         return cls(**{**fields, "targets": targets, "others": tuple(fields["others"])})
 
 
-def drawn_moves(random: Random, brokers: int, topics: Mapping[str, Sequence[Sequence[int]]]) -> MoveScript:
+def draw_moves(random: Random, brokers: int, topics: Mapping[str, Sequence[Sequence[int]]]) -> MoveScript:
     """Draw what control nodes do on such a cluster."""
     throttle = random.choice(RATES) if random.random() < 0.8 else None
     waits = random.random() < 0.9

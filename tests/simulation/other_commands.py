@@ -49,7 +49,7 @@ class OtherCommands:
         self._do("unclean leaders without allow_data_loss", partial(self._elect, UNCLEAN, allow_data_loss=False))
         self._do("saving before an election", self._save)
         if self._judges.changes != before:
-            self._judges.found("an election in check mode, or saving without an election, has changed the cluster")
+            self._judges.add_violation("an election in check mode, or saving without an election, has changed the cluster")
 
     def at_the_end(self, elects_uncleanly: bool) -> None:
         """List and export what is saved, and elect leaders as Kafka chooses them. `elects_uncleanly`: also those of partitions without a leader."""
@@ -75,7 +75,7 @@ class OtherCommands:
         self._do("unclean leaders without brokers", partial(self._elect, UNCLEAN))
         self._do("preferred leaders without brokers, in check mode", partial(self._elect, PREFERRED, check_mode=True))
         if self._judges.changes != before:
-            self._judges.found("an unclean election without brokers, or one in check mode, has changed the cluster")
+            self._judges.add_violation("an unclean election without brokers, or one in check mode, has changed the cluster")
         self._do("preferred leaders without brokers", partial(self._elect, PREFERRED))
         self._cluster.world.wait(OUT_OF_REACH)
 
@@ -89,7 +89,7 @@ class OtherCommands:
             state = self._cluster.controller.partitions.get(key)
             is_seen = row["reason_code"] != "elected_unseen"
             if row["outcome"] == "elected" and is_seen and not given and (state is None or state.leader == NO_LEADER):
-                self._judges.found(f"{name(key)} counts as elected, and has no leader")
+                self._judges.add_violation(f"{name(key)} counts as elected, and has no leader")
         return result
 
     def _save(self) -> dict[str, Any]:
@@ -122,7 +122,9 @@ class OtherCommands:
             result = self._operator.list_records(run_id, export=path, format=kind, **given)
             self._counts["records exported"] += result["export"]["records"]
             if listed and not result["unreadable"] and result["export"]["records"] != listed[0] and not given:
-                self._judges.found(f"{listed[0]} records of run {run_id} are listed, and {result['export']['records']} are exported")
+                self._judges.add_violation(
+                    f"{listed[0]} records of run {run_id} are listed, and {result['export']['records']} are exported"
+                )
             return result
 
         self._do(f"the list of {run_id}", count)

@@ -34,20 +34,22 @@ class Rehearsal:
     def judge(self, result: Mapping[str, Any] | None) -> None:
         """Judge the run. `result`: of its election, None if it failed."""
         if self._judges.state(*self._written) != self._before:
-            self._judges.found(f"a run that must change nothing ({self._kind}) has changed the cluster, its journal or saved records")
+            self._judges.add_violation(
+                f"a run that must change nothing ({self._kind}) has changed the cluster, its journal or saved records"
+            )
         if result is None:
             return
         self._predicted = _rows(result) if self._kind == CHECK else None
         elected = [key for key, row in _rows(result).items() if row["outcome"] == "elected"] if self._kind != CHECK else []
         if elected:
-            self._judges.found(f"{name(elected[0])} counts as elected, without allow_data_loss")
+            self._judges.add_violation(f"{name(elected[0])} counts as elected, without allow_data_loss")
 
     def judge_next(self, result: Mapping[str, Any]) -> None:
         """Judge the next run, if nothing has happened since, by the prediction."""
         for key, row in _rows(result).items() if self._predicted is not None else ():
             before = (self._predicted or {}).get(key)
             if before is not None and (before["outcome"], before["leader"]) != (row["outcome"], row["leader"]):
-                self._judges.found(
+                self._judges.add_violation(
                     f"check mode predicts {before['outcome']} of {name(key)} (leader {before['leader']}, {before['reason']}), "
                     f"and it is {row['outcome']} (leader {row['leader']}, {row['reason']})"
                 )
@@ -58,7 +60,7 @@ def judge_list(judges: Judges, result: Mapping[str, Any]) -> None:
     offline = [row for row in result["results"] if row["outcome"] in ("held", "stale", "failed")]
     lines = offline_list(NAME, result["results"])
     if bool(lines) != bool(offline) or (lines and f" {len(offline)} partition" not in lines[0]):
-        judges.found(f"{len(offline)} partitions have no leader, and the list says {lines}")
+        judges.add_violation(f"{len(offline)} partitions have no leader, and the list says {lines}")
 
 
 def _rows(result: Mapping[str, Any]) -> Rows:

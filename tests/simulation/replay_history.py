@@ -222,5 +222,5 @@ class ReplayHistory(History):
             if done and self._replay_judges.ends() == before:
                 break
         else:
-            self._judges.found(f"{RUNS} replays in peace have not come to an end")
+            self._judges.add_violation(f"{RUNS} replays in peace have not come to an end")
         self._replay_judges.judge_end()

@@ -59,7 +59,7 @@ class ReplayJudges:
             self._judge_log(key, log, saved.get(key, []))
         for one in self._cluster.transactions.by_id.values():
             if one.transactional_id.startswith(REPLAYS) and not one.state.startswith(("Empty", "Complete")):
-                self._judges.found(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
+                self._judges.add_violation(f"the transaction {one.transactional_id} of a replay is left as {one.state}")
 
     def has_saved_records(self, run_id: str) -> bool:
         """Return whether a run has saved more than offsets of groups."""
@@ -74,7 +74,9 @@ class ReplayJudges:
             there = Counter(one.value for one in committed(log)) if log is not None and topic != target else None
             for value in (value for one in own if self._must_be_replayed((topic, number), one, own) for value in one.batch.values):
                 if there is not None and not there[value]:
-                    self._judges.found(f"{value.decode()} was saved of {topic}-{number} and is not in {target}-{number} after its replay")
+                    self._judges.add_violation(
+                        f"{value.decode()} was saved of {topic}-{number} and is not in {target}-{number} after its replay"
+                    )
 
     def judge_impact(self, named: Mapping[tuple[str, Key], bool]) -> None:
         """Impact names each group that has read what the log of a leader does not have, and no other. `named`: whether for certain."""
@@ -91,12 +93,12 @@ class ReplayJudges:
                 # If its producer has sent it again, it may have the same offset on both branches of a fork, each in its leader epoch.
                 itself = any((one.name, one.epoch) == (at.read.name, at.read.epoch) for one in (*logs[key].batches, *logs[key].deleted))
                 if has_read and itself and named.get((group, key)):
-                    self._judges.found(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
+                    self._judges.add_violation(f"impact names {group}, and {name(key)} has what it has read up to {at.offset}")
                 # A run that was killed has no results: its impact can be asked for only when it has run again.
                 # A consumer that starts at the end of a log commits the leader's epoch, too, in which no record was written.
                 starts_there = at.offset == 1 + max((one.last for one in logs[key].batches if one.epoch <= at.read.epoch), default=-1)
                 if not has_read and not starts_there and key in with_results and (group, key) not in named:
-                    self._judges.found(f"impact does not name {group}, which has read {at.read.name}, and {name(key)} lacks that")
+                    self._judges.add_violation(f"impact does not name {group}, which has read {at.read.name}, and {name(key)} lacks that")
 
     def _elected_by_results(self) -> set[Key]:
         """Return the partitions that results of runs have as elected."""
@@ -111,9 +113,9 @@ class ReplayJudges:
             if (commit := groups.commits.get(one.name)) is not None:
                 place = commit.group, commit.key
                 if not commit.is_own and place in last and commit.position.offset <= last[place].position.offset:
-                    self._judges.found(f"the offset of {commit.group} on {name(commit.key)} goes back to {commit.position.offset}")
+                    self._judges.add_violation(f"the offset of {commit.group} on {name(commit.key)} goes back to {commit.position.offset}")
                 if not commit.is_own and commit.key in logs and not logs[commit.key].has(commit.position.read):
-                    self._judges.found(
+                    self._judges.add_violation(
                         f"{commit.group} gets offset {commit.position.offset} of {name(commit.key)}, whose leader lacks what it has read"
                     )
                 last[place] = commit
@@ -123,7 +125,7 @@ class ReplayJudges:
             position, now = commit.position, last.get(place)
             is_there = commit.key in logs and logs[commit.key].has(position.read)
             if is_there and commit.has_topic_id and (now is None or now.position.offset < position.offset):
-                self._judges.found(
+                self._judges.add_violation(
                     f"offset {position.offset} of {commit.group} on {name(commit.key)} was saved, and is not committed again"
                 )
 
@@ -136,18 +138,18 @@ class ReplayJudges:
 
     def _judge_log(self, key: Key, log: Log, saved: list[Saved]) -> None:
         if log.high_watermark < log.end:
-            self._judges.found(f"the log of {name(key)} is committed up to {log.high_watermark} alone, and ends at {log.end}")
+            self._judges.add_violation(f"the log of {name(key)} is committed up to {log.high_watermark} alone, and ends at {log.end}")
         replays = {one.producer_id for one in self._cluster.transactions.by_id.values() if one.transactional_id.startswith(REPLAYS)}
         for producer, state in producers(log).items():
             if producer in replays and state.begins is not None:
-                self._judges.found(f"a transaction of a replay is open in {name(key)} from offset {state.begins} on")
+                self._judges.add_violation(f"a transaction of a replay is open in {name(key)} from offset {state.begins} on")
         records = committed(log)
         seen = Counter(one.value for one in records)
         for value, times in seen.items():
             if times > 1:
-                self._judges.found(f"{value.decode()} is {times} times in {name(key)}")
+                self._judges.add_violation(f"{value.decode()} is {times} times in {name(key)}")
         if key[0] in self._cluster.compacted and any(one.name.startswith("replayed") for one in log.batches):
-            self._judges.found(f"old records are written again to {name(key)}, which is compacted")
+            self._judges.add_violation(f"old records are written again to {name(key)}, which is compacted")
         self._judge_transactions(key, records)
         # What the leader has itself is not replayed. If its transaction was aborted since, nothing can make it readable.
         known = {one.name for one in (*log.deleted, *log.batches)}
@@ -155,7 +157,7 @@ class ReplayJudges:
         for one in saved if not log.start else ():
             for value in one.batch.values if one.batch.name not in known else ():
                 if not seen[value] and self._must_be_replayed(key, one, saved):
-                    self._judges.found(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
+                    self._judges.add_violation(f"{value.decode()} was saved by run {one.run_id} and is not in {name(key)} after its replay")
         if not SELECTING & {*self.asked}:  # what is selected comes first
             self._judge_order(key, log, saved)
         self._judge_open(key, log, saved)
@@ -170,7 +172,7 @@ class ReplayJudges:
             may_be = self.asked.get("include_undecided") or (self.asked.get("include_aborted") and fate in transactions.ended)
             if is_ours and fate is not None and not transactions.ended.get(fate) and not may_be:
                 how = "was aborted" if fate in transactions.ended else "has not ended"
-                self._judges.found(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
+                self._judges.add_violation(f"{value.decode()} can be read in {name(key)}, and its transaction {how}")
 
     def _judge_open(self, key: Key, log: Log, saved: list[Saved]) -> None:
         """No transaction is open that was committed, and whose COMMIT is saved with all before it, unless its producer has gone on.
@@ -195,7 +197,7 @@ class ReplayJudges:
                 one.base >= min(forks) for one in log.batches if forks and one.sent is not None and one.sent.producer_id == producer
             )
             if ends and all(end.commits for end in ends.values()) and not goes_on:
-                self._judges.found(
+                self._judges.add_violation(
                     f"the transaction of producer {producer} in {name(key)} from offset {state.begins} on is open, and was committed"
                 )
 
@@ -246,7 +248,7 @@ class ReplayJudges:
             batches = sorted((batch for batch, own in runs.items() if own == {run_id}), key=lambda batch: (batch.epoch, batch.base))
             places = [last[value] for batch in batches for value in batch.values if value in last and value not in original]
             if places != sorted(places):
-                self._judges.found(f"what run {run_id} has saved of {name(key)} is replayed in another order")
+                self._judges.add_violation(f"what run {run_id} has saved of {name(key)} is replayed in another order")
 
     def _saved(self) -> dict[Key, list[Saved]]:
         """Return the batches of parts whose index says so, by partition."""

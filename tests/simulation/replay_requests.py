@@ -47,7 +47,7 @@ class ReplayRequests:
             if self._reviews.refuses:
                 self._ask_wrongly(run_id)
         if self._replay_judges.ends() != before:
-            self._judges.found("a replay in check mode, or one that was refused, has changed a log")
+            self._judges.add_violation("a replay in check mode, or one that was refused, has changed a log")
 
     def _ask_wrongly(self, run_id: str) -> None:
         wrong = [*refused_replays(self._replayer, run_id, self._replay_judges.has_saved_records(run_id))]
@@ -58,7 +58,7 @@ class ReplayRequests:
         for what, ask in wrong:
             self._counts["wrong replays"] += 1
             if not _is_refused(ask):
-                self._judges.found(f"{what} is not refused")
+                self._judges.add_violation(f"{what} is not refused")
 
     def replay(self, run_id: str) -> dict[str, Any]:
         """Replay what a run has saved, as it was asked for. Raises the product's errors."""
@@ -71,7 +71,9 @@ class ReplayRequests:
         """Judge a replay that nothing has disturbed by the prediction. Others may have been replayed since, of which some may be the same records."""
         predicted = self.predicted.pop(run_id, None)
         if predicted is not None and result["counts"]["replayed"] > predicted:
-            self._judges.found(f"check mode predicts {predicted} records of run {run_id}, and {result['counts']['replayed']} are replayed")
+            self._judges.add_violation(
+                f"check mode predicts {predicted} records of run {run_id}, and {result['counts']['replayed']} are replayed"
+            )
 
 
 def _is_refused(ask: Request) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from simulation.steps import CUT, Step, Strike, drawn_steps
+from simulation.steps import CUT, Step, Strike, draw_steps
 
 MOST_STEPS = 60  # a replay makes about so many requests, waits and writes
 LATE = 0.5  # seconds in which most faults strike; without faults a replay takes a few
@@ -52,14 +52,14 @@ class ReplayScript:
         return cls(**{**fields, **steps, "strike": Strike(*fields["strike"]) if fields["strike"] else None})
 
 
-def drawn_replay(random: Random) -> ReplayScript:
+def draw_replay(random: Random) -> ReplayScript:
     """Draw a replay."""
     return ReplayScript(
         kill_at=random.randrange(1, MOST_STEPS) if random.random() < 0.6 else None,
         second=random.uniform(0, 4 * LATE) if random.random() < 0.3 else None,
         faults=tuple(
             step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, 8 * LATE))))
-            for step in drawn_steps(random, FAULTS, random.choice((0, 0, 1, 2, 3)))
+            for step in draw_steps(random, FAULTS, random.choice((0, 0, 1, 2, 3)))
         ),
         strike=Strike(
             random.choice(STRUCK_REQUESTS),
@@ -70,6 +70,6 @@ def drawn_replay(random: Random) -> ReplayScript:
         if random.random() < 0.6
         else None,
         producers=random.random() < 0.7,
-        before=tuple(drawn_steps(random, {"write": 2, "go_on": 3}, random.choice((0, 2, 4)))),
+        before=tuple(draw_steps(random, {"write": 2, "go_on": 3}, random.choice((0, 2, 4)))),
         is_named=random.random() < 0.8,
     )

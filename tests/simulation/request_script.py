@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from simulation.kraft import Key
-from simulation.later_runs import drawn_step_number
+from simulation.steps import draw_step_number
 
 CHECK, HELD = "check", "held"
 OPTION, FILE = "option", "file"
@@ -82,12 +82,12 @@ class RequestScript:
 NO_REQUEST = RequestScript()
 
 
-def drawn_request(random: Random) -> RequestScript:
+def draw_request(random: Random) -> RequestScript:
     """Draw what operators ask for."""
     limits = random.sample(list(LIMITS), random.choice((0, 1, 1, 2)))
     request = RequestScript(
         rehearsal=random.choice((CHECK, CHECK, HELD)) if random.random() < 0.4 else None,
-        stop_at=drawn_step_number(random) if random.random() < 0.3 else None,
+        stop_at=draw_step_number(random) if random.random() < 0.3 else None,
         strategy=random.choice(("none", "kip966_balanced", "aggressive")) if random.random() < 0.15 else None,
         named=random.choice((OPTION, FILE)) if random.random() < 0.3 else None,
         options={name: random.choice(LIMITS[name]) for name in limits},

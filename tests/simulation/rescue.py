@@ -19,9 +19,9 @@ from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disk_files import write_log_dirs
 from simulation.disk_operator import DiskOperator
 from simulation.disk_script import COPIED, DiskScript
-from simulation.false_values import edited
 from simulation.judges import Judges, name
 from simulation.kraft import Key
+from simulation.wrong_values import edited
 
 ROUNDS = 4
 SETTLED_SECONDS = 5.0
@@ -65,28 +65,28 @@ class Rescue:
                 self._do(f"evidence of broker {one.node_id} as {named}", partial(self._keep, named, log_dirs))
                 self._do(f"the rescue of broker {one.node_id} as {named}", partial(self._compare, named, log_dirs, (), None, {}))
         if sorted(evidence.rglob("*.jsonl")) != before:
-            self._judges.found("the disk of a broker that runs, or of another one, has become evidence")
+            self._judges.add_violation("the disk of a broker that runs, or of another one, has become evidence")
         for one in self._down():
-            self._ask_host_that_lies(one)
+            self._ask_host_that_answers_wrongly(one)
 
-    def _ask_host_that_lies(self, broker: Broker) -> None:
+    def _ask_host_that_answers_wrongly(self, broker: Broker) -> None:
         """Read a disk through a host that answers wrongly, in check mode: what it says of the disk, and the records that it copies."""
         before = self._judges.state()
         random = Random(f"host of {self._seed}, {broker.node_id}")
         with self._mounted(broker, ()) as (log_dirs, folder):
             for number in range(LIES):
-                lie = partial(edited, random=random)
+                edit = partial(edited, random=random)
                 acts = {
-                    "evidence": partial(self._operator.make_evidence_of, broker.node_id, log_dirs, lie),
-                    "the rescue": partial(self._operator.compare_with, broker.node_id, log_dirs, lie),
-                    "a copy": partial(self._operator.copy_from, broker.node_id, log_dirs, folder / f"copy-{number // 3}", lie),
+                    "evidence": partial(self._operator.make_evidence_of, broker.node_id, log_dirs, edit),
+                    "the rescue": partial(self._operator.compare_with, broker.node_id, log_dirs, edit),
+                    "a copy": partial(self._operator.copy_from, broker.node_id, log_dirs, folder / f"copy-{number // 3}", edit),
                 }
                 for what, act in acts.items():
                     self._counts["wrong answers of hosts"] += 1
-                    self._do(f"{what} of broker {broker.node_id}, whose host lies,", act)
+                    self._do(f"{what} of broker {broker.node_id}, whose host answers wrongly,", act)
         if self._judges.state() != before:
-            self._judges.found(
-                f"the host with the disk of broker {broker.node_id} lies, and check mode has changed the cluster or the workdir"
+            self._judges.add_violation(
+                f"the host with the disk of broker {broker.node_id} answers wrongly, and check mode has changed the cluster or the workdir"
             )
 
     def forget_evidence(self) -> None:

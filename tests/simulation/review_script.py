@@ -80,7 +80,7 @@ class ReviewScript:
 NO_REVIEW = ReviewScript()
 
 
-def drawn_review(random: Random) -> ReviewScript:
+def draw_review(random: Random) -> ReviewScript:
     """Draw what operators hand in."""
     options = random.sample(list(REPLAYS), random.choice((0, 1, 1, 2)))
     return ReviewScript(

@@ -12,15 +12,15 @@ from random import Random
 from typing import Any
 
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
-from simulation.disk_script import DiskScript, drawn_disks
+from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
-from simulation.hostile_answers import HostileScript, drawn_hostile
-from simulation.later_runs import LaterRun, drawn_later_runs, drawn_second, drawn_step_number
-from simulation.move_script import MoveScript, drawn_moves
-from simulation.replay_script import ReplayScript, drawn_replay
-from simulation.request_script import NO_REQUEST, RequestScript, drawn_request
-from simulation.review_script import NO_REVIEW, ReviewScript, drawn_review
-from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, drawn_step, drawn_steps
+from simulation.later_runs import LaterRun, draw_later_runs
+from simulation.move_script import MoveScript, draw_moves
+from simulation.replay_script import ReplayScript, draw_replay
+from simulation.request_script import NO_REQUEST, RequestScript, draw_request
+from simulation.review_script import NO_REVIEW, ReviewScript, draw_review
+from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, draw_second, draw_step, draw_step_number, draw_steps
+from simulation.wrong_answers import WrongAnswersScript, draw_wrong_answers
 
 DAMAGE = {
     "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1,
@@ -130,7 +130,7 @@ class Script:
     request      what operators ask for while faults strike
     reviews      what they hand in
     compacted    topics whose cleanup.policy is compact
-    hostile      a broker that answers wrongly; None: there is none
+    wrong_answers  a broker that answers wrongly; None: there is none
     damaged      chooses which files of the workdir are damaged, and how; None: none is
     commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
@@ -162,7 +162,7 @@ class Script:
     later: tuple[LaterRun, ...] = ()
     drift: float = 0.0
     is_certain: bool = False
-    hostile: HostileScript | None = None
+    wrong_answers: WrongAnswersScript | None = None
     damaged: int | None = None
     commands: int | None = None
 
@@ -181,7 +181,7 @@ class Script:
         fields["later"] = tuple(map(LaterRun.from_fields, fields.get("later", ())))
         fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
-        fields["hostile"] = HostileScript(**fields["hostile"]) if fields.get("hostile") else None
+        fields["wrong_answers"] = WrongAnswersScript(**fields["wrong_answers"]) if fields.get("wrong_answers") else None
         fields["request"] = RequestScript.from_fields(fields["request"]) if fields.get("request") else NO_REQUEST
         fields["reviews"] = ReviewScript.from_fields(fields["reviews"]) if fields.get("reviews") else NO_REVIEW
         if fields.get("strike"):
@@ -201,7 +201,7 @@ def _with_later_runs(script: Script, random: Random) -> Script:
     if script.moves is not None or script.is_certain:
         return script
     script = replace(script, drift=random.choice(DRIFT))
-    return replace(script, later=drawn_later_runs(random, _drawn_damage, FAULTS, random.choice(LATER_RUNS)))
+    return replace(script, later=draw_later_runs(random, _draw_damage, FAULTS, random.choice(LATER_RUNS)))
 
 
 def _with_wrong_input(script: Script, random: Random) -> Script:
@@ -209,9 +209,9 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     drawn = random.random()
     if drawn < HOSTILE:
         forked = script if script.moves or random.random() < 0.5 else replace(_with_forks(script, random, 1.0), replay=None)
-        return replace(forked, hostile=drawn_hostile(random), later=())
+        return replace(forked, wrong_answers=draw_wrong_answers(random), later=())
     if drawn < HOSTILE + DAMAGED and script.moves is None:
-        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or drawn_disks(random), later=())
+        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random), later=())
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
     return script
@@ -221,7 +221,7 @@ def _with_reviews(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with what operators hand in, in some of these for records that are saved for certain."""
     if random.random() >= REVIEWED:
         return script
-    script = replace(script, reviews=drawn_review(random))
+    script = replace(script, reviews=draw_review(random))
     if script.moves is not None and random.random() < REVIEWED_THROTTLES:
         moves = replace(script.moves, standing=2000, expires_after=random.choice((None, 1.0, 1.0, 20.0, 600.0)))
         options = {**script.request.options, "remove_expired_throttle": True}
@@ -231,7 +231,7 @@ def _with_reviews(script: Script, random: Random) -> Script:
     forked = random.choice((_with_forks_to_replay, _with_certain_forks, _with_certain_forks, _with_certain_forks))
     # Batches of idempotent producers are cleaned in another way, and their transactions end with their topic.
     are_changed = script.compacted or any(step.what == "create_again" for step in (*script.damage, *script.faults))
-    script = replace(forked(script, random), replay=replace(drawn_replay(random), producers=not are_changed))
+    script = replace(forked(script, random), replay=replace(draw_replay(random), producers=not are_changed))
     if "target_topic" in script.reviews.replay:
         script = replace(script, topics={**script.topics, "payments": [[1, 2, 3]]}, min_isr={**script.min_isr, "payments": 1})
     return script
@@ -253,12 +253,12 @@ def _without_reviews(seed: int) -> Script:
         elr=random.random() < 0.5,
         strategy="aggressive" if random.random() < 0.2 else "balanced",
         controllers=random.random() < 0.5,
-        damage=_drawn_damage(random),
+        damage=_draw_damage(random),
         faults=tuple(
-            step._replace(at=random.uniform(0, 10 * LATE) if random.random() < AFTER else drawn_second(random))
-            for step in drawn_steps(random, FAULTS, random.choice((0, 1, 1, 1, 2, 4)))
+            step._replace(at=random.uniform(0, 10 * LATE) if random.random() < AFTER else draw_second(random))
+            for step in draw_steps(random, FAULTS, random.choice((0, 1, 1, 1, 2, 4)))
         ),
-        kill_at=drawn_step_number(random) if random.random() < 0.5 else None,
+        kill_at=draw_step_number(random) if random.random() < 0.5 else None,
         second=random.uniform(0, LATE) if random.random() < 0.15 else None,
         duration=random.choice((3.0, 12.0, 12.0)),
         review=random.choice((0.0, 0.0, 0.0, 2.0, 10.0)),
@@ -268,10 +268,10 @@ def _without_reviews(seed: int) -> Script:
     )
     asked = Random(f"request of {seed}")
     if asked.random() < REQUESTED:
-        script = replace(script, request=drawn_request(asked))
+        script = replace(script, request=draw_request(asked))
     if script.review and random.random() >= 0.3:
         # While a plan is reviewed, a broker is repaired.
-        repair = drawn_step("start", random, 0)._replace(at=random.uniform(0, script.review))
+        repair = draw_step("start", random, 0)._replace(at=random.uniform(0, script.review))
         script = replace(script, faults=(*script.faults, repair))
     # Histories of elections are the same as without moves.
     other = Random(f"moves of {seed}")
@@ -289,7 +289,7 @@ def _with_forks(script: Script, random: Random, share: float = FOUR_FORKED) -> S
     if random.random() >= share:
         return script
     brokers, (first, *others) = random.choice((4, 5)), script.topics
-    damage = (*drawn_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))
+    damage = (*draw_steps(random, CALM, random.randrange(0, 8)), *_pattern(random, random.choice(FORKED)))
     return replace(
         script,
         brokers=brokers,
@@ -311,14 +311,14 @@ def _without_loss(damage: Sequence[Step]) -> tuple[Step, ...]:
 def _with_rare_events(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with a broker that control nodes do not reach, or with an unclean election before."""
     if random.random() < OUT_OF_REACH:
-        hidden = drawn_step("hide", random, 0)._replace(at=random.choice((0.0, random.uniform(0, LATE))))
+        hidden = draw_step("hide", random, 0)._replace(at=random.choice((0.0, random.uniform(0, LATE))))
         script = replace(script, faults=(*script.faults, hidden))
     if random.random() < ELECTED_BEFORE:
-        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(UNCLEAN_BEFORE)))
+        damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(UNCLEAN_BEFORE)))
         script = replace(script, damage=damage)
     elif random.random() < TWO_LEADERS:
-        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
-        late = [drawn_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
+        damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(OLD_LEADER)))
+        late = [draw_step("write_to_old_leader", random, 0)._replace(at=random.uniform(0, LATE)) for _ in range(random.choice((0, 1, 2)))]
         # This strategy elects although the old leader, which is fenced, has more records.
         strategy = random.choice((script.strategy, "aggressive"))
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
@@ -326,7 +326,7 @@ def _with_rare_events(script: Script, random: Random) -> Script:
             script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
     if random.random() < FULL_DISK:
         # What is forked is elected by this strategy, and so there is something to save.
-        damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
+        damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
         strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
         script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
@@ -340,7 +340,7 @@ def _with_busy_brokers(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with brokers that learn late of what the controller decides."""
     if random.random() >= BUSY:
         return script
-    busy = drawn_step("make_busy", random, 0)._replace(at=random.uniform(0, LATE))
+    busy = draw_step("make_busy", random, 0)._replace(at=random.uniform(0, LATE))
     return replace(script, faults=(*script.faults, busy))
 
 
@@ -348,15 +348,15 @@ def _with_moves(script: Script, random: Random) -> Script:
     """Return the script of a history in which replicas are moved."""
     script = replace(
         script,
-        damage=tuple(drawn_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
+        damage=tuple(draw_steps(random, BEFORE_MOVES, random.randrange(5, 25))),
         faults=tuple(
             step._replace(at=random.choice((random.uniform(0, LATE), random.uniform(0, SECONDS_OF_MOVES))))
-            for step in drawn_steps(random, FAULTS_OF_MOVES, random.choice((0, 1, 1, 2, 3, 5)))
+            for step in draw_steps(random, FAULTS_OF_MOVES, random.choice((0, 1, 1, 2, 3, 5)))
         ),
         kill_at=random.randrange(1, MOST_STEPS_OF_MOVES) if random.random() < 0.4 else None,
         second=random.uniform(0, SECONDS_OF_MOVES) if random.random() < 0.3 else None,
         review=0.0,  # these have no review
-        moves=drawn_moves(random, script.brokers, script.topics),
+        moves=draw_moves(random, script.brokers, script.topics),
     )
     if script.request.moves and script.second is None:
         script = replace(script, second=random.uniform(0, SECONDS_OF_MOVES))
@@ -369,7 +369,7 @@ def _with_replay(script: Script, random: Random) -> Script:
         return script
     if random.random() < REPLAYED_FORKS:
         script = _with_forks_to_replay(script, random)
-    script = replace(script, replay=drawn_replay(random))
+    script = replace(script, replay=draw_replay(random))
     if random.random() < WITH_GROUPS:
         script = replace(script, damage=tuple(_with_commits(script.damage, random)))
     return script
@@ -378,7 +378,7 @@ def _with_replay(script: Script, random: Random) -> Script:
 def _with_forks_to_replay(script: Script, random: Random) -> Script:
     """Return the script with logs that have forked, of which one has records and ends of transactions that were committed in it alone."""
     pattern = [one for what in random.choice(REPLAYED_PATTERNS) for one in [what] * (random.choice((1, 2, 4)) if what == "write" else 1)]
-    damage = (*drawn_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, pattern))
+    damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, pattern))
     brokers, (first, *_) = random.choice((3, 4)), script.topics
     return replace(
         script,
@@ -407,7 +407,7 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
 
 def _with_disks(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with disks of lost brokers that operators read."""
-    return replace(script, disks=drawn_disks(random)) if random.random() < DISKS_READ else script
+    return replace(script, disks=draw_disks(random)) if random.random() < DISKS_READ else script
 
 
 def _with_changed_topics(script: Script, random: Random) -> Script:
@@ -428,7 +428,7 @@ def _with_changed_topics(script: Script, random: Random) -> Script:
     if drawn < RETENTION + COMPACTION:
         compacted = tuple(topic for topic in script.topics if random.random() < 0.8) or (*script.topics,)[:1]
         return _with_more(replace(script, compacted=compacted, replay=replay), random, ("clean",))
-    again = drawn_step("create_again", random, random.randrange(1000))
+    again = draw_step("create_again", random, random.randrange(1000))
     if random.random() < 0.5:
         at = random.randrange(len(script.damage) + 1)
         return replace(script, replay=replay, damage=(*script.damage[:at], again, *script.damage[at:]))
@@ -443,12 +443,12 @@ def _with_internal_topic(script: Script, random: Random) -> Script:
     (replicas, *_), *_ = script.topics.values()
     topics = {**script.topics, GROUP_LOG[0]: [random.sample(replicas, len(replicas))]}
     number = sum(map(len, script.topics.values()))
-    alone, crash = (drawn_step(what, random, number) for what in ("alone", "crash_leader"))
+    alone, crash = (draw_step(what, random, number) for what in ("alone", "crash_leader"))
     of_first = [
         step._replace(numbers=(0, *step.numbers[1:])) if step.what in OF_PARTITIONS else step
         for step in _pattern(random, random.choice(FORKS))
     ]
-    damage = (*_with_commits([*drawn_steps(random, CALM, random.randrange(0, 6)), alone, *of_first], random), crash)
+    damage = (*_with_commits([*draw_steps(random, CALM, random.randrange(0, 6)), alone, *of_first], random), crash)
     return replace(
         script,
         topics=topics,
@@ -469,9 +469,9 @@ def _with_more(script: Script, random: Random, kinds: Sequence[str]) -> Script:
     for step in script.damage:
         damage.append(step)
         while random.random() < 0.3:
-            damage.append(drawn_step(random.choice(kinds), random, step.numbers[0]))
+            damage.append(draw_step(random.choice(kinds), random, step.numbers[0]))
     late = [
-        drawn_step(random.choice(kinds), random, random.randrange(1000))._replace(at=random.uniform(0, 2 * LATE))
+        draw_step(random.choice(kinds), random, random.randrange(1000))._replace(at=random.uniform(0, 2 * LATE))
         for _ in range(random.choice((0, 0, 1, 3)))
     ]
     return replace(script, damage=tuple(damage), faults=(*script.faults, *late))
@@ -485,15 +485,15 @@ def _with_commits(damage: Sequence[Step], random: Random) -> Iterator[Step]:
             yield Step("commit_offset", (step.numbers[0], random.randrange(2), 0, 0))
 
 
-def _drawn_damage(random: Random) -> tuple[Step, ...]:
+def _draw_damage(random: Random) -> tuple[Step, ...]:
     if random.random() < 0.25:
-        return tuple(drawn_steps(random, DAMAGE, random.randrange(8, 50)))
-    before = drawn_steps(random, CALM, random.randrange(0, 12))
-    return (*before, *_pattern(random, random.choice(PATTERNS)), *drawn_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
+        return tuple(draw_steps(random, DAMAGE, random.randrange(8, 50)))
+    before = draw_steps(random, CALM, random.randrange(0, 12))
+    return (*before, *_pattern(random, random.choice(PATTERNS)), *draw_steps(random, DAMAGE, random.choice((0, 0, 0, 1, 3))))
 
 
 def _pattern(random: Random, pattern: Sequence[str]) -> list[Step]:
     """Return the steps of a pattern. In it the controller mostly knows of one crash before the next one."""
     return [
-        step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9))) for step in [drawn_step(what, random, 0) for what in pattern]
+        step._replace(numbers=(*step.numbers[:3], int(random.random() < 0.9))) for step in [draw_step(what, random, 0) for what in pattern]
     ]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steps of a script: what happens, and when."""
+"""Steps of a script: what happens, and when; and how they are drawn."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ OF_PARTITIONS = {
 }  # fmt: skip
 CUT = -1.0  # a connection
 SAVING = "saving"  # records, which needs no certain request
+# The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
+STEPS, STEPS_OF_HELD = 112, 54
+SECONDS, SECONDS_OF_HELD = 0.36, 0.12
 
 
 class Strike(NamedTuple):
@@ -42,14 +45,24 @@ class Step(NamedTuple):
     at: float = 0.0
 
 
-def drawn_step(what: str, random: Random, partition: int) -> Step:
+def draw_step(what: str, random: Random, partition: int) -> Step:
     """Draw a step of this kind, of a partition by its number if it is about one."""
     first, *others = (random.randrange(1000) for _ in range(4))
     return Step(what, (partition if what in OF_PARTITIONS else first, *others))
 
 
-def drawn_steps(random: Random, kinds: dict[str, int], count: int) -> Iterator[Step]:
+def draw_steps(random: Random, kinds: dict[str, int], count: int) -> Iterator[Step]:
     """Draw so many steps. `kinds`: with their weights."""
     favourite = random.randrange(1000)  # most steps are about one partition: what they come to together is worth more
     for what in random.choices(list(kinds), list(kinds.values()), k=count):
-        yield drawn_step(what, random, favourite if random.random() < 0.7 else random.randrange(1000))
+        yield draw_step(what, random, favourite if random.random() < 0.7 else random.randrange(1000))
+
+
+def draw_step_number(random: Random) -> int:
+    """Draw the step at which a control node is struck."""
+    return random.randrange(1, random.choice((STEPS, STEPS_OF_HELD)))
+
+
+def draw_second(random: Random) -> float:
+    """Draw the second at which a fault strikes a recovery."""
+    return random.uniform(0, random.choice((SECONDS, SECONDS_OF_HELD)))

@@ -89,16 +89,16 @@ def test_what_is_not_named_may_not_be_elected(loss: Loss) -> None:
 )
 def test_bounds_hold_what_is_lost(loss: Loss, lower: int | None, upper: int | None, what: str | None) -> None:
     bounds = {"lower_bound": lower, "lower_bound_from": "x", "upper_bound": upper, "upper_bound_from": "x"}
-    assert loss.losses.doubt(KEY, 1, bounds) == what
+    assert loss.losses.violation(KEY, 1, bounds) == what
 
 
 def test_a_log_that_has_lost_its_end_voids_upper_bounds_but_those_of_the_elr(loss: Loss) -> None:
     loss.events.harmed.add(2)
     bounds = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0}
-    assert loss.losses.doubt(KEY, 1, {**bounds, "upper_bound_from": "isr"}) is None
-    assert loss.losses.doubt(KEY, 1, {**bounds, "upper_bound_from": "elr"}) is not None
+    assert loss.losses.violation(KEY, 1, {**bounds, "upper_bound_from": "isr"}) is None
+    assert loss.losses.violation(KEY, 1, {**bounds, "upper_bound_from": "elr"}) is not None
 
 
 def test_what_an_election_has_lost_is_not_lost_again(loss: Loss) -> None:
     loss.elect()
-    assert loss.losses.doubt(KEY, 1, {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": "x"}) is None
+    assert loss.losses.violation(KEY, 1, {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": "x"}) is None

@@ -40,45 +40,45 @@ class Fork:
         self.cluster.crash(broker)
         self.cluster.world.wait(KNOWN_SECONDS)
 
-    def doubt(self, reason: str, outcome: str = "held") -> str | None:
+    def violation(self, reason: str, outcome: str = "held") -> str | None:
         """Return what is wrong with a partition that is held for this reason."""
         row = {"outcome": outcome, "reason_code": reason}
-        return self.judge.doubt(KEY, self.cluster.controller.partitions[KEY], row, {})
+        return self.judge.violation(KEY, self.cluster.controller.partitions[KEY], row, {})
 
 
 def test_what_the_history_resolves_must_be_elected() -> None:
-    assert Fork().doubt("forked") == "is held (forked), and the model elects a survivor"
+    assert Fork().violation("forked") == "is held (forked), and the model elects a survivor"
 
 
 def test_without_the_history_a_fork_is_held() -> None:
-    assert Fork(history=False).doubt("forked") is None
+    assert Fork(history=False).violation("forked") is None
 
 
 def test_a_history_in_which_records_were_committed_later_resolves_nothing() -> None:
-    assert Fork(min_isr=1).doubt("forked") is None
+    assert Fork(min_isr=1).violation("forked") is None
 
 
 def test_aggressive_elects_a_fork() -> None:
-    assert Fork(gives_up=True).doubt("forked") == "is held (forked), and the model elects a survivor"
+    assert Fork(gives_up=True).violation("forked") == "is held (forked), and the model elects a survivor"
 
 
 @pytest.mark.parametrize("reason", ["no_survivor", "incomplete", "forked_proven", "wait_for_clean_leader"])
 def test_another_reason_is_wrong(reason: str) -> None:
-    assert Fork(history=False).doubt(reason) == f"is held ({reason}), and the model holds it for forked"
+    assert Fork(history=False).violation(reason) == f"is held ({reason}), and the model holds it for forked"
 
 
 def test_a_partition_may_not_be_stale_when_all_is_at_peace() -> None:
-    assert Fork(history=False).doubt("replica_returned", "stale") == "is stale (replica_returned), and the model holds it for forked"
+    assert Fork(history=False).violation("replica_returned", "stale") == "is stale (replica_returned), and the model holds it for forked"
 
 
 def test_what_high_watermarks_prove_on_one_branch() -> None:
     fork = Fork(history=False)
     log = fork.cluster.brokers[1].logs[KEY]
     log.high_watermark = log.end
-    assert fork.doubt("forked") == "is held (forked), and the model holds it for forked_proven"
+    assert fork.violation("forked") == "is held (forked), and the model holds it for forked_proven"
     other = fork.cluster.brokers[2].logs[KEY]
     other.high_watermark = other.end
-    assert fork.doubt("below_high_watermark") is None
+    assert fork.violation("below_high_watermark") is None
 
 
 def test_a_lost_disk_with_more_records() -> None:
@@ -86,12 +86,12 @@ def test_a_lost_disk_with_more_records() -> None:
     state = fork.cluster.controller.partitions[KEY]
     lost = {3: fork.cluster.brokers[3].logs[KEY]}
     row = {"outcome": "held", "reason_code": "fenced_broker_holds_more"}
-    assert fork.judge.doubt(KEY, state, row, lost) is None
+    assert fork.judge.violation(KEY, state, row, lost) is None
 
 
 def test_without_survivors_nothing_is_elected() -> None:
     fork = Fork()
     for broker in (1, 2):
         fork.crash(broker)
-    assert fork.doubt("no_survivor") is None
-    assert fork.doubt("forked") == "is held (forked), and the model holds it for no_survivor"
+    assert fork.violation("no_survivor") is None
+    assert fork.violation("forked") == "is held (forked), and the model holds it for no_survivor"

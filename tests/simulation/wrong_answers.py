@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One broker answers wrongly: fields of its answers, batches and whole answers are changed after it has made them.
 
-Its lies are consistent: one field of the answers to a request is always changed in the same way, as by a mistake in the broker or in a proxy before it.
+One field of the answers to a request is always changed in the same way, as by a mistake in the broker or in a proxy before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka import errors
 from kafka.protocol.data_container import DataContainer
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import wire_checks
-from simulation.false_values import falsified
+from simulation.wrong_values import falsified
 
 # Requests whose answers may be wrong. What is asked for often, and decides much, stands here more than once.
 REQUESTS = (
@@ -42,27 +42,30 @@ Place = tuple[Any, str, str]  # an object, the name of a field that it has, and 
 
 
 @dataclass(frozen=True)
-class HostileScript:
-    """One broker answers wrongly while faults strike. `number`: chooses it, and its lies. `rehearsals`: runs in check mode before, each with other lies."""
+class WrongAnswersScript:
+    """One broker answers wrongly while faults strike. `number`: chooses it, and how it is wrong.
+
+    rehearsals  runs in check mode before, each with other wrong answers
+    """
 
     number: int
     rehearsals: int = 0
 
 
-def drawn_hostile(random: Random) -> HostileScript:
+def draw_wrong_answers(random: Random) -> WrongAnswersScript:
     """Draw who answers wrongly, and how."""
-    return HostileScript(random.randrange(1 << 20), random.choice((0, 4, 8)))
+    return WrongAnswersScript(random.randrange(1 << 20), random.choice((0, 4, 8)))
 
 
-class HostileAnswers:
-    """Falsifies answers of the broker `node_id`. `tell`: adds a line to the story. `found`: how many answers were falsified.
+class WrongAnswers:
+    """Falsifies answers of the broker `node_id`. `tell`: adds a line to the story. `count`: how many answers were falsified.
 
     except_for  requests whose answers stay right
     """
 
     def __init__(self, tell: Callable[[str], None], except_for: Collection[str] = ()) -> None:
         self._tell, self._except_for = tell, except_for
-        self.found = 0
+        self.count = 0
         self.rest()
 
     def rest(self) -> None:
@@ -70,7 +73,7 @@ class HostileAnswers:
         self.node_id: int | None = None
 
     def begin(self, number: int, brokers: Sequence[int]) -> int:
-        """Let one of these brokers tell other lies than before, which `number` chooses. Return the broker."""
+        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. Return the broker."""
         self._random = random = Random(number)
         self.node_id = random.choice(brokers)
         self._requests = {random.choice(REQUESTS) for _ in range(random.choice((1, 2, 4)))} - {*self._except_for}
@@ -83,7 +86,7 @@ class HostileAnswers:
         if node_id != self.node_id or request.name not in self._requests or self._random.random() > self._share:
             return None
         data = bytes(answer.encode(version=version))
-        rule = self._rules.get(request.name) or self._drawn_rule(answer, version)
+        rule = self._rules.get(request.name) or self._draw_rule(answer, version)
         if isinstance(rule, str):
             changed: bytes | Exception = data[: len(data) // 2] if rule == CUT else errors.CorrelationIdError("it answers another request")
         else:
@@ -93,10 +96,10 @@ class HostileAnswers:
         if request.name not in self._rules:
             self._rules[request.name] = rule
             self._tell(f"broker {self.node_id} answers wrongly: {request.name} {rule}")
-        self.found += 1
+        self.count += 1
         return changed
 
-    def _drawn_rule(self, answer: Any, version: int) -> _Rule | str:
+    def _draw_rule(self, answer: Any, version: int) -> _Rule | str:
         fields = {path: name for holder, name, path in _places(answer, version) if getattr(holder, name) not in (None, b"")}
         paths = sorted(path for path in fields if not UNREAD.search(path))
         weights = [MORE_OFTEN.get(fields[path], 1) for path in paths]

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from simulation.hostile_batches import falsified_batches
+from simulation.wrong_batches import falsified_batches
 
 NUMBERS = (-2, -1, 0, 1, 2, 7, 77, 2**15 - 1, 2**31 - 1, 2**62)
 STEPS = (-7, -1, 1, 1, 7)
