@@ -15,6 +15,7 @@ from fake_reassignment_controller import REGISTERED, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import (
     cancellation,
     executor,
@@ -23,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     status,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import ReassignmentTask, check_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor as throttle_executor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import visible_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Wanted
 
 DEFAULTS: dict[str, Any] = {
@@ -60,7 +61,7 @@ class IntRange(Moved):
         self.topic_configs_of = self.configs.topic_configs_of
         self.alter_configs = self.configs.alter_configs
         self.second_replicas, self.silent = self.configs.second_replicas, self.configs.silent
-        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.operations = frozenset({"ALTER", "DESCRIBE"})
 
     def registered(self) -> list[Node]:
@@ -82,7 +83,7 @@ class IntRange(Moved):
 def cluster_with(monkeypatch: pytest.MonkeyPatch) -> IntRange:
     """A cluster whose time passes with each request."""
     clock = Clock()
-    for module in (executor, log_sizes, progress_gauge, cancellation, status, throttle_executor):
+    for module in (executor, log_sizes, progress_gauge, cancellation, status, visible_configs):
         monkeypatch.setattr(module, "time", clock)
     return IntRange(clock)
 

@@ -200,12 +200,20 @@ class Cluster(PartitionClient, ReplicaLogClient):
         they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced looks the same, and is.
         ClusterError if no broker reaches the active controller.
         """
-        nodes = {node.broker_id: node for node in self._refresh_nodes()}
+        nodes = self._registered_by_any()
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
         answering = self._answering(asked)
         mute = asked - answering
         unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
         return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown | self._behind(answering)
+
+    def _registered_by_any(self) -> dict[int, brokers.Node]:
+        """Return the brokers that are registered by the word of any broker that follows the active controller: one alone may leave out one that hangs."""
+        nodes = {node.broker_id: node for node in self._refresh_nodes()}
+        for answers in self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in self._current()}).values():
+            for node in (node for answer in answers for node in self._read_brokers(answer)):
+                nodes.setdefault(node.broker_id, node)
+        return nodes
 
     def unfenced(self) -> set[int]:
         """Return the ids of the brokers that are unfenced now."""

@@ -72,7 +72,7 @@ class FakeAdmin(ConfigAdmin):
         self.errors = {name.removeprefix("_"): error for name, error in errors.items()}
         self.asked: list[tuple[Any, list[str]]] = []
         self.unreachable: dict[Any, str] = {}
-        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.more_rows: list[tuple[int, str]] = []
 
     def _unfenced(self) -> set[int]:
@@ -110,13 +110,20 @@ def test_a_broker_does_not_answer_for_another_one() -> None:
     assert cluster.alter_configs(changes) == {Resource(BROKER, "2"): None, Resource(TOPIC, "t"): None}
 
 
-@pytest.mark.parametrize(("error", "in_doubt"), [(7, {"t": {2}}), (FORBIDDEN, {})], ids=["timed out", "refused"])
-def test_a_change_of_a_topic_that_times_out_may_still_be_carried_out(error: int, in_doubt: dict[str, set[int]]) -> None:
+@pytest.mark.parametrize(("error", "in_doubt"), [(7, {Resource(TOPIC, "t"): {2}}), (FORBIDDEN, {})], ids=["timed out", "refused"])
+def test_a_change_of_a_topic_that_times_out_may_still_be_carried_out(error: int, in_doubt: dict[Resource, set[int]]) -> None:
     cluster = FakeAdmin(t=error)
     change = ConfigOperation(Resource(TOPIC, "t"), "list", APPEND, "0:1")
     cluster.alter_configs([change], validate_only=True)
     assert cluster.configs_in_doubt == {}
     cluster.alter_configs([change])
+    assert cluster.configs_in_doubt == in_doubt
+
+
+@pytest.mark.parametrize(("validate_only", "in_doubt"), [(False, {Resource(BROKER, "3"): {3}}), (True, {})])
+def test_a_broker_that_does_not_answer_may_still_set_its_rate(validate_only: bool, in_doubt: dict[Resource, set[int]]) -> None:
+    cluster = FakeAdmin()
+    cluster.alter_configs([rate(2), rate(3), rate(4)], validate_only)
     assert cluster.configs_in_doubt == in_doubt
 
 

@@ -160,6 +160,18 @@ def test_a_broker_that_answers_may_still_forward_a_change_until_it_reaches_the_c
             assert cluster.silent({1}) == set()
 
 
+def test_a_broker_that_one_broker_leaves_out_may_still_hang(broker: fake_brokers.Broker) -> None:
+    with fake_brokers.brokers(1) as (other,), socket.create_server(("127.0.0.1", 0)) as hanging:
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        broker.names(both)
+        other.names([*both, (3, "127.0.0.1", hanging.getsockname()[1])])
+        for one in (broker, other):
+            one.follows({1: 0.0, 2: 0.0})
+        with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent({3}) == {3}
+            assert cluster.silent() == {3}
+
+
 def test_a_broker_that_is_not_listed_may_be_fenced_before_kafka_4(broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(fake_brokers.VERSIONS, DESCRIBE_CLUSTER, (0, 1))
     broker.follows({1: 0.0})

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     PartitionState,
     TopicPartition,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
@@ -48,7 +48,7 @@ Place = tuple[str, str, str]  # topic, topic id, config
 class ThrottleCluster(PartitionSource, gone_partitions.SecondSource, Protocol):
     """The parts of a cluster that throttles use. `configs_in_doubt`: see `ConfigAdmin`."""
 
-    configs_in_doubt: dict[str, set[int]]
+    configs_in_doubt: dict[Resource, set[int]]
 
     def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
     def unfenced(self) -> set[int]: ...
@@ -183,6 +183,23 @@ def plan_removal(
         {where for where, row in merged.items() if {*own_entries[where]} <= {*row.entries}},
         {where: why for where, row in merged.items() if (why := doubts.get((row.topic, row.topic_id))) is not None},
     )
+
+
+def doubts_of_gone(cluster: ThrottleCluster, rows: Collection[AddedReplicas]) -> dict[Place, Reason]:
+    """Return those of these lists whose topics are not gone by the word of two brokers, each with the reason. One broker does not know the topics.
+
+    Raises ClusterError if the cluster does not answer.
+    """
+    states = cluster.partitions({(row.topic, 0) for row in rows})
+    doubts = _doubts(cluster, {(row.topic, row.topic_id) for row in rows}, states)
+    there = Reason(ReasonCode.BROKERS_DISAGREE, "a broker states that its topic does not exist, and another one that it does: run again")
+    found: dict[Place, Reason] = {}
+    for row in rows:
+        state = states.get((row.topic, 0))
+        is_there = state is not None and state.topic_id == row.topic_id
+        if why := there if is_there else doubts.get((row.topic, row.topic_id)):
+            found[place(row)] = why
+    return found
 
 
 def _doubts(

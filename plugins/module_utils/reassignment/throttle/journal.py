@@ -6,6 +6,7 @@
 `throttles/id-<cluster id>.jsonl` has a `set` line, on disk before a config is changed, and a `gone` line after it was removed again. A throttle with a
 `set` line and no `gone` line is set. Its owner is a run (`run`), until the run ends or, if it was killed, until the next one begins; or
 `standing`, until an operator removes it or it expires (`expiry`). `asked` has the rates of the active run, also for brokers that it covers later.
+An `unanswered` line after a `set` line names the brokers that may still carry out changes; without it that may be any broker.
 
 The file is locked only while configs are changed, so that a rate can be changed while a run waits. An active run holds `run_lock`.
 """
@@ -21,6 +22,7 @@ from typing import Any, Self, TypeAlias
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.journal_file import HOLDER_LINE, JournalBusy, JournalFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
@@ -29,8 +31,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     STANDING,
     Expiry,
     encode_rates,
+    encode_unanswered,
     read_entry,
     read_rates,
+    read_unanswered,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     AddedReplicas,
@@ -40,6 +44,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     restored_value,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import RunLock
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.sent_changes import SentChanges
 
 # Rates and entries of lists, by owner.
 Recorded: TypeAlias = "Mapping[str, tuple[Sequence[SetRate], Sequence[AddedReplicas]]]"
@@ -64,6 +69,7 @@ class ThrottleJournal(JournalFile):
         self._rates: dict[str, dict[tuple[int, str], SetRate]] = {}
         self._added: dict[str, dict[tuple[str, str, str], AddedReplicas]] = {}
         self._clusters: dict[str, str] = {}
+        self._sent = SentChanges()
         self.run_rates: Rates | None = None  # of the active run
         self.expiry: Expiry | None = None  # of the standing throttle; None: it stays until it is removed
 
@@ -74,6 +80,7 @@ class ThrottleJournal(JournalFile):
         self._rates = {owner: {} for owner in LAYERS}
         self._added = {owner: {} for owner in LAYERS}
         self._clusters = {}
+        self._sent = SentChanges()
         self.run_rates = self.expiry = None
         super().__enter__()
         try:
@@ -118,6 +125,9 @@ class ThrottleJournal(JournalFile):
         if entry["kind"] == "expiry":
             self.expiry = Expiry(entry["expiry"]["seconds"], entry["expiry"]["at"]) if entry["expiry"] else None
             return
+        if entry["kind"] == "unanswered":
+            self._sent.replace(read_unanswered(entry["changes"]))
+            return
         owner = entry["owner"]
         if entry["kind"] == "set":
             self._clusters[owner] = entry["cluster_id"]
@@ -160,6 +170,12 @@ class ThrottleJournal(JournalFile):
     def recorded(self) -> Recorded:
         """Return all that is set now."""
         return {owner: (list(self._rates[owner].values()), self.replicas([owner])[owner]) for owner in LAYERS}
+
+    def unanswered(self) -> dict[Resource, frozenset[int] | None]:
+        """Return the brokers that may still set what is recorded, by topic or broker. None: any broker, as the run was killed before it knew."""
+        recorded = {Resource(BROKER, str(broker)) for broker, _config in self.rates()}
+        recorded |= {Resource(TOPIC, row.topic) for rows in self.replicas().values() for row in rows}
+        return {resource: brokers for resource, brokers in self._sent.unanswered().items() if resource in recorded}
 
     def has_standing(self) -> bool:
         """Return whether there is a standing throttle."""
@@ -221,6 +237,19 @@ class ThrottleJournal(JournalFile):
         self._clusters[owner] = self._cluster_id
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
 
+    def note_answers(self, unanswered: Mapping[Resource, Collection[int]]) -> None:
+        """Record that the changes since `record_intent` were answered, but by these brokers. Raises FileError if the journal cannot be written."""
+        if self._sent.answer(unanswered):
+            self._append_unanswered()
+
+    def replace_unanswered(self, unanswered: Mapping[Resource, Collection[int]]) -> None:
+        """Record that no broker but these may still carry out a change. Raises FileError if the journal cannot be written."""
+        if self._sent.replace(unanswered):
+            self._append_unanswered()
+
+    def _append_unanswered(self) -> None:
+        self._append({"kind": "unanswered", "changes": encode_unanswered(self.unanswered())})
+
     def recall(self, before: Recorded) -> tuple[list[SetRate], list[AddedReplicas]]:
         """Record as left over by a run what was set `before` and is not recorded any more: a stalled run may set it again. Returns it.
 
@@ -254,8 +283,10 @@ class ThrottleJournal(JournalFile):
         """Truncate the file if no throttle is set: it is read again with every change, and must not grow without bound."""
         if not any(self._rates.values()) and not any(self._added.values()) and self.run_rates is None:
             self._cut(0)
+            self._sent = SentChanges()
 
-    def _remember(self, owner: str, rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> None:
+    def _remember(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
+        self._sent.send([Resource(BROKER, str(rate.broker)) for rate in rates] + [Resource(TOPIC, row.topic) for row in added])
         for rate in rates:
             place = (rate.broker, rate.config)
             # What a run has set above a standing throttle is not what stood before that.

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     Name,
     Optional,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER as BROKER_KIND
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import TOPIC, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
@@ -42,6 +44,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
     "set": {"owner": Name(), "cluster_id": Name(), "rates": [_RATE], "replicas": [{**LIST, "was_empty": bool}]},
+    "unanswered": {"changes": [{"topic": Optional(Name()), "broker": Optional(BROKER), "by": Optional([BROKER])}]},
     "gone": {"owner": Name(), "rates": [{"broker": BROKER, "config": Name()}], "replicas": [LIST]},
 }
 
@@ -72,6 +75,8 @@ def read_entry(line: bytes) -> dict[str, Any]:
     entry = checked_entry(line, _SHAPES)
     if entry["kind"] == "expiry" and entry["expiry"]:
         timestamps.read(entry["expiry"]["at"])
+    if entry["kind"] == "unanswered" and any((row["topic"] is None) is (row["broker"] is None) for row in entry["changes"]):
+        raise ContentError("a change is of a topic or of a broker")
     if entry["kind"] not in ("set", "gone"):
         return entry
     if entry["owner"] not in LAYERS:
@@ -89,6 +94,28 @@ def read_entry(line: bytes) -> dict[str, Any]:
         ):
             raise ContentError(f"{strict_json.shortened(row)} is not a list of throttled replicas")
     return entry
+
+
+def encode_unanswered(changes: Mapping[Resource, Collection[int] | None]) -> list[dict[str, Any]]:
+    """Return the value `changes` of a line of the kind `unanswered`. `by`: the brokers that may still carry out the change, None: any."""
+    return [
+        {
+            "topic": None if resource.kind == BROKER_KIND else resource.name,
+            "broker": int(resource.name) if resource.kind == BROKER_KIND else None,
+            "by": None if brokers is None else sorted(brokers),
+        }
+        for resource, brokers in sorted(changes.items())
+    ]
+
+
+def read_unanswered(rows: Iterable[Mapping[str, Any]]) -> dict[Resource, frozenset[int] | None]:
+    """Return what `encode_unanswered` returned as `rows`."""
+    return {
+        Resource(TOPIC, row["topic"]) if row["broker"] is None else Resource(BROKER_KIND, str(row["broker"])): (
+            None if row["by"] is None else frozenset(row["by"])
+        )
+        for row in rows
+    }
 
 
 def encode_rates(rates: Rates) -> dict[str, Any]:

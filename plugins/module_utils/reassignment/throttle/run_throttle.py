@@ -25,13 +25,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import (
     look_again,
-    remove,
     remove_left_over,
     set_throttle,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import Recorded, ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Moved, Rates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.removal import remove
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_lock import ActiveRun
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import visible_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait until brokers show a change."""
-    monkeypatch.setattr(executor, "VISIBLE_SECONDS", 0.0)
-    monkeypatch.setattr(executor, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(visible_configs, "VISIBLE_SECONDS", 0.0)
+    monkeypatch.setattr(visible_configs, "POLL_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -282,7 +282,7 @@ def test_entries_that_a_broker_may_still_set_stay_recorded_until_it_answers(jour
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
-        cluster.configs_in_doubt, cluster.hanging = {"t": {3}}, {3}
+        cluster.configs_in_doubt, cluster.hanging = {Resource(TOPIC, "t"): {3}}, {3}
     (warning,) = throttle.warnings
     assert "broker 3 got a change of the throttled replicas of topic t and never answered" in warning
     cluster.topics["t"] = {FOLLOWER_REPLICAS: "0:4"}  # as it goes on
