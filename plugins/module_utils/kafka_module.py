@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, mounts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import check_name, record_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import check_name, cluster_id_of, record_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
@@ -86,10 +86,15 @@ class KafkaModule:
             )
 
     def _refuse_other_clusters(self, cluster: Cluster) -> None:
-        """Raise RecoveryError if the workdir has the id of the cluster under another name, or if it is in a store where another cluster has this name."""
+        """Raise RecoveryError if the workdir has the id of the cluster under another name, or if it is in a store where another cluster has this name.
+
+        If the cluster had another id before, journals of that one are not looked at: that needs the word of more than one broker.
+        """
         name = self.params.get("cluster")
         if not name or not self.params.get("workdir"):
             return
+        if cluster_id_of(self.workdir, name) not in (None, cluster.cluster_id):
+            cluster.confirm_cluster_id()
         if mounts.mount_of(self.workdir) is not None:
             record_name(self.workdir, name, cluster.cluster_id, self.check_mode)
         else:

@@ -59,9 +59,12 @@ class Broker:
         """The requests with credentials."""
         return [request for request in self.requests if request.api_key == SASL_AUTHENTICATE]
 
-    def names(self, nodes: Nodes, described: Nodes | None = None) -> None:
+    def names(self, nodes: Nodes, described: Nodes | None = None, cluster_id: str = "made-up") -> None:
         """Answer Metadata with these nodes, DescribeCluster with these others."""
-        self.answers |= {METADATA: lambda _request: metadata(nodes), DESCRIBE_CLUSTER: lambda _request: cluster(described or nodes)}
+        self.answers |= {
+            METADATA: lambda _request: metadata(nodes, cluster_id),
+            DESCRIBE_CLUSTER: lambda _request: cluster(described or nodes, cluster_id),
+        }
 
     def follows(self, silence: Mapping[int, float], offered: Mapping[int, tuple[int, int]] | None = None) -> None:
         """Reach the active controller. `silence`: seconds since each broker fetched the metadata log. `offered`: other requests that it takes."""
@@ -126,16 +129,22 @@ def api_versions(versions: Mapping[int, tuple[int, int]]) -> Any:
     return ApiVersionsResponse(error_code=0, api_keys=rows, throttle_time_ms=0)
 
 
-def metadata(nodes: Nodes) -> Any:
+def metadata(nodes: Nodes, cluster_id: str = "made-up") -> Any:
     rows = [MetadataResponse.MetadataResponseBroker(node, host, port, None) for node, host, port in nodes]
-    return MetadataResponse(throttle_time_ms=0, brokers=rows, cluster_id="made-up", controller_id=nodes[0][0], topics=[], error_code=0)
+    return MetadataResponse(throttle_time_ms=0, brokers=rows, cluster_id=cluster_id, controller_id=nodes[0][0], topics=[], error_code=0)
 
 
-def cluster(nodes: Nodes) -> Any:
+def cluster(nodes: Nodes, cluster_id: str = "made-up") -> Any:
     row = DescribeClusterResponse.DescribeClusterBroker
     rows = [row(broker_id=node, host=host, port=port, rack=None, is_fenced=False) for node, host, port in nodes]
     return DescribeClusterResponse(
-        throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=1, cluster_id="made-up", controller_id=nodes[0][0], brokers=rows
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        endpoint_type=1,
+        cluster_id=cluster_id,
+        controller_id=nodes[0][0],
+        brokers=rows,
     )
 
 

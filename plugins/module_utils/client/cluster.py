@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     WRITE,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError, quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, quorum, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -206,6 +206,16 @@ class Cluster(PartitionClient, ReplicaLogClient):
         mute = asked - answering
         unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
         return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown | self._behind(answering)
+
+    def confirm_cluster_id(self) -> None:
+        """Raise AnswerError if a broker that follows the active controller states another cluster id than the one that answered first."""
+        for broker, answers in self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in self._current()}).items():
+            for stated in (answer.cluster_id for answer in answers):
+                if stated != self.cluster_id:
+                    raise AnswerError(
+                        f"one broker states the cluster id {quoted(self.cluster_id, 100)}, and broker {broker} {quoted(stated or '', 100)}: one of the two is "
+                        "broken, or of another cluster; check bootstrap_servers, and stop the one that is wrong"
+                    )
 
     def _registered_by_any(self) -> dict[int, brokers.Node]:
         """Return the brokers that are registered by the word of any broker that follows the active controller: one alone may leave out one that hangs."""
