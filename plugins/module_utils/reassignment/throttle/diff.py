@@ -84,9 +84,19 @@ class RateRestore:
 
     @property
     def change(self) -> ConfigOperation | None:
-        """Return the change that restores the rate, None if others have changed the rate since or if it was never set."""
+        """Return the change that restores the rate, None if others have changed the rate since.
+
+        It is also made if the broker shows the rate from before: a broker that is behind does not show what was set.
+        """
         first = self.layers[0]
-        return None if self.live and self.present == self.after else model.restore_change(first.broker, first.config, self.after)
+        if self.is_restored and self.present != self.layers[-1].before:
+            return None
+        return model.restore_change(first.broker, first.config, self.after)
+
+    @property
+    def is_restored(self) -> bool:
+        """Return whether the broker shows the value to restore."""
+        return self.live and self.present == self.after
 
 
 @dataclass(frozen=True)
@@ -288,7 +298,7 @@ class ThrottleChanges:
     def add_removed(self, what: ThrottleToRemove) -> None:
         """Add the changes that remove these throttles. The present rate of a dead broker is not known; the row has the rate that was set last."""
         for row in what.rates:
-            if row.change is not None:
+            if not row.is_restored:
                 first = row.layers[0]
                 self.rates.append(_rate(first.broker, first.config, row.present if row.live else first.values[-1], row.after))
         for rows in what.added.values():

@@ -127,6 +127,22 @@ def test_a_rate_that_a_controller_removes_in_the_place_of_its_broker_stays_recor
     assert as_before(cluster)
 
 
+@pytest.mark.parametrize("before", [{}, {LEADER_RATE: "900"}], ids=["none before", "of others before"])
+def test_a_broker_that_is_behind_does_not_make_a_run_forget_its_rate(
+    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch, before: dict[str, str]
+) -> None:
+    cluster = Configurable()
+    cluster.brokers[1] = dict(before)
+    shown = cluster.broker_configs({1}, [LEADER_RATE])
+    read = cluster.broker_configs
+    monkeypatch.setattr(cluster, "broker_configs", lambda ids, names: read(ids, names) | {one: shown[one] for one in ids if one in shown})
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        assert cluster.brokers[1][LEADER_RATE] == "5000"
+    assert cluster.brokers[1] == before
+    assert [warning for warning in throttle.warnings if warning.startswith("brokers do not show the throttle of broker 1 that was set")]
+
+
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_entries_follow_a_topic_that_is_created_again_before_they_are_added(
     tmp_path: Path, journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch, is_killed: bool
