@@ -273,7 +273,7 @@ class Operator:
         task = self._task(run_id, spec, **{**options, **given})
         task.check_mode = check_mode
         with NativeCluster(task.connection) as cluster:
-            return run.designated_election(task, cluster)
+            return {**run.designated_election(task, cluster), "warnings": task.warnings}
 
     def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Elect the leaders that a file of KIP-1275's form names."""

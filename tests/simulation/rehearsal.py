@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import offline_list
@@ -25,6 +25,7 @@ class Rehearsal:
         self._written = ("results",) if kind == HELD else ()
         self._before = judges.state(*self._written)
         self._predicted: Rows | None = None
+        self._warnings: Sequence[str] = ()
 
     @property
     def options(self) -> dict[str, bool]:
@@ -39,15 +40,18 @@ class Rehearsal:
             )
         if result is None:
             return
-        self._predicted = _rows(result) if self._kind == CHECK else None
+        self._predicted, self._warnings = (_rows(result) if self._kind == CHECK else None), result["warnings"]
         elected = [key for key, row in _rows(result).items() if row["outcome"] == "elected"] if self._kind != CHECK else []
         if elected:
             self._judges.add_violation(f"{name(elected[0])} counts as elected, without allow_data_loss")
 
     def judge_next(self, result: Mapping[str, Any]) -> None:
-        """Judge the next run, if nothing has happened since, by the prediction."""
+        """Judge the next run, if nothing has happened since, by the prediction. How much is to be saved is known only when it is read."""
+        is_warned = any("max_saved_" in warning for warning in self._warnings)
         for key, row in _rows(result).items() if self._predicted is not None else ():
             before = (self._predicted or {}).get(key)
+            if is_warned and row["reason_code"] == "tail_not_saved":
+                continue
             if before is not None and (before["outcome"], before["leader"]) != (row["outcome"], row["leader"]):
                 self._judges.add_violation(
                     f"check mode predicts {before['outcome']} of {name(key)} (leader {before['leader']}, {before['reason']}), "

@@ -212,7 +212,7 @@ class Recovery:
             )
         self.results.rows += forecast
         self._record_saver.expect(self._entries)
-        self.warnings += order_warnings(self._cluster, left, self._journal_path)
+        self.warnings += [*self._record_saver.warnings, *order_warnings(self._cluster, left, self._journal_path)]
 
     def elect(self) -> None:
         """Restore orders that a killed run left, then elect all entries, or as many as time and signals allow, and set their results.

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import bytes_at_most
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import limit_warnings, log_sizes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of
 
 REMEDY = "repair that and run again, or give these records up with save_records=false (kafka_recovery_save_records)"
@@ -103,11 +103,16 @@ class RecordSaver:
         saver.save(tails)
 
     def expect(self, entries: Sequence[Entry]) -> None:
-        """Count what the elections of `entries` would save, without reading it, and ask brokers how large these logs are."""
+        """Count what the elections of `entries` would save, without reading it, and ask brokers how large these logs are.
+
+        `warnings` names the limits that it may exceed.
+        """
         if self._enabled:
             self._tails |= dict.fromkeys(_tails(entries))
             with suppress(RecoveryError):
-                self._bytes_at_most = bytes_at_most(self._cluster, self._tails)
+                sizes = log_sizes(self._cluster, self._tails)
+                self._bytes_at_most = sum(sizes.values()) if len(sizes) == len(self._tails) else None
+                self.warnings += limit_warnings(sizes, self._limits)
 
     def report(self) -> dict[str, Any]:
         """Return the field `saved_records` of the result: the folder (None if there is nothing to save), and counts of this run."""

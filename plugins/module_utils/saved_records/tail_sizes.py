@@ -5,14 +5,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_client import LogDirSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail
 
 
 def bytes_at_most(cluster: LogDirSource, tails: Collection[Tail]) -> int | None:
     """Return the bytes of all logs of which these tails are the ends, None if a broker does not report the size of one."""
+    found = log_sizes(cluster, tails)
+    return sum(found.values()) if len(found) == len(tails) else None
+
+
+def log_sizes(cluster: LogDirSource, tails: Collection[Tail]) -> dict[Tail, int]:
+    """Return the bytes of the logs of which these tails are the ends, without those that no broker reports."""
     found = cluster.log_dirs({tail.broker_id for tail in tails}, {tail.key for tail in tails}) if tails else {}
-    sizes = [found[tail.broker_id].sizes.get(tail.key) if tail.broker_id in found else None for tail in tails]
-    return None if None in sizes else sum(size for size in sizes if size is not None)
+    sizes = {tail: found[tail.broker_id].sizes.get(tail.key) for tail in tails if tail.broker_id in found}
+    return {tail: size for tail, size in sizes.items() if size is not None}
+
+
+def limit_warnings(sizes: Mapping[Tail, int], limits: Limits) -> list[str]:
+    """Return a sentence for each limit that saving may exceed. `sizes`: as of `log_sizes`; what is saved is a part of each of these logs."""
+    by_partition: Counter[TopicPartition] = Counter()
+    for tail, size in sizes.items():
+        by_partition[tail.key] += size
+    total = by_partition.total()
+    above = [key for key, size in by_partition.items() if limits.partition_bytes is not None and size > limits.partition_bytes]
+    warnings = []
+    if above:
+        warnings.append(
+            f"{some_names(above)} may have more records to save than max_saved_partition_bytes ({limits.partition_bytes}): a partition that has more is held"
+        )
+    for option, limit in (("max_saved_bytes", limits.cluster_bytes), ("max_saved_run_bytes", limits.run_bytes)):
+        if limit is not None and total > limit:
+            warnings.append(f"up to {total} bytes are to be saved, and {option} is {limit}: partitions beyond it are held")
+    return warnings

@@ -88,6 +88,26 @@ def test_a_dry_run_has_an_upper_bound_of_bytes_unless_a_broker_does_not_report_i
         assert (found.report()["bytes_at_most"], found.report()["offsets"], found.report()["bytes"]) == (bound, 10, 0)
 
 
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(partition_bytes=1000, cluster_bytes=2000, run_bytes=2000), []),
+        (Limits(partition_bytes=999), ["t-0, t-1 may have more records to save than max_saved_partition_bytes (999)"]),
+        (
+            Limits(cluster_bytes=1999, run_bytes=1),
+            [
+                "up to 2000 bytes are to be saved, and max_saved_bytes is 1999",
+                "up to 2000 bytes are to be saved, and max_saved_run_bytes is 1",
+            ],
+        ),
+    ],
+)
+def test_a_dry_run_names_the_limits_that_saving_may_exceed(tmp_path: Path, limits: Limits, expected: list[str]) -> None:
+    found = saver(tmp_path, Cluster(log(5)), limits=limits)
+    found.expect([entry(0), entry(1)])
+    assert [warning.partition(":")[0] for warning in found.warnings] == expected
+
+
 def test_an_entry_is_held_for_each_log_that_is_not_saved(tmp_path: Path) -> None:
     found = saver(tmp_path, Cluster(log(5), silent={1, 3}))
     electable, left = found.save([entry(0, lost=(1, 3)), entry(1, lost=(4,))])
