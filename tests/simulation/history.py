@@ -26,6 +26,7 @@ from simulation.limits_judge import LimitsJudge
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.other_commands import OtherCommands
+from simulation.power_loss import DurableFiles
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
@@ -79,6 +80,8 @@ class History:
         self._counts = self._outcome.counts
         self._disturbed: set[str] = set()  # runs during which something happened
         self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
+        self._files = DurableFiles(workdir)
+        self._cluster.after_sync = self._files.sync
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
@@ -323,6 +326,10 @@ class History:
                 self._disturbed.add(name)
             self._counts["control nodes killed"] += process.killed
             self._counts["control nodes stopped by a signal"] += is_stopped
+        if self._script.loses_power and any(process.killed for process in processes.values()):
+            self._counts["control nodes that lost power"] += 1
+            with self._judges.keeps_verdicts():
+                self._files.lose_power(self._world.random)
 
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,6 +106,7 @@ class Judges:
         self.are_named = False
         self.wrong_broker: int | None = None
         self.elects_preferred = False
+        self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
         self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
@@ -205,7 +207,7 @@ class Judges:
             and self._cluster.is_heard(brokers[one])  # how long one stays fenced that is cut off is not known
             and key in brokers[one].logs
         ]
-        if returning and not self._gives_up and not self.are_named:
+        if returning and not self._gives_up and not self.are_named and not self._cluster.world.late:
             self.add_violation(
                 f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back"
             )
@@ -236,11 +238,26 @@ class Judges:
             broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
             lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
             is_lost = not broker.running and self._cluster.world.now - since > UNSEEN_SECONDS
-            file = self._workdir / "rescue" / NAME / f"broker-{one}.json"
-            if lacking and is_lost and (not file.exists() or json.loads(file.read_text())["safe_to_start"]):
+            if lacking and is_lost:
+                self._needed_verdicts.add(one)
+            if lacking and is_lost and not self._is_unsafe(one):
                 self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
+
+    def _is_unsafe(self, broker: int) -> bool:
+        """Return whether a file says that a broker is not safe to start."""
+        file = self._workdir / "rescue" / NAME / f"broker-{broker}.json"
+        return file.exists() and not json.loads(file.read_text())["safe_to_start"]
+
+    @contextmanager
+    def keeps_verdicts(self) -> Iterator[None]:
+        """Judge the block, in which a control node loses power: what an election needed was on its disk before."""
+        unsafe = [broker for broker in sorted(self._needed_verdicts) if self._is_unsafe(broker)]
+        yield
+        for broker in unsafe:
+            if not self._is_unsafe(broker):
+                self.add_violation(f"power is lost after an election, and no file says any more that broker {broker} is not safe to start")
 
     def _look_for_forks(self, election: Election) -> None:
         for broker, log in election.logs.items():

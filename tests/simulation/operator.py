@@ -142,7 +142,7 @@ def _wall_clock(world: World) -> type[datetime]:
 
 
 def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
-    """Return a function of `os` that changes files, which a control node that is dead does not call. What is written is in memory: it need not be synced."""
+    """Return a function of `os` that changes files, which a control node that is dead does not call. What is written is in memory, and not synced really."""
     real = getattr(os, name)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -157,7 +157,7 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
             cluster.before_saving()
         if cluster.disk_is_full and name in GROWING:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        done = None if name == "fsync" else real(*arguments, **keywords)
+        done = cluster.after_sync(arguments[0]) if name == "fsync" else real(*arguments, **keywords)
         if name == "replace":  # the time of a file is read, too
             os.utime(arguments[1], (cluster.world.own_clock(),) * 2)
         return done

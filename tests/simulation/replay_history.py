@@ -136,8 +136,9 @@ class ReplayHistory(History):
         if (delay := self._replay.second) is not None:
             works["second"] = lambda: self._replay_all(delay)
         kill = {} if self._replay.kill_at is None else {"first": self._replay.kill_at}
-        processes = self._world.run(works, kill).values()
-        killed = sum(process.killed for process in processes)
+        processes = self._world.run(works, kill)
+        self._count_struck(processes)
+        killed = sum(process.killed for process in processes.values())
         self._counts["replays killed"] += killed
         if killed:
             self._world.run(

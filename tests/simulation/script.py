@@ -110,6 +110,7 @@ STRUCK_REQUESTS = (
 )  # fmt: skip
 CHANGES = ("ElectLeadersRequest", "AlterPartitionReassignmentsRequest")
 LONG_HANG = 6.0  # seconds
+LOSE_POWER = 0.5  # of all histories
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -136,6 +137,7 @@ class Script:
     disks        what becomes of the disks of lost brokers; None: they are not read
     drift        seconds by which the clocks of control nodes and controllers may be wrong
     later        recoveries after the first one, while faults still strike
+    loses_power  control nodes that die lose power, and with it what they have not synced
     is_certain   the damage makes it certain what is saved and replayed
     """
 
@@ -161,6 +163,7 @@ class Script:
     compacted: tuple[str, ...] = ()
     later: tuple[LaterRun, ...] = ()
     drift: float = 0.0
+    loses_power: bool = False
     is_certain: bool = False
     wrong_answers: WrongAnswersScript | None = None
     damaged: int | None = None
@@ -193,6 +196,7 @@ def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
     script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
     script = _with_later_runs(script, Random(f"later runs of {seed}"))
+    script = replace(script, loses_power=script.second is None and Random(f"power of {seed}").random() < LOSE_POWER)
     return _with_wrong_input(script, Random(f"wrong input of {seed}"))
 
 

@@ -37,7 +37,14 @@ def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
 
 def _shorter(script: Script) -> Iterator[Script]:
     """Yield scripts that lack something, first those that lack much."""
-    without: tuple[dict[str, Any], ...] = ({"second": None}, {"kill_at": None}, {"strike": None}, {"drift": 0.0}, {"review": 0.0})
+    without: tuple[dict[str, Any], ...] = (
+        {"second": None},
+        {"kill_at": None},
+        {"strike": None},
+        {"drift": 0.0},
+        {"review": 0.0},
+        {"loses_power": False},
+    )
     yield from (replace(script, **nothing) for nothing in without if replace(script, **nothing) != script)
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.durable_names import sync_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link
 
 RETRY_SECONDS = 0.05
@@ -37,7 +38,7 @@ class LeasedFile(io.BufferedRandom):
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file to read and write, and create it if it is missing. Its mode becomes 0600.
+    """Open a file to read and write, and create it if it is missing. Its name is on the disk when this returns. Its mode becomes 0600.
 
     Raises FileError if it is a link or a pipe, or if it cannot be opened.
     """
@@ -46,6 +47,8 @@ def opened(path: Path) -> IO[bytes]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         stream = LeasedFile(io.FileIO(handle, "r+")) if is_stored(path) else os.fdopen(handle, "r+b")
         os.fchmod(stream.fileno(), 0o600)
+        if not is_stored(path):
+            sync_names(path.parent)
     except (OSError, ValueError) as error:
         # ValueError: a pipe, which cannot be read and written at one place.
         raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.durable_names import sync_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 
@@ -239,7 +240,9 @@ def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
 
 @contextmanager
 def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
-    """Yield a new file (mode 0600) and rename it to `path` after an fsync. On any error `path` stays as it was.
+    """Yield a new file (mode 0600) and rename it to `path` after an fsync. It has its name on the disk, too, when the context ends.
+
+    On any error before that `path` stays as it was.
 
     `new`: there is no such file. In a store, which a run that was stalled may write to, too, that is a condition. The new file of a
     killed run is reused. Raises FileError if `path` is a link, if another run writes it, or if it cannot be written, for example because the
@@ -259,6 +262,8 @@ def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
         with critical_section():
             temporary.replace(path)
             temporary = path
+        if mounts.mount_of(path) is None:
+            sync_names(path.parent)
     except BaseException as error:
         if stream is not None and temporary != path:
             with suppress(FileNotFoundError):
@@ -304,8 +309,11 @@ def write_private(path: Path, content: bytes) -> None:
         stream.write(content)
 
 
-def create(path: Path, content: bytes) -> None:
-    """Write a file (mode 0600) that does not exist; it is on disk when this returns. Raises FileExistsError if it exists, FileError if it cannot be written."""
+def create(path: Path, content: bytes, syncs_name: bool = True) -> None:
+    """Write a file (mode 0600) that does not exist; it is on disk when this returns. Raises FileExistsError if it exists, FileError if it cannot be written.
+
+    `syncs_name`: False if the caller syncs the names of several files at once (`sync_names`).
+    """
     if (mount := mounts.mount_of(path)) is not None:
         mount.create(path, content)
         return
@@ -319,6 +327,8 @@ def create(path: Path, content: bytes) -> None:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
+    if syncs_name:
+        sync_names(path.parent)
 
 
 def remove(path: Path) -> None:

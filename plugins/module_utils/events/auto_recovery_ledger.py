@@ -11,7 +11,6 @@ another one in the middle, which continues it once. The next outage has another 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.durable_names import sync_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -279,11 +279,10 @@ class Ledger:
                 write_private(path, _content(claim))
                 continue
             try:
-                create(path, _content(claim))
+                create(path, _content(claim), syncs_name=False)
             except FileExistsError as error:
                 raise RecoveryError(f"{path} exists already: another run has claimed this outage") from error
-        for made in (folder, self.top, self.top.parent):
-            _to_disk(made)
+        sync_names(folder)
 
     def finish(self, run_id: str, outcomes: Mapping[tuple[str, int], str], now: float) -> list[Claim]:
         """Record the outcomes of a run's claims that have none yet, UNKNOWN for partitions that `outcomes` lacks. Returns these claims.
@@ -308,15 +307,6 @@ class Ledger:
 
 def _content(claim: Claim) -> bytes:
     return json.dumps(asdict(claim), indent=1).encode() + b"\n"
-
-
-def _to_disk(folder: Path) -> None:
-    """Sync a folder, so that the names of new files are on disk, too."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def outcomes_of(results: Path) -> dict[tuple[str, int], str]:

@@ -33,7 +33,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import CLEAN_LEADER, IN_CLUSTER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
 
 _SHAPE: dict[str, Any] = {"cluster_id": str, "run_id": str, "judged_at": str, "safe_to_start": bool, "reasons": [str]}
 _PARTITIONS = Optional([{
@@ -83,7 +82,6 @@ def write(path: Path, cluster_id: str, run_id: str, result: Mapping[str, Any], l
     verdict["led_again"] = [{name: row[name] for name in _LED_AGAIN} for row in rows or () if row["relation"] == CLEAN_LEADER]
     verdict["partitions"] = None if rows is None else [row for row in rows if row["relation"] != IN_CLUSTER or row["damage"]]
     write_private(path, (json.dumps(verdict, indent=2) + "\n").encode())
-    make_durable(path.parent)
 
 
 def withdraw(workdir: Path, cluster: str, cluster_id: str, run_id: str, broker_id: int, reason: str) -> None:

@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     refuse_link,
     replacing,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable, no_room
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import no_room
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.selection import SelectedRecord
 
 with suppress(ImportError):  # optional_imports.py says why
@@ -92,7 +92,6 @@ def export(path: Path, fill: Callable[[BinaryIO], None], overwrite: bool, dry_ru
                 raise _SameContentError(exported)
     except _SameContentError as same:
         return same.exported
-    make_durable(path.parent)
     return exported
 
 

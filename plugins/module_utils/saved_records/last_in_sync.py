@@ -25,7 +25,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, EPOCH, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
 
 _ROW = {"topic": Name(), "partition": BROKER, "topic_id": Name(), "leader_epoch": EPOCH, "brokers": [BROKER]}
 _SHAPE = {"cluster_id": str, "partitions": [_ROW]}
@@ -74,7 +73,6 @@ def note(workdir: Path, cluster: str, cluster_id: str, parts: Iterable[Elected])
         for row in rows | added
     ]
     write_private(path, (json.dumps({"cluster_id": cluster_id, "partitions": partitions}) + "\n").encode())
-    make_durable(path.parent)
 
 
 def read(workdir: Path, cluster: str, cluster_id: str) -> list[LastInSync]:

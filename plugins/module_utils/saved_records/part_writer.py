@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.durable_names import sync_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    FileError,
     refuse_link,
     remove,
     replacing,
@@ -25,7 +27,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import BatchError, StoredBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import make_durable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import (
     BATCHES,
     INDEX,
@@ -132,11 +133,13 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
 
 def count_parts(folder: Path) -> None:
     """Wait until the parts of a folder are on the disk, and then their number. Raises FileError, and SavedRecordsError for a number that was changed."""
-    make_durable(folder)
+    try:
+        sync_names(folder)  # also those that a killed run has made
+    except OSError as error:
+        raise FileError(f"cannot write {folder} to the disk: {error.strerror}") from error
     number = sum(path.suffix == INDEX for path in folder.iterdir())
     if parts_of(folder) != number:
         write_private(folder / PARTS, f"{number}\n".encode())
-        make_durable(folder)
 
 
 class _EmptyPartError(Exception):

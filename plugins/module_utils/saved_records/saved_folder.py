@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,21 +36,6 @@ def locked(folder: Path) -> Iterator[None]:
     with held(folder / LOCK, f"another run saves records in {folder}: wait until it has ended, or use another run_id"):
         refresh(folder)  # the run that had the lock before may have written since this process began
         yield
-
-
-def make_durable(folder: Path) -> None:
-    """Wait until the names of the files in a folder, and its own name, are on the disk. Raises FileError if that fails."""
-    for path in (folder, *folder.parents[:4]):
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        except OSError as error:
-            # Some network file systems do not sync directories. They write names at once.
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EACCES):
-                raise FileError(f"cannot write {path} to the disk: {error.strerror}") from error
 
 
 def room(folder: Path) -> int:

@@ -29,12 +29,12 @@ pytestmark = pytest.mark.slow
 # A run that is killed right when the first of its claims is on disk.
 KILLED = """
 import os, signal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
 sync = os.fsync
 def last(handle):
     sync(handle)
-    os.kill(os.getpid(), signal.SIGKILL)
-auto_recovery_ledger.os.fsync = last
+    if "/claim." in os.readlink(f"/proc/self/fd/{handle}"):
+        os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = last
 """
 LIMITS = AutoRecoveryLimits(max_partitions=5, max_offline_brokers=2, max_per_hour=2, max_fleet_per_hour=3)
 NOW = 1_800_000_000.0
