@@ -84,6 +84,7 @@ class History:
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
+        self._wrong: WrongAnswers | None = None
         commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
         self._damaged = (
             None if script.damaged is None else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
@@ -134,6 +135,7 @@ class History:
             for broker, log in election.logs.items()
             for batch in log.batches
         )
+        self._counts["elections with wrong answers"] += self._judges.misled_elections
         self._counts["recoveries that met a fault"] += len(self._disturbed)
         self._counts["recoveries with a partition to elect before faults ended"] += len(self._with_work)
         self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
@@ -147,7 +149,7 @@ class History:
         if script is None:
             yield
             return
-        wrong = WrongAnswers(self._world.tell, self.not_judged)
+        self._wrong = wrong = WrongAnswers(self._world.tell, self._judges.runs.note_wrong_answer, self.not_judged)
         workdir = self._workdir.parent / "rehearsals"
         workdir.mkdir()
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
@@ -155,11 +157,19 @@ class History:
         for number in range(script.rehearsals):
             wrong.begin(script.number + number, self._running())
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
-        self._judges.wrong_broker = wrong.begin(script.number - 1, self._running())
         yield
         wrong.rest()
         self._counts["wrong answers"] += wrong.count
         self._counts["histories with wrong answers"] += wrong.count > 0
+
+    def _answer_wrongly(self, number: int = -1) -> None:
+        """Let a broker answer wrongly in the first run, or from the later one of this number on: another one, or none."""
+        script = self._script.wrong_answers
+        if script is None or self._wrong is None:
+            return
+        self._wrong.rest()
+        if number < 0 or script.later >> number & 1:
+            self._wrong.begin(script.number + script.rehearsals + number, self._running())
 
     def _running(self) -> list[int]:
         return [one for one, broker in self._cluster.brokers.items() if broker.running]
@@ -224,6 +234,7 @@ class History:
     def _rehearse(self) -> None:
         if self._script.reviews.refuses:
             self._world.run({"rehearsal": self._ask_wrongly})
+        self._answer_wrongly()
         kind = self._script.request.rehearsal
         if kind is None:
             return
@@ -253,7 +264,7 @@ class History:
         reviews = self._script.reviews
         assert reviews.names is not None
         rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
-        self._judges.name_leaders({(row["topic"], row["partition"]) for row in rows})
+        self._judges.runs.name({(row["topic"], row["partition"]) for row in rows})
         self._counts["leaders named in first runs"] += len(rows)
         if not reviews.in_file:
             return self._operator.elect(run_id, partitions=rows)
@@ -301,13 +312,14 @@ class History:
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
         for number, later in enumerate(self._script.later):
+            for step in later.damage:
+                self._damage_by(step)
+            self._start_some()
+            self._answer_wrongly(number)
             self._recover_later(f"later-{number}", later)
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
-        """Recover once more, after more damage, while faults strike."""
-        for step in later.damage:
-            self._damage_by(step)
-        self._start_some()
+        """Recover once more while faults strike."""
         for step in later.faults:
             self._world.after(step.at, partial(self._events.strike, step))
         kill = {} if later.kill_at is None else {run_id: later.kill_at}
@@ -338,7 +350,8 @@ class History:
             self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
         )
         try:
-            return self._recovered(run_id)
+            with self._judges.runs.working():
+                return self._recovered(run_id)
         finally:
             is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
             if is_alone and (run_id != "first" or self._script.reviews.names is None):

@@ -19,6 +19,7 @@ from simulation.logs import Batch, Log
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
 from simulation.operator import NAME
+from simulation.runs import Runs
 
 # A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
 UNSEEN_SECONDS = 20.0
@@ -36,7 +37,7 @@ class Election(NamedTuple):
 
     `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
     where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be
-    committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys.
+    committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys. `is_named`: an operator may have named its leader.
     """
 
     key: Key
@@ -48,6 +49,7 @@ class Election(NamedTuple):
     electable: frozenset[int]
     committed: Mapping[str, Batch]
     saves: bool = True
+    is_named: bool = False
 
     def destroys(self, broker: int, batch: Batch) -> bool:
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
@@ -65,9 +67,8 @@ def _last_epoch(log: Log) -> int:
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
-    `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
-    `elects_preferred`: a command elects preferred leaders now. `wrong_broker`: a broker that answers wrongly. Only it knows what its log has, so what that
-    is, and what its election costs, is not judged.
+    `saves`: runs save now what elections destroy. `elects_preferred`: a command elects preferred leaders now. `runs`: of control nodes. If a broker has
+    answered one wrongly about its logs, neither what these have nor what its own election costs is judged.
     """
 
     def __init__(
@@ -102,21 +103,14 @@ class Judges:
         self.own_changes: list[tuple[str, Key, int]] = []
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
-        self.are_named = False
-        self.wrong_broker: int | None = None
+        self.runs = Runs(cluster.world)
+        self.misled_elections = 0  # by runs that got wrong answers
         self.elects_preferred = False
-        self._named: set[Key] = set()
         self.saves = True
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
-
-    def name_leaders(self, keys: Collection[Key]) -> None:
-        """An operator names leaders of these partitions: what they cost is his decision, but it must be saved."""
-        self.are_named = True
-        self._named |= {*keys}
-        self.unnamed -= {*keys}
 
     def watch(self) -> None:
         """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
@@ -151,7 +145,7 @@ class Judges:
         restores = what == "reorder" and order in self._allowed(key)
         if not restores and not self._cluster.world.late:
             self.own_changes.append((what, key, self._cluster.controller.fenced()))
-        if key in self.unnamed and not restores:
+        if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
             self.add_violation(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
@@ -193,7 +187,9 @@ class Judges:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
-        if after.leader == self.wrong_broker:
+        liars, is_named = self.runs.liars(), self.runs.has_named(key)
+        self.misled_elections += self.runs.is_misled()
+        if after.leader in liars:
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         brokers = self._cluster.brokers
@@ -205,14 +201,14 @@ class Judges:
             and self._cluster.is_heard(brokers[one])  # how long one stays fenced that is cut off is not known
             and key in brokers[one].logs
         ]
-        if returning and not self._gives_up and not self.are_named:
+        if returning and not self._gives_up and not is_named:
             self.add_violation(
                 f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back"
             )
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas
-            if one != self.wrong_broker
+            if one not in liars
             and brokers[one].running
             and key in brokers[one].logs
             and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
@@ -223,9 +219,11 @@ class Judges:
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         committed = dict(self._cluster.committed.get(key, {}))
         self._look_for_verdicts(key, after, elected)
-        self.elections.append(Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves))
+        self.elections.append(
+            Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves, is_named)
+        )
         # The log of a fenced broker may resolve a fork, too.
-        if self._holds_forks and not self.are_named and not any(one.answers_fenced for one in brokers.values()):
+        if self._holds_forks and not is_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
 
     def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
@@ -306,7 +304,7 @@ class Judges:
             on_gap = elected in self._on_gaps and any(
                 log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
             )
-            if not (self._gives_up and (is_excused or on_gap)) and election.key not in self._named:
+            if not (self._gives_up and (is_excused or on_gap)) and not election.is_named:
                 self.add_violation(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -208,8 +208,8 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with a broker that answers wrongly, with damaged files, or with other commands."""
     drawn = random.random()
     if drawn < HOSTILE:
-        forked = script if script.moves or random.random() < 0.5 else replace(_with_forks(script, random, 1.0), replay=None)
-        return replace(forked, wrong_answers=draw_wrong_answers(random), later=())
+        script = script if script.moves or random.random() < 0.2 else _with_survivors(script, random)
+        return replace(script, wrong_answers=draw_wrong_answers(random))
     if drawn < HOSTILE + DAMAGED and script.moves is None:
         return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random), later=())
     if drawn > 1 - COMMANDS and script.moves is None:
@@ -301,6 +301,21 @@ def _with_forks(script: Script, random: Random, share: float = FOUR_FORKED) -> S
         controllers=random.random() < 0.6,
         damage=_without_loss(damage),
     )
+
+
+def _with_survivors(script: Script, random: Random) -> Script:
+    """Return the script with several partitions to elect, of which several replicas live, so that one of them may answer wrongly."""
+    script = replace(_with_forks(script, random, 1.0), replay=None)
+    (first, (replicas, *_)), *_ = script.topics.items()
+    starts = draw_steps(random, {"start_first": 1}, random.choice((0, 1, 1, 2)))
+    script = replace(
+        script,
+        topics={**script.topics, first: [random.sample(replicas, len(replicas)) for _ in range(random.choice((1, 2, 3)))]},
+        damage=_without_loss((*script.damage, *starts)),
+    )
+    if random.random() < 0.4:
+        return script
+    return replace(script, faults=(), kill_at=None, second=None, strike=None, request=NO_REQUEST, reviews=NO_REVIEW)
 
 
 def _without_loss(damage: Sequence[Step]) -> tuple[Step, ...]:

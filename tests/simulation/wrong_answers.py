@@ -31,6 +31,7 @@ REQUESTS = (
 CUT, OTHER_NUMBER = "is cut", "has the number of another request"
 WHOLE = (CUT, OTHER_NUMBER)  # ways to falsify a whole answer
 ATTEMPTS = 8
+MOST_LATER = 6  # later runs
 OF_WHOLE = 0.05
 # Fields that no recovery reads, and those that decide most.
 UNREAD = re.compile(
@@ -46,25 +47,28 @@ class WrongAnswersScript:
     """One broker answers wrongly while faults strike. `number`: chooses it, and how it is wrong.
 
     rehearsals  runs in check mode before, each with other wrong answers
+    later       chooses which later runs get wrong answers, too, each of another broker
     """
 
     number: int
     rehearsals: int = 0
+    later: int = 0
 
 
 def draw_wrong_answers(random: Random) -> WrongAnswersScript:
     """Draw who answers wrongly, and how."""
-    return WrongAnswersScript(random.randrange(1 << 20), random.choice((0, 4, 8)))
+    return WrongAnswersScript(random.randrange(1 << 20), random.choice((0, 4, 8)), random.randrange(1 << MOST_LATER))
 
 
 class WrongAnswers:
     """Falsifies answers of the broker `node_id`. `tell`: adds a line to the story. `count`: how many answers were falsified.
 
+    note        is called with the broker and the name of the request for each of them
     except_for  requests whose answers stay right
     """
 
-    def __init__(self, tell: Callable[[str], None], except_for: Collection[str] = ()) -> None:
-        self._tell, self._except_for = tell, except_for
+    def __init__(self, tell: Callable[[str], None], note: Callable[[int, str], None], except_for: Collection[str] = ()) -> None:
+        self._tell, self._note, self._except_for = tell, note, except_for
         self.count = 0
         self.rest()
 
@@ -97,6 +101,7 @@ class WrongAnswers:
             self._rules[request.name] = rule
             self._tell(f"broker {self.node_id} answers wrongly: {request.name} {rule}")
         self.count += 1
+        self._note(node_id, request.name)
         return changed
 
     def _draw_rule(self, answer: Any, version: int) -> _Rule | str:
