@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
+SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
 
 
 @dataclass
@@ -109,6 +110,8 @@ class History:
             self._read_disks()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.before_recovery})
+                self._world.wait(SETTLED_SECONDS)
+                self._judges.judge_truncations()
             if self._commands is not None:
                 self._world.run({"operator": self._commands.before_recovery})
             with self._wrong_answers():
@@ -316,7 +319,8 @@ class History:
                 self._damage_by(step)
             self._start_some()
             self._answer_wrongly(number)
-            self._recover_later(f"later-{number}", later)
+            with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext():
+                self._recover_later(f"later-{number}", later)
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
         """Recover once more while faults strike."""
@@ -325,6 +329,8 @@ class History:
         kill = {} if later.kill_at is None else {run_id: later.kill_at}
         stop = {} if later.stop_at is None else {run_id: later.stop_at}
         self._count_struck(self._world.run({run_id: lambda: self._run(run_id)}, kill, stop))
+        if self._damaged is not None:
+            self._world.wait(SETTLED_SECONDS)  # what its elections destroy must be saved although a file is damaged
         self._judges.judge_truncations()
 
     def _count_struck(self, processes: Mapping[str, Process]) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,11 @@ from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
-from simulation.operator import NAME
-from simulation.runs import Runs
+from simulation.operator import NAME, REQUEST_SECONDS
+from simulation.runs import LATE_SECONDS, Runs
 
-# A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
-UNSEEN_SECONDS = 20.0
+# From the guards, which are read again if they are older, to the election.
+GUARD_SECONDS = 2.0
 # From the last look of a run at an order until its election.
 SENT_SECONDS = 0.1
 # From the moment at which the controller fences a broker until every plan must know it.
@@ -55,6 +56,12 @@ class Election(NamedTuple):
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
         return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
 
+    def gave_up(self, batch: Batch, later: Election) -> bool:
+        """Return whether it gave up a committed batch whose log came back before a later election, when a leader had other committed records."""
+        holders = [log for log in later.logs.values() if log.holds(batch)]
+        others = [one for one in later.committed.values() if later.elected.holds(one) and not any(log.holds(one) for log in holders)]
+        return self.epoch < later.epoch and batch.name in self.committed and not self.elected.has(batch) and bool(others)
+
     def has_latest_epoch(self) -> bool:
         """Return whether no electable log has a last batch of a later epoch than that of the leader."""
         return all(_last_epoch(self.logs[one]) <= _last_epoch(self.elected) for one in self.electable)
@@ -68,7 +75,7 @@ class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `saves`: runs save now what elections destroy. `elects_preferred`: a command elects preferred leaders now. `runs`: of control nodes. If a broker has
-    answered one wrongly about its logs, neither what these have nor what its own election costs is judged.
+    answered one wrongly about its logs, neither what these have nor what its own election costs is judged. `set_aside`: a journal before it was damaged.
     """
 
     def __init__(
@@ -107,6 +114,7 @@ class Judges:
         self.misled_elections = 0  # by runs that got wrong answers
         self.elects_preferred = False
         self.saves = True
+        self.set_aside = b""
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
@@ -147,7 +155,7 @@ class Judges:
             self.own_changes.append((what, key, self._cluster.controller.fenced()))
         if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
-        if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
+        if since is not None and not restores and self._cluster.world.now - since > self._unseen_seconds():
             self.add_violation(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
         if what == "reorder" and not restores and order not in self._journalled().get(key, []):
             self.add_violation(f"{name(key)} gets the order {order}, which no journal has")
@@ -176,6 +184,14 @@ class Judges:
         seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
         return seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS
 
+    def _unseen_seconds(self) -> float:
+        """Return for how long a leader, an order or the loss of a broker need not be known to the run that has sent the request of now."""
+        if self._cluster.world.late:
+            return LATE_SECONDS
+        # A broker that hangs carries out what it has if it goes on before the connection is closed.
+        on_the_way = REQUEST_SECONDS if self._events.slowed else SENT_SECONDS
+        return GUARD_SECONDS + on_the_way + self._cluster.metadata_seconds[1]
+
     def _allowed(self, key: Key) -> set[tuple[int, ...]]:
         return {self.orders[key], *self._may_have.get(key, ())}
 
@@ -183,7 +199,7 @@ class Judges:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
         self.own_elected += [] if self._cluster.world.late else [key]
-        if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
+        if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < self._unseen_seconds():
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
@@ -231,9 +247,9 @@ class Judges:
         for one in after.replicas:
             broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
             lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
-            is_lost = not broker.running and self._cluster.world.now - since > UNSEEN_SECONDS
+            is_lost = not broker.running and self._cluster.world.now - since > self._unseen_seconds()
             file = self._workdir / "rescue" / NAME / f"broker-{one}.json"
-            if lacking and is_lost and (not file.exists() or json.loads(file.read_text())["safe_to_start"]):
+            if lacking and is_lost and (not file.exists() or any(row.get("safe_to_start") for row in parsed(file.read_bytes()))):
                 self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
@@ -304,7 +320,8 @@ class Judges:
             on_gap = elected in self._on_gaps and any(
                 log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
             )
-            if not (self._gives_up and (is_excused or on_gap)) and not election.is_named:
+            had_to_choose = any(one.key == election.key and one.gave_up(batch, election) for one in self.elections)
+            if not (self._gives_up and (is_excused or on_gap or had_to_choose)) and not election.is_named:
                 self.add_violation(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -388,8 +405,9 @@ class Judges:
         """
         written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
         for index in (self._workdir / "saved").rglob("*.jsonl"):
-            content = index.with_suffix(".batches").read_bytes()
-            for row in map(json.loads, index.read_text().splitlines()):
+            batches = index.with_suffix(".batches")
+            content = batches.read_bytes() if batches.exists() else b""
+            for row in parsed(index.read_bytes()):
                 if row.get("kind") == "piece" and (row["topic"], row["partition"]) == key:
                     part = content[row["position"] : row["position"] + row["bytes"]]
                     if any(data in part for data in (batch.data, *written)):
@@ -404,27 +422,33 @@ class Judges:
 
     def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""
-        intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
-        for file in (self._workdir / "journal").glob("*.jsonl"):
-            for line in file.read_text().splitlines():
-                try:
-                    entry = json.loads(line)
-                except ValueError:  # cut off by a kill
-                    continue
-                if entry["kind"] == "intent":
-                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
-                elif entry["kind"] == "done":
-                    intents.pop(entry["id"], None)
         found: dict[Key, list[tuple[int, ...]]] = {}
-        for rows in intents.values():
-            for key, order in rows:
-                found.setdefault(key, []).append(order)
+        files = [file.read_bytes() for file in (self._workdir / "journal").glob("*.jsonl")]
+        for content in (*files, self.set_aside):
+            intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
+            # A line may be cut off by a kill, or damaged.
+            for entry in parsed(content):
+                if entry.get("kind") == "intent":
+                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
+                elif entry.get("kind") == "done":
+                    intents.pop(entry["id"], None)
+            for rows in intents.values():
+                for key, order in rows:
+                    found.setdefault(key, []).append(order)
         return found
 
     def add_violation(self, text: str) -> None:
         """Note a violation."""
         self._cluster.world.tell(f"VIOLATION: {text}")
         self.violations.append(text)
+
+
+def parsed(content: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines, without lines that are none."""
+    for line in content.splitlines():
+        with suppress(ValueError):
+            if isinstance(row := json.loads(line), dict):
+                yield row
 
 
 def name(key: Key) -> str:

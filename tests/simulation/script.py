@@ -211,7 +211,7 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
         script = script if script.moves or random.random() < 0.2 else _with_survivors(script, random)
         return replace(script, wrong_answers=draw_wrong_answers(random))
     if drawn < HOSTILE + DAMAGED and script.moves is None:
-        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random), later=())
+        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random))
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
     return script

@@ -30,7 +30,8 @@ KINDS = (
     "runs: approved", "offsets of groups committed again", "COMMIT markers written by replays",
     "logs of disks that are evidence", "logs of disks saved", "logs of disks with damage", "lost brokers that were safe to start", "disks: refused",
     "log starts moved", "logs cleaned", "topics created again", "active controller hangs",
-    "histories with wrong answers", "elections with wrong answers", "runs in check mode with wrong answers", "documents with wrong values", "damaged files refused", "files damaged",
+    "histories with wrong answers", "elections with wrong answers", "runs in check mode with wrong answers",
+    "documents with wrong values", "damaged files refused", "files damaged", "files damaged before a run", "elections by edited plans and evidence",
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
     "wrong answers of hosts", "runs: status",
 )  # fmt: skip
