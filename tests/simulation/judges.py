@@ -87,7 +87,7 @@ class Judges:
         """
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
         self._holds_forks = not gives_up and not history
-        self._model, self._loss = model, LossJudge(cluster, events.harmed)
+        self._model, self._loss = model, LossJudge(cluster)
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         # Of other tools: orders that a partition may have, too, when partitions changed that a journal had open, and which ones were moved.
         self._may_have: dict[Key, set[tuple[int, ...]]] = {}
