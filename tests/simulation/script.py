@@ -198,9 +198,11 @@ def drawn(seed: int) -> Script:
 
 def _with_later_runs(script: Script, random: Random) -> Script:
     """Return the script, of most seeds with recoveries after the first one. Where it must be certain what is saved and replayed there are none."""
-    if script.moves is not None or script.is_certain:
+    if script.is_certain:
         return script
     script = replace(script, drift=random.choice(DRIFT))
+    if script.moves is not None:
+        return script
     return replace(script, later=draw_later_runs(random, _draw_damage, FAULTS, random.choice(LATER_RUNS)))
 
 

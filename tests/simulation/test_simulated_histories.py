@@ -33,7 +33,7 @@ KINDS = (
     "histories with wrong answers", "elections with wrong answers", "runs in check mode with wrong answers",
     "documents with wrong values", "damaged files refused", "files damaged", "files damaged before a run", "elections by edited plans and evidence",
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
-    "wrong answers of hosts", "runs: status",
+    "wrong answers of hosts", "runs: status", "standing throttles that expire by a wrong clock",
 )  # fmt: skip
 
 
