@@ -165,14 +165,18 @@ class History:
         self._counts["wrong answers"] += wrong.count
         self._counts["histories with wrong answers"] += wrong.count > 0
 
-    def _answer_wrongly(self, number: int = -1) -> None:
-        """Let a broker answer wrongly in the first run, or from the later one of this number on: another one, or none."""
-        script = self._script.wrong_answers
-        if script is None or self._wrong is None:
+    def _answer_wrongly(self, number: int | None) -> None:
+        """Let a broker that `number` chooses answer wrongly from now on, or none."""
+        if self._wrong is None:
             return
         self._wrong.rest()
-        if number < 0 or script.later >> number & 1:
-            self._wrong.begin(script.number + script.rehearsals + number, self._running())
+        if number is not None:
+            self._wrong.begin(number, self._running())
+
+    @property
+    def _first_wrong(self) -> int | None:
+        """What chooses the wrong answers of the first run."""
+        return None if self._script.wrong_answers is None else self._script.wrong_answers.number - 1
 
     def _running(self) -> list[int]:
         return [one for one, broker in self._cluster.brokers.items() if broker.running]
@@ -237,7 +241,7 @@ class History:
     def _rehearse(self) -> None:
         if self._script.reviews.refuses:
             self._world.run({"rehearsal": self._ask_wrongly})
-        self._answer_wrongly()
+        self._answer_wrongly(self._first_wrong)
         kind = self._script.request.rehearsal
         if kind is None:
             return
@@ -318,7 +322,7 @@ class History:
             for step in later.damage:
                 self._damage_by(step)
             self._start_some()
-            self._answer_wrongly(number)
+            self._answer_wrongly(later.wrong)
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext():
                 self._recover_later(f"later-{number}", later)
 

@@ -211,7 +211,8 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     drawn = random.random()
     if drawn < HOSTILE:
         script = script if script.moves or random.random() < 0.2 else _with_survivors(script, random)
-        return replace(script, wrong_answers=draw_wrong_answers(random))
+        later = tuple(replace(run, wrong=random.randrange(1 << 20) if random.random() < 0.5 else None) for run in script.later)
+        return replace(script, wrong_answers=draw_wrong_answers(random), later=later)
     if drawn < HOSTILE + DAMAGED and script.moves is None:
         return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random))
     if drawn > 1 - COMMANDS and script.moves is None:

@@ -78,6 +78,18 @@ def test_a_script_is_shortened_to_what_it_needs() -> None:
     assert (short.faults, short.kill_at, short.second, len(short.topics)) == ((), None, None, 1)
 
 
+def test_what_is_drawn_for_later_runs_and_wrong_input_is_shortened_too() -> None:
+    def kills_a_later_run(script: Script) -> bool:
+        return any(run.kill_at is not None and any(step.what == "crash_leader" for step in run.damage) for run in script.later)
+
+    scripts = [script for script in map(drawn, range(1000)) if kills_a_later_run(script)]
+    for field in ("wrong_answers", "damaged", "commands", "compacted"):
+        short = shortened(next(one for one in scripts if getattr(one, field) not in (None, ())), kills_a_later_run)
+        (run,) = short.later
+        assert ([step.what for step in run.damage], run.faults, run.stop_at, run.wrong) == (["crash_leader"], (), None, None)
+        assert getattr(short, field) in (None, ())
+
+
 def test_a_script_of_moves_is_shortened_to_what_it_needs() -> None:
     def throttles(script: Script) -> bool:
         return script.moves is not None and script.moves.throttle is not None and script.moves.standing is not None

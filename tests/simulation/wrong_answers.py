@@ -31,7 +31,6 @@ REQUESTS = (
 CUT, OTHER_NUMBER = "is cut", "has the number of another request"
 WHOLE = (CUT, OTHER_NUMBER)  # ways to falsify a whole answer
 ATTEMPTS = 8
-MOST_LATER = 6  # later runs
 OF_WHOLE = 0.05
 # Fields that no recovery reads, and those that decide most.
 UNREAD = re.compile(
@@ -47,17 +46,15 @@ class WrongAnswersScript:
     """One broker answers wrongly while faults strike. `number`: chooses it, and how it is wrong.
 
     rehearsals  runs in check mode before, each with other wrong answers
-    later       chooses which later runs get wrong answers, too, each of another broker
     """
 
     number: int
     rehearsals: int = 0
-    later: int = 0
 
 
 def draw_wrong_answers(random: Random) -> WrongAnswersScript:
     """Draw who answers wrongly, and how."""
-    return WrongAnswersScript(random.randrange(1 << 20), random.choice((0, 4, 8)), random.randrange(1 << MOST_LATER))
+    return WrongAnswersScript(random.randrange(1 << 20), random.choice((0, 4, 8)))
 
 
 class WrongAnswers:
