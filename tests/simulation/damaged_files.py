@@ -110,10 +110,13 @@ class DamagedFiles:
             path.write_bytes(kept)
 
     @contextmanager
-    def one_is_damaged(self) -> Iterator[None]:
-        """Damage one file in the block, in which a run changes the cluster. Put it back afterwards, with the lines that the run has appended."""
+    def one_is_damaged(self) -> Iterator[bool]:
+        """Damage one file in the block, in which a run changes the cluster. Put it back afterwards, with the lines that the run has appended.
+
+        Yield whether there was one.
+        """
         if not (files := self._files()):
-            yield
+            yield False
             return
         path = self._random.choice(files)
         kept = path.read_bytes()
@@ -122,7 +125,7 @@ class DamagedFiles:
         self._tell(f"{path.relative_to(self._workdir)} {how}")
         self._counts["files damaged before a run"] += 1
         self._judges.set_aside = kept if path.parent.name == FOLDER else b""
-        yield
+        yield True
         self._judges.set_aside = b""
         present = path.read_bytes() if path.exists() else b""
         if path.parent.name == FOLDER:

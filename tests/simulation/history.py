@@ -41,6 +41,7 @@ CALM_SECONDS = 40.0
 LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
+KINDS_OF_CHECKS = 3, 6  # of requests that are answered wrongly in a run in check mode
 PAUSE_SECONDS = 0.1
 SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
 
@@ -78,7 +79,7 @@ class History:
         self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
-        self._disturbed: set[str] = set()  # runs during which something happened
+        self._disturbed: set[str] = set()  # runs during which something happened, that got wrong answers, or that met a damaged file
         self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
@@ -158,7 +159,7 @@ class History:
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
         self._cluster.falsified, self._events.slowed = wrong.falsified, True
         for number in range(script.rehearsals):
-            wrong.begin(script.number + number, self._running())
+            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS)
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
         yield
         wrong.rest()
@@ -178,12 +179,15 @@ class History:
         """What chooses the wrong answers of the first run."""
         return None if self._script.wrong_answers is None else self._script.wrong_answers.number - 1
 
+    def _wrong_count(self) -> int:
+        return 0 if self._wrong is None else self._wrong.count
+
     def _running(self) -> list[int]:
         return [one for one, broker in self._cluster.brokers.items() if broker.running]
 
     def _rehearse_with(self, operator: CommandOperator, run_id: str) -> None:
         """Recover in check mode, and save in another workdir, which must change nothing, whatever brokers answer."""
-        before = self._judges.state()
+        before, wrong = self._judges.state(), self._wrong_count()
         self._counts["recoveries"] += 1
         self._counts["runs in check mode with wrong answers"] += 1
         try:
@@ -192,6 +196,7 @@ class History:
             operator.save(run_id)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
+        self._disturbed |= {run_id} if self._wrong_count() > wrong else set()
         if self._judges.state() != before:
             self._judges.add_violation("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
 
@@ -323,7 +328,8 @@ class History:
                 self._damage_by(step)
             self._start_some()
             self._answer_wrongly(later.wrong)
-            with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext():
+            with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
+                self._disturbed |= {f"later-{number}"} if is_damaged else set()
                 self._recover_later(f"later-{number}", later)
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
@@ -355,7 +361,7 @@ class History:
         self._counts["recoveries with a partition to elect"] += has_work
         if has_work and not self._events.calm and run_id != "rehearsal":
             self._with_work.add(run_id)
-        before = self._events.happened
+        before, wrong = self._events.happened, self._wrong_count()
         limits = LimitsJudge(
             self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
         )
@@ -366,7 +372,7 @@ class History:
             is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
             if is_alone and (run_id != "first" or self._script.reviews.names is None):
                 limits.judge()
-            if self._events.happened > before or run_id == "second":
+            if self._events.happened > before or self._wrong_count() > wrong or run_id == "second":
                 self._disturbed.add(run_id)
 
     def _recovered(self, run_id: str) -> dict[str, Any] | None:

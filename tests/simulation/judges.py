@@ -39,6 +39,7 @@ class Election(NamedTuple):
     `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
     where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be
     committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys. `is_named`: an operator may have named its leader.
+    `lost_before`: names of committed batches that an earlier leader lacked.
     """
 
     key: Key
@@ -51,16 +52,17 @@ class Election(NamedTuple):
     committed: Mapping[str, Batch]
     saves: bool = True
     is_named: bool = False
+    lost_before: frozenset[str] = frozenset()
 
     def destroys(self, broker: int, batch: Batch) -> bool:
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
         return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
 
-    def gave_up(self, batch: Batch, later: Election) -> bool:
-        """Return whether it gave up a committed batch whose log came back before a later election, when a leader had other committed records."""
-        holders = [log for log in later.logs.values() if log.holds(batch)]
-        others = [one for one in later.committed.values() if later.elected.holds(one) and not any(log.holds(one) for log in holders)]
-        return self.epoch < later.epoch and batch.name in self.committed and not self.elected.has(batch) and bool(others)
+    def had_to_choose(self, batch: Batch) -> bool:
+        """Return whether an earlier leader lacked these committed records, too, and the elected one has other committed records in their place."""
+        holders = [log for log in self.logs.values() if log.holds(batch)]
+        others = [one for one in self.committed.values() if self.elected.holds(one) and not any(log.holds(one) for log in holders)]
+        return batch.name in self.lost_before and bool(others)
 
     def has_latest_epoch(self) -> bool:
         """Return whether no electable log has a last batch of a later epoch than that of the leader."""
@@ -115,6 +117,7 @@ class Judges:
         self.elects_preferred = False
         self.saves = True
         self.set_aside = b""
+        self._lost_before = frozenset[str]()  # of the partition that is about to be changed
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
@@ -143,6 +146,7 @@ class Judges:
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         self.changes += 1
+        self._lost_before = frozenset(self._loss.lost_before[key])
         if self._events.acts_for_others:
             self._note_others(what, key, order)
             return
@@ -236,7 +240,9 @@ class Judges:
         committed = dict(self._cluster.committed.get(key, {}))
         self._look_for_verdicts(key, after, elected)
         self.elections.append(
-            Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves, is_named)
+            Election(
+                key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves, is_named, self._lost_before
+            )
         )
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not is_named and not any(one.answers_fenced for one in brokers.values()):
@@ -320,8 +326,7 @@ class Judges:
             on_gap = elected in self._on_gaps and any(
                 log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
             )
-            had_to_choose = any(one.key == election.key and one.gave_up(batch, election) for one in self.elections)
-            if not (self._gives_up and (is_excused or on_gap or had_to_choose)) and not election.is_named:
+            if not (self._gives_up and (is_excused or on_gap or election.had_to_choose(batch))) and not election.is_named:
                 self.add_violation(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -73,14 +73,13 @@ class WrongAnswers:
         """Let all answers be right."""
         self.node_id: int | None = None
 
-    def begin(self, number: int, brokers: Sequence[int]) -> int:
-        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. Return the broker."""
+    def begin(self, number: int, brokers: Sequence[int], kinds: Sequence[int] = (1, 2, 4)) -> None:
+        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. `kinds`: to so many kinds of requests."""
         self._random = random = Random(number)
         self.node_id = random.choice(brokers)
-        self._requests = {random.choice(REQUESTS) for _ in range(random.choice((1, 2, 4)))} - {*self._except_for}
+        self._requests = {random.choice(REQUESTS) for _ in range(random.choice(kinds))} - {*self._except_for}
         self._share = random.choice((1.0, 1.0, 0.4))
         self._rules: dict[str, _Rule | str] = {}
-        return self.node_id
 
     def falsified(self, node_id: int, request: Any, answer: Any, version: int) -> bytes | Exception | None:
         """Return the bytes of an answer, changed, or the error that kafka-python raises for it; None if it stays."""
