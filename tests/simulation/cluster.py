@@ -72,6 +72,7 @@ class SimulatedCluster:
         self.written_to_old: dict[str, float] = {}  # when, by name of the batch
         self.read_at: dict[tuple[int, Key], float] = {}  # when a control node asked a broker last where its log ends
         self.committed: dict[Key, dict[str, Batch]] = {}  # what ever lay below a leader's high watermark
+        self.lost_ends: dict[Key, set[str]] = {}  # names of batches that a broker had, and has lost with its operating system
         self.given_up: set[str] = set()  # names of batches that were committed before an unclean election
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.falsified: Callable[[int, Any, Any, int], bytes | Exception | None] = lambda _node, _request, _answer, _version: None
@@ -447,9 +448,9 @@ class SimulatedCluster:
         one.incarnation += 1
         lost = start_disks(self, one, repaired)
         one.running, one.has_open_port, one.hangs = True, False, False
-        for log in one.logs.values():
+        for key, log in one.logs.items():
             if lost_batches and log.batches:
-                log.truncate(log.batches[-lost_batches:][0].base)
+                self.lost_ends.setdefault(key, set()).update(one.name for one in log.truncate(log.batches[-lost_batches:][0].base))
             log.load()
             if not clean:
                 # The checkpoint of high watermarks is written now and then.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from simulation.command_operator import CommandOperator
@@ -26,6 +28,7 @@ from simulation.wrong_values import edited
 
 RUN, CHECKED = "damaged", "checked"
 EDITS, PLANS, FILES = 40, 3, 6
+CHECKED_SHARE = 0.3  # of the elections by edited plans and evidence
 EXCEPTED = "landing", "plans", "results"
 
 
@@ -37,14 +40,16 @@ class DamagedFiles:
         self._workdir = operator.workdir
 
     def before_recovery(self) -> None:
-        """Decide on evidence that was edited, and elect by plans that were edited: in check mode, and then one of each kind."""
+        """Decide on evidence that was edited, and elect by plans and evidence that were edited."""
         try:
             self._operator.collect(RUN)
         except RecoveryError:  # no broker answers
             return
         landing = self._workdir / "landing" / RUN / f"{NAME}.jsonl"
         self._decide_on_edits(landing.read_bytes().splitlines())
+        before = len(self._judges.own_elected)
         self._elect_edited(landing)
+        self._counts["elections by edited plans and evidence"] += len(self._judges.own_elected) - before
 
     def _decide_on_edits(self, lines: list[bytes]) -> None:
         """Decide on documents with one or two wrong values: each is refused, or gives a decision."""
@@ -63,29 +68,32 @@ class DamagedFiles:
                 self._counts["headers with wrong values refused"] += 1
 
     def _elect_edited(self, landing: Path) -> None:
-        """Elect by plans that were edited and sealed again, in check mode, and one whose evidence was edited. The guards read all that again."""
+        """Elect by plans that were edited and sealed again, and by plans of edited evidence. The guards read all that again."""
+        lines = [json.loads(line) for line in landing.read_bytes().splitlines()[:-1]]
+        for _ in range(PLANS):
+            elect = partial(self._operator.elect, RUN, check_mode=self._random.random() < CHECKED_SHARE)
+            self._do("an edited plan", partial(self._elect_edited_plan, elect))
+            self._do("a plan of edited evidence", partial(self._elect_edited_evidence, elect, landing, lines))
+
+    def _elect_edited_plan(self, elect: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        path = Path(self._operator.plan(RUN)["path"])
+        plan = json.loads(path.read_text())
+        other = edited({name: plan[name] for name in ("partitions", "strategy", "ranking", "brokers", "held")}, self._random)
+        path.write_text(json.dumps({**plan, **other, "sha256": plan_file.sha256({**plan, **other})}))
+        return elect()
+
+    def _elect_edited_evidence(self, elect: Callable[[], dict[str, Any]], landing: Path, lines: list[Any]) -> dict[str, Any]:
+        at = self._random.randrange(len(lines))
+        landing.write_bytes(_sealed([*lines[:at], edited(lines[at], self._random), *lines[at + 1 :]]))
         try:
-            plan = json.loads(Path(self._operator.plan(RUN)["path"]).read_text())
-            for _ in range(PLANS):
-                other = edited({name: plan[name] for name in ("partitions", "strategy", "ranking", "brokers", "held")}, self._random)
-                path = self._workdir / "plans" / RUN / f"{NAME}.json"
-                changed = {**plan, **other}
-                path.write_text(json.dumps({**changed, "sha256": plan_file.sha256(changed)}))
-                self._do("an edited plan", partial(self._operator.elect, RUN, check_mode=True))
-            lines = [json.loads(line) for line in landing.read_bytes().splitlines()[:-1]]
-            at = self._random.randrange(len(lines))
-            lines[at] = edited(lines[at], self._random)
-            landing.write_bytes(_sealed(lines))
             self._operator.plan(RUN)
-        except RecoveryError as error:
-            self._tell(f"a plan of edited evidence fails: {error}")
-            self._counts["damaged files refused"] += 1
-            return
-        self._do("a plan of edited evidence", partial(self._operator.elect, RUN))
+            return elect()
+        finally:
+            landing.write_bytes(_sealed(lines))
 
     def between_runs(self) -> None:
         """Damage some files, run what reads them, and put them back."""
-        files = [path for path in self._operator.files() if path.relative_to(self._workdir).parts[0] not in EXCEPTED]
+        files = self._files()
         for path in self._random.sample(files, min(FILES, len(files))):
             kept = path.read_bytes()
             how = self._damage(path, self._random.choice(files))
@@ -100,6 +108,36 @@ class DamagedFiles:
                 self._judges.add_violation(f"{path.name} {how}, and a run in check mode has changed the cluster")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kept)
+
+    @contextmanager
+    def one_is_damaged(self) -> Iterator[bool]:
+        """Damage one file in the block, in which a run changes the cluster. Put it back afterwards, with the lines that the run has appended.
+
+        Yield whether there was one.
+        """
+        if not (files := self._files()):
+            yield False
+            return
+        path = self._random.choice(files)
+        kept = path.read_bytes()
+        how = self._damage(path, self._random.choice(files))
+        damaged = path.read_bytes() if path.exists() else b""
+        self._tell(f"{path.relative_to(self._workdir)} {how}")
+        self._counts["files damaged before a run"] += 1
+        self._judges.set_aside = kept if path.parent.name == FOLDER else b""
+        yield True
+        self._judges.set_aside = b""
+        present = path.read_bytes() if path.exists() else b""
+        if path.parent.name == FOLDER:
+            present = kept[: kept.rfind(b"\n") + 1] + b"".join(_added(damaged.splitlines(True), present.splitlines(True)))
+        elif present == damaged:
+            present = kept
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(present)
+        self._tell(f"{path.relative_to(self._workdir)} is put back")
+
+    def _files(self) -> list[Path]:
+        return [path for path in self._operator.files() if path.relative_to(self._workdir).parts[0] not in EXCEPTED]
 
     def _recover_in_check_mode(self) -> dict[str, Any]:
         self._operator.collect(CHECKED)
@@ -131,6 +169,14 @@ class DamagedFiles:
             self._counts["damaged files refused"] += 1
             return
         self._tell(f"{what} ends: {result.get('summary')}")
+
+
+def _added(before: Sequence[bytes], after: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the lines of a file without those with which it began before."""
+    common = 0
+    while common < min(len(before), len(after)) and before[common] == after[common]:
+        common += 1
+    return after[common:]
 
 
 def _edited(content: bytes, random: Random) -> bytes:

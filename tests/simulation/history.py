@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,9 @@ CALM_SECONDS = 40.0
 LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
+KINDS_OF_CHECKS = 3, 6  # of requests that are answered wrongly in a run in check mode
 PAUSE_SECONDS = 0.1
+SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
 
 
 @dataclass
@@ -78,7 +80,7 @@ class History:
         self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
-        self._disturbed: set[str] = set()  # runs during which something happened
+        self._disturbed: set[str] = set()  # runs during which something happened, that got wrong answers, or that met a damaged file
         self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
         self._files = DurableFiles(workdir)
         self._cluster.after_sync = self._files.sync
@@ -87,6 +89,7 @@ class History:
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._rehearsal: Rehearsal | None = None
+        self._wrong: WrongAnswers | None = None
         commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
         self._damaged = (
             None if script.damaged is None else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
@@ -111,6 +114,8 @@ class History:
             self._read_disks()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.before_recovery})
+                self._world.wait(SETTLED_SECONDS)
+                self._judges.judge_truncations()
             if self._commands is not None:
                 self._world.run({"operator": self._commands.before_recovery})
             with self._wrong_answers():
@@ -137,6 +142,7 @@ class History:
             for broker, log in election.logs.items()
             for batch in log.batches
         )
+        self._counts["elections with wrong answers"] += self._judges.misled_elections
         self._counts["recoveries that met a fault"] += len(self._disturbed)
         self._counts["recoveries with a partition to elect before faults ended"] += len(self._with_work)
         self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
@@ -150,26 +156,41 @@ class History:
         if script is None:
             yield
             return
-        wrong = WrongAnswers(self._world.tell, self.not_judged)
+        self._wrong = wrong = WrongAnswers(self._world.tell, self._judges.runs.note_wrong_answer, self.not_judged)
         workdir = self._workdir.parent / "rehearsals"
         workdir.mkdir()
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
         self._cluster.falsified, self._events.slowed = wrong.falsified, True
         for number in range(script.rehearsals):
-            wrong.begin(script.number + number, self._running())
+            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS)
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
-        self._judges.wrong_broker = wrong.begin(script.number - 1, self._running())
         yield
         wrong.rest()
         self._counts["wrong answers"] += wrong.count
         self._counts["histories with wrong answers"] += wrong.count > 0
+
+    def _answer_wrongly(self, number: int | None) -> None:
+        """Let a broker that `number` chooses answer wrongly from now on, or none."""
+        if self._wrong is None:
+            return
+        self._wrong.rest()
+        if number is not None:
+            self._wrong.begin(number, self._running())
+
+    @property
+    def _first_wrong(self) -> int | None:
+        """What chooses the wrong answers of the first run."""
+        return None if self._script.wrong_answers is None else self._script.wrong_answers.number - 1
+
+    def _wrong_count(self) -> int:
+        return 0 if self._wrong is None else self._wrong.count
 
     def _running(self) -> list[int]:
         return [one for one, broker in self._cluster.brokers.items() if broker.running]
 
     def _rehearse_with(self, operator: CommandOperator, run_id: str) -> None:
         """Recover in check mode, and save in another workdir, which must change nothing, whatever brokers answer."""
-        before = self._judges.state()
+        before, wrong = self._judges.state(), self._wrong_count()
         self._counts["recoveries"] += 1
         self._counts["runs in check mode with wrong answers"] += 1
         try:
@@ -178,6 +199,7 @@ class History:
             operator.save(run_id)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
+        self._disturbed |= {run_id} if self._wrong_count() > wrong else set()
         if self._judges.state() != before:
             self._judges.add_violation("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
 
@@ -227,6 +249,7 @@ class History:
     def _rehearse(self) -> None:
         if self._script.reviews.refuses:
             self._world.run({"rehearsal": self._ask_wrongly})
+        self._answer_wrongly(self._first_wrong)
         kind = self._script.request.rehearsal
         if kind is None:
             return
@@ -256,7 +279,7 @@ class History:
         reviews = self._script.reviews
         assert reviews.names is not None
         rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
-        self._judges.name_leaders({(row["topic"], row["partition"]) for row in rows})
+        self._judges.runs.name({(row["topic"], row["partition"]) for row in rows})
         self._counts["leaders named in first runs"] += len(rows)
         if not reviews.in_file:
             return self._operator.elect(run_id, partitions=rows)
@@ -304,18 +327,23 @@ class History:
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
         for number, later in enumerate(self._script.later):
-            self._recover_later(f"later-{number}", later)
+            for step in later.damage:
+                self._damage_by(step)
+            self._start_some()
+            self._answer_wrongly(later.wrong)
+            with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
+                self._disturbed |= {f"later-{number}"} if is_damaged else set()
+                self._recover_later(f"later-{number}", later)
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
-        """Recover once more, after more damage, while faults strike."""
-        for step in later.damage:
-            self._damage_by(step)
-        self._start_some()
+        """Recover once more while faults strike."""
         for step in later.faults:
             self._world.after(step.at, partial(self._events.strike, step))
         kill = {} if later.kill_at is None else {run_id: later.kill_at}
         stop = {} if later.stop_at is None else {run_id: later.stop_at}
         self._count_struck(self._world.run({run_id: lambda: self._run(run_id)}, kill, stop))
+        if self._damaged is not None:
+            self._world.wait(SETTLED_SECONDS)  # what its elections destroy must be saved although a file is damaged
         self._judges.judge_truncations()
 
     def _count_struck(self, processes: Mapping[str, Process]) -> None:
@@ -340,17 +368,18 @@ class History:
         self._counts["recoveries with a partition to elect"] += has_work
         if has_work and not self._events.calm and run_id != "rehearsal":
             self._with_work.add(run_id)
-        before = self._events.happened
+        before, wrong = self._events.happened, self._wrong_count()
         limits = LimitsJudge(
             self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
         )
         try:
-            return self._recovered(run_id)
+            with self._judges.runs.working():
+                return self._recovered(run_id)
         finally:
             is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
             if is_alone and (run_id != "first" or self._script.reviews.names is None):
                 limits.judge()
-            if self._events.happened > before or run_id == "second":
+            if self._events.happened > before or self._wrong_count() > wrong or run_id == "second":
                 self._disturbed.add(run_id)
 
     def _recovered(self, run_id: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +19,11 @@ from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
-from simulation.operator import NAME
+from simulation.operator import NAME, REQUEST_SECONDS
+from simulation.runs import LATE_SECONDS, Runs
 
-# A broker that hangs can execute a request long after the guards. A leader that has come so long before was seen by them.
-UNSEEN_SECONDS = 20.0
+# From the guards, which are read again if they are older, to the election.
+GUARD_SECONDS = 2.0
 # From the last look of a run at an order until its election.
 SENT_SECONDS = 0.1
 # From the moment at which the controller fences a broker until every plan must know it.
@@ -37,7 +38,8 @@ class Election(NamedTuple):
 
     `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
     where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be
-    committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys.
+    committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys. `is_named`: an operator may have named its leader.
+    `lost_before`: names of committed batches that an earlier leader lacked.
     """
 
     key: Key
@@ -49,10 +51,18 @@ class Election(NamedTuple):
     electable: frozenset[int]
     committed: Mapping[str, Batch]
     saves: bool = True
+    is_named: bool = False
+    lost_before: frozenset[str] = frozenset()
 
     def destroys(self, broker: int, batch: Batch) -> bool:
         """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
         return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
+
+    def had_to_choose(self, batch: Batch) -> bool:
+        """Return whether an earlier leader lacked these committed records, too, and the elected one has other committed records in their place."""
+        holders = [log for log in self.logs.values() if log.holds(batch)]
+        others = [one for one in self.committed.values() if self.elected.holds(one) and not any(log.holds(one) for log in holders)]
+        return batch.name in self.lost_before and bool(others)
 
     def has_latest_epoch(self) -> bool:
         """Return whether no electable log has a last batch of a later epoch than that of the leader."""
@@ -66,9 +76,8 @@ def _last_epoch(log: Log) -> int:
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
-    `are_named`: an operator names the leaders now, and they are elected despite doubts. `saves`: runs save now what elections destroy.
-    `elects_preferred`: a command elects preferred leaders now. `wrong_broker`: a broker that answers wrongly. Only it knows what its log has, so what that
-    is, and what its election costs, is not judged.
+    `saves`: runs save now what elections destroy. `elects_preferred`: a command elects preferred leaders now. `runs`: of control nodes. If a broker has
+    answered one wrongly about its logs, neither what these have nor what its own election costs is judged. `set_aside`: a journal before it was damaged.
     """
 
     def __init__(
@@ -80,7 +89,7 @@ class Judges:
         """
         self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
         self._holds_forks = not gives_up and not history
-        self._model, self._loss = model, LossJudge(cluster, events.harmed)
+        self._model, self._loss = model, LossJudge(cluster)
         self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
         # Of other tools: orders that a partition may have, too, when partitions changed that a journal had open, and which ones were moved.
         self._may_have: dict[Key, set[tuple[int, ...]]] = {}
@@ -103,22 +112,17 @@ class Judges:
         self.own_changes: list[tuple[str, Key, int]] = []
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
-        self.are_named = False
-        self.wrong_broker: int | None = None
+        self.runs = Runs(cluster.world)
+        self.misled_elections = 0  # by runs that got wrong answers
         self.elects_preferred = False
         self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
-        self._named: set[Key] = set()
         self.saves = True
+        self.set_aside = b""
+        self._lost_before = frozenset[str]()  # of the partition that is about to be changed
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
         cluster.after_election = self._look_after
-
-    def name_leaders(self, keys: Collection[Key]) -> None:
-        """An operator names leaders of these partitions: what they cost is his decision, but it must be saved."""
-        self.are_named = True
-        self._named |= {*keys}
-        self.unnamed -= {*keys}
 
     def watch(self) -> None:
         """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
@@ -143,6 +147,7 @@ class Judges:
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         self.changes += 1
+        self._lost_before = frozenset(self._loss.lost_before[key])
         if self._events.acts_for_others:
             self._note_others(what, key, order)
             return
@@ -153,9 +158,9 @@ class Judges:
         restores = what == "reorder" and order in self._allowed(key)
         if not restores and not self._cluster.world.late:
             self.own_changes.append((what, key, self._cluster.controller.fenced()))
-        if key in self.unnamed and not restores:
+        if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
-        if since is not None and not restores and self._cluster.world.now - since > UNSEEN_SECONDS:
+        if since is not None and not restores and self._cluster.world.now - since > self._unseen_seconds():
             self.add_violation(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
         if what == "reorder" and not restores and order not in self._journalled().get(key, []):
             self.add_violation(f"{name(key)} gets the order {order}, which no journal has")
@@ -184,6 +189,14 @@ class Judges:
         seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
         return seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS
 
+    def _unseen_seconds(self) -> float:
+        """Return for how long a leader, an order or the loss of a broker need not be known to the run that has sent the request of now."""
+        if self._cluster.world.late:
+            return LATE_SECONDS
+        # A broker that hangs carries out what it has if it goes on before the connection is closed.
+        on_the_way = REQUEST_SECONDS if self._events.slowed else SENT_SECONDS
+        return GUARD_SECONDS + on_the_way + self._cluster.metadata_seconds[1]
+
     def _allowed(self, key: Key) -> set[tuple[int, ...]]:
         return {self.orders[key], *self._may_have.get(key, ())}
 
@@ -191,11 +204,13 @@ class Judges:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
         self.own_elected += [] if self._cluster.world.late else [key]
-        if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < UNSEEN_SECONDS:
+        if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < self._unseen_seconds():
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
-        if after.leader == self.wrong_broker:
+        liars, is_named = self.runs.liars(), self.runs.has_named(key)
+        self.misled_elections += self.runs.is_misled()
+        if after.leader in liars:
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         brokers = self._cluster.brokers
@@ -207,7 +222,7 @@ class Judges:
             and self._cluster.is_heard(brokers[one])  # how long one stays fenced that is cut off is not known
             and key in brokers[one].logs
         ]
-        if returning and not self._gives_up and not self.are_named and not self._cluster.world.late:
+        if returning and not self._gives_up and not is_named and not self._cluster.world.late:
             self.add_violation(
                 f"broker {after.leader} is elected for {name(key)} while broker {returning[0]}, a clean leader, is coming back"
             )
@@ -216,7 +231,7 @@ class Judges:
         logs = {
             one: brokers[one].logs[key].copy()
             for one in after.replicas
-            if one not in (self.wrong_broker, designated)
+            if one not in (*liars, designated)
             and brokers[one].running
             and key in brokers[one].logs
             and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
@@ -227,9 +242,13 @@ class Judges:
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         committed = dict(self._cluster.committed.get(key, {}))
         self._look_for_verdicts(key, after, elected)
-        self.elections.append(Election(key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves))
+        self.elections.append(
+            Election(
+                key, after.epoch, after.leader, logs, elected.copy(), read_at, electable, committed, self.saves, is_named, self._lost_before
+            )
+        )
         # The log of a fenced broker may resolve a fork, too.
-        if self._holds_forks and not self.are_named and not any(one.answers_fenced for one in brokers.values()):
+        if self._holds_forks and not is_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
 
     def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
@@ -237,7 +256,7 @@ class Judges:
         for one in after.replicas:
             broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
             lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
-            is_lost = not broker.running and self._cluster.world.now - since > UNSEEN_SECONDS
+            is_lost = not broker.running and self._cluster.world.now - since > self._unseen_seconds()
             if lacking and is_lost:
                 self._needed_verdicts.add(one)
             if lacking and is_lost and not self._is_unsafe(one):
@@ -248,7 +267,7 @@ class Judges:
     def _is_unsafe(self, broker: int) -> bool:
         """Return whether a file says that a broker is not safe to start."""
         file = self._workdir / "rescue" / NAME / f"broker-{broker}.json"
-        return file.exists() and not json.loads(file.read_text())["safe_to_start"]
+        return file.exists() and not any(row.get("safe_to_start") for row in parsed(file.read_bytes()))
 
     @contextmanager
     def keeps_verdicts(self) -> Iterator[None]:
@@ -325,7 +344,7 @@ class Judges:
             on_gap = elected in self._on_gaps and any(
                 log.start >= other.end for log in election.logs.values() for other in election.logs.values() if log is not other
             )
-            if not (self._gives_up and (is_excused or on_gap)) and election.key not in self._named:
+            if not (self._gives_up and (is_excused or on_gap or election.had_to_choose(batch))) and not election.is_named:
                 self.add_violation(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
     def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -409,8 +428,9 @@ class Judges:
         """
         written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
         for index in (self._workdir / "saved").rglob("*.jsonl"):
-            content = index.with_suffix(".batches").read_bytes()
-            for row in map(json.loads, index.read_text().splitlines()):
+            batches = index.with_suffix(".batches")
+            content = batches.read_bytes() if batches.exists() else b""
+            for row in parsed(index.read_bytes()):
                 if row.get("kind") == "piece" and (row["topic"], row["partition"]) == key:
                     part = content[row["position"] : row["position"] + row["bytes"]]
                     if any(data in part for data in (batch.data, *written)):
@@ -425,27 +445,33 @@ class Judges:
 
     def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""
-        intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
-        for file in (self._workdir / "journal").glob("*.jsonl"):
-            for line in file.read_text().splitlines():
-                try:
-                    entry = json.loads(line)
-                except ValueError:  # cut off by a kill
-                    continue
-                if entry["kind"] == "intent":
-                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
-                elif entry["kind"] == "done":
-                    intents.pop(entry["id"], None)
         found: dict[Key, list[tuple[int, ...]]] = {}
-        for rows in intents.values():
-            for key, order in rows:
-                found.setdefault(key, []).append(order)
+        files = [file.read_bytes() for file in (self._workdir / "journal").glob("*.jsonl")]
+        for content in (*files, self.set_aside):
+            intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
+            # A line may be cut off by a kill, or damaged.
+            for entry in parsed(content):
+                if entry.get("kind") == "intent":
+                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
+                elif entry.get("kind") == "done":
+                    intents.pop(entry["id"], None)
+            for rows in intents.values():
+                for key, order in rows:
+                    found.setdefault(key, []).append(order)
         return found
 
     def add_violation(self, text: str) -> None:
         """Note a violation."""
         self._cluster.world.tell(f"VIOLATION: {text}")
         self.violations.append(text)
+
+
+def parsed(content: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines, without lines that are none."""
+    for line in content.splitlines():
+        with suppress(ValueError):
+            if isinstance(row := json.loads(line), dict):
+                yield row
 
 
 def name(key: Key) -> str:

@@ -15,18 +15,22 @@ from simulation.steps import SECONDS_OF_HELD, Step, draw_second, draw_step_numbe
 
 @dataclass(frozen=True)
 class LaterRun:
-    """A recovery. `damage` comes before it, `faults` while it works. `kill_at`, `stop_at`: as those of the first one."""
+    """A recovery. `damage` comes before it, `faults` while it works. `kill_at`, `stop_at`: as those of the first one.
+
+    wrong  chooses a broker that answers wrongly from now on, and how, in a history with wrong answers; None: all answers are right
+    """
 
     damage: tuple[Step, ...]
     faults: tuple[Step, ...]
     kill_at: int | None = None
     stop_at: int | None = None
+    wrong: int | None = None
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> LaterRun:
         """Return what was written as JSON."""
         damage, faults = (tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name]) for name in ("damage", "faults"))
-        return cls(damage, faults, fields["kill_at"], fields["stop_at"])
+        return cls(damage, faults, fields["kill_at"], fields["stop_at"], fields.get("wrong"))
 
 
 def draw_later_runs(

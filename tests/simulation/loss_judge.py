@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from simulation.cluster import SimulatedCluster
@@ -15,21 +15,23 @@ from simulation.logs import Batch, Log
 
 
 class LossJudge:
-    """Judges the bounds of losses. `harmed`: brokers that have lost the end of a log, which can void upper bounds: those bounds say so."""
+    """Judges the bounds of losses. What a broker has lost from the end of a log is beyond upper bounds, but for those from the ELR: those bounds say so.
 
-    def __init__(self, cluster: SimulatedCluster, harmed: Set[int]) -> None:
-        self._cluster, self._harmed = cluster, harmed
-        # Names of committed records that a leader lacked: they were lost before.
-        self._lost_before: dict[Key, set[str]] = defaultdict(set)
+    `lost_before`: names of committed records that a leader lacked.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self.lost_before: dict[Key, set[str]] = defaultdict(set)
         self._note_elsewhere, cluster.controller.on_change = cluster.controller.on_change, self._note
 
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
         self._note_elsewhere(key, before, after)
         if before is None:
-            self._lost_before[key].clear()
+            self.lost_before[key].clear()
         elif after.leader not in (NO_LEADER, before.leader):
             log = self._cluster.brokers[after.leader].logs.get(key, Log())
-            self._lost_before[key] |= {one.name for one in self._committed(key) if not log.has(one)}
+            self.lost_before[key] |= {one.name for one in self._committed(key) if not log.has(one)}
 
     def _committed(self, key: Key) -> Collection[Batch]:
         return self._cluster.committed.get(key, {}).values()
@@ -48,14 +50,13 @@ class LossJudge:
         lacking = [one for one in self._cluster.written.get(key, ()) if not log.has(one)]
         most = sum(_records(one) for one in lacking if self._cluster.was_committed(key, one.name))
         # What the cleaner, or retention, has removed from a log is not lost by the election.
-        gone = self._lost_before[key] | {one.name for other in self._logs(key) for one in other.deleted}
+        gone = self.lost_before[key] | {one.name for other in self._logs(key) for one in other.deleted}
+        gone |= self._cluster.lost_ends.get(key, set()) if loss["upper_bound_from"] != "elr" else set()
         least = sum(_records(one) for one in self._committed(key) if not log.has(one) and one.name not in gone)
         lower, upper = loss["lower_bound"], loss["upper_bound"]
         if lower is not None and lower > most:
             return f"is said to lose at least {lower} records ({loss['lower_bound_from']}) if broker {leader} leads, and loses {most}"
-        is_harmed = bool(self._harmed & {*self._cluster.controller.partitions[key].replicas})
-        is_judged = loss["upper_bound_from"] == "elr" or not is_harmed
-        if upper is not None and upper < least and is_judged:
+        if upper is not None and upper < least:
             return f"is said to lose at most {upper} records ({loss['upper_bound_from']}) if broker {leader} leads, and loses {least}"
         return None
 

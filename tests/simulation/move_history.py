@@ -22,6 +22,7 @@ from simulation.move_operator import MoveOperator
 from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_moves, refused_throttles
 from simulation.request_script import NAMED
 from simulation.script import Script
+from simulation.world import FASTEST
 
 OTHER_BROKER, OTHER_RATE = 89, 5_000
 
@@ -67,6 +68,7 @@ class MoveHistory(History):
 
     def _rehearse(self) -> None:
         """Move in check mode, and in ways that are wrong, which must change nothing. What is approved is proposed now."""
+        self._answer_wrongly(self._first_wrong)
         if self._script.reviews.approves and self._moves.options["wait"]:
             approved = None if self._moves.throttle is None else max(LEAST_RATE, self._moves.throttle - self._script.seed % 2 * 1000)
             self._approved = moves_file.FORMAT.sealed(self._mover.proposed(self._judges.targets, approved), "proposal")
@@ -172,8 +174,12 @@ class MoveHistory(History):
         self._world.tell(f"{run_id} ({what}) ends: {result.get('summary')} {result.get('msg', '')} {result['warnings']}")
         if what in ("present", "named"):
             expires_after = self._moves.expires_after
-            self._judges.standing_from = math.inf if expires_after is None else began + expires_after
-            self._judges.standing_until = math.inf if expires_after is None else self._world.now + expires_after
+            self._counts["standing throttles that expire by a wrong clock"] += expires_after is not None and self._world.drift > 0
+            # The machine that set it and a second one may both have wrong clocks. Of one machine only the rate matters.
+            skew = 0.0 if self._script.second is None else 2 * self._world.drift
+            skew += (expires_after or 0.0) * FASTEST if self._world.drift else 0.0
+            self._judges.standing_from = math.inf if expires_after is None else began + expires_after - skew
+            self._judges.standing_until = math.inf if expires_after is None else self._world.now + expires_after + skew
         if what in ("move", "approved", "finish"):
             if self._script.second is None or self._events.calm:
                 self._judges.judge_standing(before, began, not result.get("failed") and not result["warnings"])

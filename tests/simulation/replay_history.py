@@ -84,13 +84,14 @@ class ReplayHistory(History):
                 leaders[key] = live[self._script.seed % len(live)]
         if not leaders:
             return
-        self._judges.are_named = True
         self._world.run({"operator": lambda: self._elect("named", leaders)})
         self._world.wait(CALM_SECONDS)
         self._judges.judge_truncations()
 
     def _elect(self, run_id: str, leaders: Mapping[Key, int]) -> None:
-        result = self._replayer.elect(run_id, leaders)
+        with self._judges.runs.working():
+            self._judges.runs.name(leaders)
+            result = self._replayer.elect(run_id, leaders)
         self._world.tell(
             f"{run_id} ends: {[(row['topic'], row['partition'], row['outcome'], row['leader'], row['reason']) for row in result['results']]}"
         )

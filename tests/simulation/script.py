@@ -87,7 +87,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
 REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
 DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
-LATER_RUNS = (0, 2, 4, 6)
+LATER_RUNS = (2, 4, 6, 8)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
@@ -202,9 +202,11 @@ def drawn(seed: int) -> Script:
 
 def _with_later_runs(script: Script, random: Random) -> Script:
     """Return the script, of most seeds with recoveries after the first one. Where it must be certain what is saved and replayed there are none."""
-    if script.moves is not None or script.is_certain:
+    if script.is_certain:
         return script
     script = replace(script, drift=random.choice(DRIFT))
+    if script.moves is not None:
+        return script
     return replace(script, later=draw_later_runs(random, _draw_damage, FAULTS, random.choice(LATER_RUNS)))
 
 
@@ -212,10 +214,11 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with a broker that answers wrongly, with damaged files, or with other commands."""
     drawn = random.random()
     if drawn < HOSTILE:
-        forked = script if script.moves or random.random() < 0.5 else replace(_with_forks(script, random, 1.0), replay=None)
-        return replace(forked, wrong_answers=draw_wrong_answers(random), later=())
+        script = script if script.moves or random.random() < 0.2 else _with_survivors(script, random)
+        later = tuple(replace(run, wrong=random.randrange(1 << 20) if random.random() < 0.5 else None) for run in script.later)
+        return replace(script, wrong_answers=draw_wrong_answers(random), later=later)
     if drawn < HOSTILE + DAMAGED and script.moves is None:
-        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random), later=())
+        return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random))
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
     return script
@@ -305,6 +308,21 @@ def _with_forks(script: Script, random: Random, share: float = FOUR_FORKED) -> S
         controllers=random.random() < 0.6,
         damage=_without_loss(damage),
     )
+
+
+def _with_survivors(script: Script, random: Random) -> Script:
+    """Return the script with several partitions to elect, of which several replicas live, so that one of them may answer wrongly."""
+    script = replace(_with_forks(script, random, 1.0), replay=None)
+    (first, (replicas, *_)), *_ = script.topics.items()
+    starts = draw_steps(random, {"start_first": 1}, random.choice((0, 1, 1, 2)))
+    script = replace(
+        script,
+        topics={**script.topics, first: [random.sample(replicas, len(replicas)) for _ in range(random.choice((1, 2, 3)))]},
+        damage=_without_loss((*script.damage, *starts)),
+    )
+    if random.random() < 0.4:
+        return script
+    return replace(script, faults=(), kill_at=None, second=None, strike=None, request=NO_REQUEST, reviews=NO_REVIEW)
 
 
 def _without_loss(damage: Sequence[Step]) -> tuple[Step, ...]:

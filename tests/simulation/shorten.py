@@ -38,21 +38,18 @@ def shortened(script: Script, is_bad: Callable[[Script], bool]) -> Script:
 def _shorter(script: Script) -> Iterator[Script]:
     """Yield scripts that lack something, first those that lack much."""
     without: tuple[dict[str, Any], ...] = (
-        {"second": None},
-        {"kill_at": None},
-        {"strike": None},
-        {"drift": 0.0},
-        {"review": 0.0},
-        {"loses_power": False},
-    )
+        {"second": None}, {"kill_at": None}, {"strike": None}, {"drift": 0.0}, {"review": 0.0}, {"loses_power": False}, {"wrong_answers": None},
+        {"damaged": None}, {"commands": None}, {"compacted": ()},
+    )  # fmt: skip
     yield from (replace(script, **nothing) for nothing in without if replace(script, **nothing) != script)
+    if script.wrong_answers is not None and script.wrong_answers.rehearsals:
+        yield replace(script, wrong_answers=replace(script.wrong_answers, rehearsals=0))
     yield from _with_shorter_request(script)
     yield from _with_shorter_replay(script)
     yield from _with_shorter_moves(script)
     yield from _with_shorter_reviews(script)
     yield from _with_fewer_disks(script)
-    for at in range(len(script.later)):
-        yield replace(script, later=script.later[:at] + script.later[at + 1 :])
+    yield from _with_shorter_later_runs(script)
     size = max(len(script.damage), len(script.faults)) // 2
     while size:
         for at in range(0, len(script.faults), size):
@@ -69,6 +66,23 @@ def _shorter(script: Script) -> Iterator[Script]:
             yield replace(script, topics={name: rows for name, rows in script.topics.items() if name != topic})
         if len(partitions) > 1:
             yield replace(script, topics={**script.topics, topic: partitions[:-1]})
+
+
+def _with_shorter_later_runs(script: Script) -> Iterator[Script]:
+    for at, run in enumerate(script.later):
+        before, after = script.later[:at], script.later[at + 1 :]
+        yield replace(script, later=before + after)
+        for field in fields(run):
+            for less in _less(getattr(run, field.name)):
+                yield replace(script, later=(*before, replace(run, **{field.name: less}), *after))
+
+
+def _less(value: Any) -> list[Any]:
+    """Return what may stand for a field of a later run: None for a number, some of its steps."""
+    if not isinstance(value, tuple):
+        return [None] if value is not None else []
+    half = len(value) // 2
+    return [*([value[:half], value[half:]] if half else []), *(value[:one] + value[one + 1 :] for one in range(len(value)))]
 
 
 def _with_shorter_request(script: Script) -> Iterator[Script]:

@@ -29,7 +29,7 @@ class Loss:
     def __init__(self, workdir: Path) -> None:
         self.cluster = cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 1, 2]]}, {"orders": 1}, elr=False)
         self.events = Events(cluster, Counter())
-        self.losses = LossJudge(cluster, self.events.harmed)
+        self.losses = LossJudge(cluster)
         self.judges = Judges(cluster, workdir, self.events, ModelJudge(cluster, True, False, False), gives_up=True)
         cluster.shrink(KEY, 1)
         cluster.world.wait(1)
@@ -92,11 +92,18 @@ def test_bounds_hold_what_is_lost(loss: Loss, lower: int | None, upper: int | No
     assert loss.losses.violation(KEY, 1, bounds) == what
 
 
-def test_a_log_that_has_lost_its_end_voids_upper_bounds_but_those_of_the_elr(loss: Loss) -> None:
-    loss.events.harmed.add(2)
+def test_records_that_a_broker_has_lost_void_upper_bounds_but_those_of_the_elr(loss: Loss) -> None:
+    loss.cluster.start(3, clean=False, lost_batches=1)
     bounds = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0}
     assert loss.losses.violation(KEY, 1, {**bounds, "upper_bound_from": "isr"}) is None
     assert loss.losses.violation(KEY, 1, {**bounds, "upper_bound_from": "elr"}) is not None
+
+
+def test_what_another_broker_has_lost_of_another_partition_voids_no_bound(loss: Loss) -> None:
+    loss.events.harmed.add(3)
+    loss.cluster.lost_ends["orders", 1] = {"committed"}
+    bounds = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": "isr"}
+    assert loss.losses.violation(KEY, 1, bounds) is not None
 
 
 def test_what_an_election_has_lost_is_not_lost_again(loss: Loss) -> None:

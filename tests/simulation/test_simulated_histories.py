@@ -30,9 +30,10 @@ KINDS = (
     "runs: approved", "offsets of groups committed again", "COMMIT markers written by replays",
     "logs of disks that are evidence", "logs of disks saved", "logs of disks with damage", "lost brokers that were safe to start", "disks: refused",
     "log starts moved", "logs cleaned", "topics created again", "active controller hangs",
-    "histories with wrong answers", "runs in check mode with wrong answers", "documents with wrong values", "damaged files refused", "files damaged",
+    "histories with wrong answers", "elections with wrong answers", "runs in check mode with wrong answers",
+    "documents with wrong values", "damaged files refused", "files damaged", "files damaged before a run", "elections by edited plans and evidence",
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
-    "wrong answers of hosts", "runs: status",
+    "wrong answers of hosts", "runs: status", "standing throttles that expire by a wrong clock",
 )  # fmt: skip
 
 
@@ -75,6 +76,18 @@ def test_a_script_is_shortened_to_what_it_needs() -> None:
     short = shortened(script, two_brokers_are_lost)
     assert [step.what for step in short.damage] == ["crash", "crash"]
     assert (short.faults, short.kill_at, short.second, len(short.topics)) == ((), None, None, 1)
+
+
+def test_what_is_drawn_for_later_runs_and_wrong_input_is_shortened_too() -> None:
+    def kills_a_later_run(script: Script) -> bool:
+        return any(run.kill_at is not None and any(step.what == "crash_leader" for step in run.damage) for run in script.later)
+
+    scripts = [script for script in map(drawn, range(1000)) if kills_a_later_run(script)]
+    for field in ("wrong_answers", "damaged", "commands", "compacted"):
+        short = shortened(next(one for one in scripts if getattr(one, field) not in (None, ())), kills_a_later_run)
+        (run,) = short.later
+        assert ([step.what for step in run.damage], run.faults, run.stop_at, run.wrong) == (["crash_leader"], (), None, None)
+        assert getattr(short, field) in (None, ())
 
 
 def test_a_script_of_moves_is_shortened_to_what_it_needs() -> None:

@@ -60,11 +60,12 @@ def draw_wrong_answers(random: Random) -> WrongAnswersScript:
 class WrongAnswers:
     """Falsifies answers of the broker `node_id`. `tell`: adds a line to the story. `count`: how many answers were falsified.
 
+    note        is called with the broker and the name of the request for each of them
     except_for  requests whose answers stay right
     """
 
-    def __init__(self, tell: Callable[[str], None], except_for: Collection[str] = ()) -> None:
-        self._tell, self._except_for = tell, except_for
+    def __init__(self, tell: Callable[[str], None], note: Callable[[int, str], None], except_for: Collection[str] = ()) -> None:
+        self._tell, self._note, self._except_for = tell, note, except_for
         self.count = 0
         self.rest()
 
@@ -72,14 +73,13 @@ class WrongAnswers:
         """Let all answers be right."""
         self.node_id: int | None = None
 
-    def begin(self, number: int, brokers: Sequence[int]) -> int:
-        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. Return the broker."""
+    def begin(self, number: int, brokers: Sequence[int], kinds: Sequence[int] = (1, 2, 4)) -> None:
+        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. `kinds`: to so many kinds of requests."""
         self._random = random = Random(number)
         self.node_id = random.choice(brokers)
-        self._requests = {random.choice(REQUESTS) for _ in range(random.choice((1, 2, 4)))} - {*self._except_for}
+        self._requests = {random.choice(REQUESTS) for _ in range(random.choice(kinds))} - {*self._except_for}
         self._share = random.choice((1.0, 1.0, 0.4))
         self._rules: dict[str, _Rule | str] = {}
-        return self.node_id
 
     def falsified(self, node_id: int, request: Any, answer: Any, version: int) -> bytes | Exception | None:
         """Return the bytes of an answer, changed, or the error that kafka-python raises for it; None if it stays."""
@@ -97,6 +97,7 @@ class WrongAnswers:
             self._rules[request.name] = rule
             self._tell(f"broker {self.node_id} answers wrongly: {request.name} {rule}")
         self.count += 1
+        self._note(node_id, request.name)
         return changed
 
     def _draw_rule(self, answer: Any, version: int) -> _Rule | str:

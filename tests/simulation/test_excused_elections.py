@@ -1,0 +1,71 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wrong answers and leaders that an operator names excuse the elections of the runs that they concern, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simulation.runs import LATE_SECONDS, SENT_SECONDS
+from simulation.test_simulated_judges import KEY, Incident
+
+ABOUT_LOGS, ABOUT_OTHERS = "ListOffsetsRequest", "DescribeQuorumRequest"
+
+
+@pytest.fixture
+def incident(tmp_path: Path) -> Incident:
+    return Incident(tmp_path, commits=True)
+
+
+def lost(incident: Incident) -> bool:
+    """Return whether the judges find that the election has lost a committed record, which a survivor had."""
+    incident.judges.judge_calm({"results": []})
+    return any("tail was committed and held by a survivor" in one for one in incident.judges.violations)
+
+
+@pytest.mark.parametrize(("broker", "request_name", "is_judged"), [(1, ABOUT_LOGS, False), (2, ABOUT_LOGS, False), (1, ABOUT_OTHERS, True)])
+def test_an_election_is_excused_if_the_leader_or_the_loser_answered_wrongly_about_its_logs(
+    incident: Incident, broker: int, request_name: str, is_judged: bool
+) -> None:
+    with incident.judges.runs.working():
+        incident.judges.runs.note_wrong_answer(broker, request_name)
+        incident.elect()
+    assert lost(incident) == is_judged
+    assert incident.judges.misled_elections == 1
+
+
+def test_a_wrong_answer_excuses_no_later_run(incident: Incident) -> None:
+    with incident.judges.runs.working():
+        incident.judges.runs.note_wrong_answer(1, ABOUT_LOGS)
+    incident.cluster.world.wait(SENT_SECONDS + 1)
+    with incident.judges.runs.working():
+        incident.elect()
+    assert lost(incident)
+
+
+def test_a_wrong_answer_excuses_what_is_carried_out_late(incident: Incident) -> None:
+    with incident.judges.runs.working():
+        incident.judges.runs.note_wrong_answer(1, ABOUT_LOGS)
+    incident.cluster.world.wait(LATE_SECONDS - 1)
+    incident.cluster.world.late = True
+    incident.elect()
+    assert not lost(incident)
+
+
+def test_a_leader_that_is_named_excuses_the_election_of_its_run_alone(incident: Incident) -> None:
+    with incident.judges.runs.working():
+        incident.judges.runs.name({KEY})
+        incident.elect()
+    assert not lost(incident)
+
+
+def test_a_leader_that_was_named_excuses_no_later_run(incident: Incident) -> None:
+    with incident.judges.runs.working():
+        incident.judges.runs.name({KEY})
+    incident.cluster.world.wait(SENT_SECONDS + 1)
+    with incident.judges.runs.working():
+        incident.elect()
+    assert lost(incident)
