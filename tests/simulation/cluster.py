@@ -19,6 +19,7 @@ from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
 from simulation.quotas import Quotas
+from simulation.story_lines import configs, numbers
 from simulation.transactions import Transactions
 from simulation.world import World
 
@@ -128,7 +129,11 @@ class SimulatedCluster:
         what = "cancel" if replicas is None else "reorder" if same else "move"
         self.before_change(what, key, replicas or ())
         error = self.controller.reassign(key, replicas, factor_may_change)
-        how = {"cancel": "has its move cancelled", "reorder": f"gets the order {replicas}", "move": f"is moved to {replicas}"}[what]
+        how = {
+            "cancel": "has its move cancelled",
+            "reorder": f"gets the order {numbers(replicas or ())}",
+            "move": f"is moved to {numbers(replicas or ())}",
+        }[what]
         self.world.tell(f"{key[0]}-{key[1]} {how}: {error or 'done'}")
         self.spread()
         return error
@@ -158,7 +163,7 @@ class SimulatedCluster:
         before = self.configs.version
         self.configs.alter(resource, operations)
         kind = "topic" if resource[0] == TOPIC else "broker"
-        self.world.tell(f"configs of {kind} {resource[1]} become {dict(self.configs.of(resource))}")
+        self.world.tell(f"configs of {kind} {resource[1]} become {configs(self.configs.of(resource))}")
         self.controller.version += self.configs.version - before
         self.spread()
 

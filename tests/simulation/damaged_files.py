@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges
 from simulation.operator import NAME, SAVED
+from simulation.story_lines import ending
 from simulation.wrong_values import edited
 
 RUN, CHECKED = "damaged", "checked"
@@ -130,7 +131,7 @@ class DamagedFiles:
             self._tell(f"{what} fails: {error}")
             self._counts["damaged files refused"] += 1
             return
-        self._tell(f"{what} ends: {result.get('summary')}")
+        self._tell(f"{what} ends: {ending(result)}")
 
 
 def _edited(content: bytes, random: Random) -> bytes:

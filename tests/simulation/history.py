@@ -32,6 +32,7 @@ from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.steps import Step
+from simulation.story_lines import elections
 from simulation.world import Process, World
 from simulation.wrong_answers import WrongAnswers
 
@@ -367,7 +368,7 @@ class History:
         judge_list(self._judges, result)
         if self._rehearsal and run_id == "first" and self._is_undisturbed():
             self._rehearsal.judge_next(result)
-        self._world.tell(f"{run_id} ends: {'; '.join(map(_text, result['results']))}")
+        self._world.tell(f"{run_id} ends: {elections(result)}")
         if run_id == "rehearsal":
             return result
         for row in result["results"]:
@@ -399,8 +400,3 @@ class History:
         else:
             self._judges.add_violation(f"{RUNS} runs in peace have not come to an end")
         self._judges.judge_calm(result)
-
-
-def _text(row: dict[str, Any]) -> str:
-    end = f"broker {row['leader']}" if row["leader"] is not None else row["reason_code"]
-    return f"{row['topic']}-{row['partition']} {row['outcome']} ({end}, {row['evidence']})"

@@ -22,6 +22,7 @@ from simulation.move_operator import MoveOperator
 from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_moves, refused_throttles
 from simulation.request_script import NAMED
 from simulation.script import Script
+from simulation.story_lines import ending
 
 OTHER_BROKER, OTHER_RATE = 89, 5_000
 
@@ -169,7 +170,7 @@ class MoveHistory(History):
             self._world.tell(f"{run_id} ({what}) fails: {error}")
             self._counts[f"runs failed: {what}"] += 1
             return None
-        self._world.tell(f"{run_id} ({what}) ends: {result.get('summary')} {result.get('msg', '')} {result['warnings']}")
+        self._world.tell(f"{run_id} ({what}) ends: {ending(result)}")
         if what in ("present", "named"):
             expires_after = self._moves.expires_after
             self._judges.standing_from = math.inf if expires_after is None else began + expires_after

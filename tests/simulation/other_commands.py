@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation import story_lines
 from simulation.cluster import SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges, name
@@ -132,8 +133,11 @@ class OtherCommands:
         self._do(f"an export of {run_id}", export)
         for _ in range(2):
             options = {option: self._random.choice(SELECTIONS[option]) for option in self._random.sample([*SELECTIONS], 2)}
-            self._do(f"the list of {run_id} with {options}", partial(self._operator.list_records, run_id, **options))
-            self._do(f"an export of {run_id} with {options}", partial(export, overwrite=self._random.random() < 0.5, **options))
+            self._do(f"the list of {run_id} with {story_lines.options(options)}", partial(self._operator.list_records, run_id, **options))
+            self._do(
+                f"an export of {run_id} with {story_lines.options(options)}",
+                partial(export, overwrite=self._random.random() < 0.5, **options),
+            )
         self._do("an export among saved records", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/saved/1"))
         self._do("an export to no folder", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/none/1"))
 

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from simulation import story_lines
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
 from simulation.groups import NAMES
@@ -91,9 +92,7 @@ class ReplayHistory(History):
 
     def _elect(self, run_id: str, leaders: Mapping[Key, int]) -> None:
         result = self._replayer.elect(run_id, leaders)
-        self._world.tell(
-            f"{run_id} ends: {[(row['topic'], row['partition'], row['outcome'], row['leader'], row['reason']) for row in result['results']]}"
-        )
+        self._world.tell(f"{run_id} ends: {story_lines.elections(result)}")
         self._counts["leaders named"] += len(leaders)
 
     def _assess(self) -> None:
@@ -110,9 +109,7 @@ class ReplayHistory(History):
                 self._counts[f"impact: {row['reason']}"] += 1
                 group = row["group"], (row["topic"], row["partition"])
                 named[group] = named.get(group, False) or row["certain"]
-            self._world.tell(
-                f"impact of {run_id}: {[(row['group'], row['topic'], row['partition'], row['reason']) for row in result['offsets']]}"
-            )
+            self._world.tell(story_lines.impact(run_id, result["offsets"]))
         self._replay_judges.judge_impact(named)
 
     def _start_all(self) -> None:
@@ -160,9 +157,7 @@ class ReplayHistory(History):
             self._world.tell(f"the replay of {run_id} fails: {error}")
             self._counts["replays failed"] += 1
             return {*self._script.topics} <= self._cluster.created_again
-        self._world.tell(
-            f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
-        )
+        self._world.tell(story_lines.replay(run_id, result))
         if self._is_asked_for and self._is_undisturbed_replay():
             self._requests.judge(run_id, result)
         self._counts["replays stopped"] += result["counts"]["left"] > 0

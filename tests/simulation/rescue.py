@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation import story_lines
 from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disk_files import write_log_dirs
@@ -101,7 +102,7 @@ class Rescue:
 
     def _keep(self, broker: int, log_dirs: list[str]) -> None:
         counts = self._operator.make_evidence(broker, log_dirs)["counts"]
-        self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {counts}")
+        self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {story_lines.counts(counts)}")
         self._counts["logs of disks that are evidence"] += counts["used"]
         self._counts["logs of disks that are no evidence"] += counts["not_used"]
 
@@ -129,8 +130,7 @@ class Rescue:
 
     def _compare(self, broker: int, log_dirs: list[str], given_up: Collection[Key], copies: Path | None, limits: Mapping[str, int]) -> None:
         result = self._operator.compare(broker, log_dirs, given_up, copies, limits)
-        found = [(name((row["topic"], row["partition"])), row["relation"], row["saved"]) for row in result["partitions"]]
-        self._cluster.world.tell(f"the disk of broker {broker}: safe {result['safe_to_start']} {found} {result['reasons']}")
+        self._cluster.world.tell(story_lines.disk(broker, result))
         for row in result["partitions"]:
             self._counts[f"logs of disks: {row['relation']}"] += 1
             self._counts["logs of disks with damage"] += row["damage"] is not None
