@@ -79,6 +79,7 @@ class SimulatedCluster:
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
         self.disk_is_full = False  # of the control nodes
         self.is_denied = False  # control nodes may change nothing
+        self.lacking: Collection[str] = ()  # permissions that their login does not have (logins.py)
         self.full: set[int] = set()  # brokers without room on their disks for another replica
         self.after_new_topic: Callable[[Key], None] = lambda _key: None  # called with each partition of a topic that is created again
         for broker in self.brokers:

@@ -87,7 +87,9 @@ class History:
         self._rehearsal: Rehearsal | None = None
         commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
         self._damaged = (
-            None if script.damaged is None else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
+            None
+            if script.damaged is None or script.moves
+            else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
         )
         self._commands = (
             None if script.commands is None else OtherCommands(script.commands, self._cluster, commands, self._judges, self._counts)
@@ -106,13 +108,16 @@ class History:
         with simulated(self._cluster):
             self._damage()
             self._watch()
+            self._cluster.lacking = self._script.lacks
+            self._counts["histories with a login that lacks permissions"] += bool(self._script.lacks)
             self._read_disks()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.before_recovery})
             if self._commands is not None:
-                self._world.run({"operator": self._commands.before_recovery})
+                self._count_stops(self._world.run({"operator": self._commands.before_recovery}, stop_at=self._commands.stop_at))
             with self._wrong_answers():
                 self._recover_under_faults()
+            self._cluster.lacking = ()
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
             self._start_some()
@@ -125,7 +130,8 @@ class History:
                 self._rescue.save_and_start()
                 self._rescue.forget_evidence()
             if self._commands is not None:
-                self._world.run({"operator": partial(self._commands.at_the_end, self._script.replay is None)})
+                work = partial(self._commands.at_the_end, self._script.replay is None)
+                self._count_stops(self._world.run({"operator": work}, stop_at=self._commands.stop_at))
                 self._world.wait(CALM_SECONDS)
                 self._judges.judge_truncations()
             self._end()
@@ -325,6 +331,9 @@ class History:
             self._counts["control nodes killed"] += process.killed
             self._counts["control nodes stopped by a signal"] += is_stopped
 
+    def _count_stops(self, processes: Mapping[str, Process]) -> None:
+        self._counts["other commands that got SIGTERM"] += sum(process.signals.pending is not None for process in processes.values())
+
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""
         if delay:
@@ -379,7 +388,7 @@ class History:
         """Return whether nothing happens to the first run."""
         script = self._script
         happens = script.faults or script.strike or script.review or script.reviews.meanwhile or script.reviews.names or self._events.slowed
-        return not happens and script.kill_at is script.second is script.request.stop_at is None
+        return not happens and not script.lacks and script.kill_at is script.second is script.request.stop_at is None
 
     def _recover_to_the_end(self) -> None:
         self._judges.saves, self._judges.unnamed = True, set()

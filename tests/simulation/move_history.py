@@ -15,6 +15,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from simulation.cluster import SESSION_SECONDS
+from simulation.command_operator import CommandOperator
+from simulation.damaged_journals import damaged_moves
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
@@ -183,7 +185,14 @@ class MoveHistory(History):
             self._judges.judge_moved(result, self._script.second is None or self._events.calm)
         return result
 
+    def _damage_files(self, number: int) -> None:
+        script = self._script
+        commands = CommandOperator(self._cluster, self._workdir, script.strategy, script.controllers)
+        damaged_moves(number, commands, self._mover, self._judges.targets, self._judges, self._counts, self._world.tell)
+
     def _recover_to_the_end(self) -> None:
+        if self._script.damaged is not None:
+            self._world.run({"operator": partial(self._damage_files, self._script.damaged)})
         done = False
         elected: dict[str, Any] | None = {"results": []}
 

@@ -21,6 +21,7 @@ from simulation.kraft import NO_LEADER
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
 OUT_OF_REACH = 600.0  # seconds
+STOPPED, MOST_STEPS = 0.3, 150  # of the commands before and after the recovery
 # Options of kafka_records_info, each with the values that are drawn for it.
 SELECTIONS: Mapping[str, tuple[Any, ...]] = {
     "topics": (["orders"], ["nothing"], []),
@@ -41,6 +42,12 @@ class OtherCommands:
 
     def __init__(self, number: int, cluster: SimulatedCluster, operator: CommandOperator, judges: Judges, counts: Counter[str]) -> None:
         self._random, self._cluster, self._operator, self._judges, self._counts = Random(number), cluster, operator, judges, counts
+        self._signals = Random(f"signals of {number}")
+
+    @property
+    def stop_at(self) -> dict[str, int]:
+        """The step at which the operator's commands get SIGTERM, by the name of their process. Mostly there is none."""
+        return {"operator": self._signals.randrange(1, MOST_STEPS)} if self._signals.random() < STOPPED else {}
 
     def before_recovery(self) -> None:
         """Look at what Kafka would elect, and save records before a plan is elected. The latter changes nothing on the cluster."""

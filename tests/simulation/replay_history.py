@@ -15,6 +15,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from simulation import story_lines
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
+from simulation.command_operator import CommandOperator
+from simulation.damaged_journals import damaged_replays
 from simulation.groups import NAMES
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import Key
@@ -22,6 +24,7 @@ from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
 from simulation.replay_requests import ReplayRequests
 from simulation.script import Script
+from simulation.wrong_replays import replay_with_wrong_answers
 
 
 class ReplayHistory(History):
@@ -61,6 +64,10 @@ class ReplayHistory(History):
         self._ask_before()
         self._replay_under_faults()
         self._start_all()
+        if self._script.damaged is not None:
+            self._world.run({"operator": partial(self._damage_files, self._script.damaged)})
+        if self._replay.wrong is not None:
+            self._world.run({"operator": partial(self._replay_with_wrong_answers, self._replay.wrong)})
         if self._script.reviews.replay:
             self._world.run({"asked for again": self._replay_as_asked})
             self._world.wait(CALM_SECONDS / 2)
@@ -74,6 +81,14 @@ class ReplayHistory(History):
         self._is_asked_for = reviews.approves or bool(reviews.replay)
         if self._is_asked_for or reviews.refuses:
             self._world.run({"operator": self._requests.prepare})
+
+    def _damage_files(self, number: int) -> None:
+        script = self._script
+        commands = CommandOperator(self._cluster, self._workdir, script.strategy, script.controllers)
+        damaged_replays(number, commands, self._replayer, self._replay_judges, self._judges, self._counts, self._world.tell)
+
+    def _replay_with_wrong_answers(self, number: int) -> None:
+        replay_with_wrong_answers(number, self._cluster, self._replayer, self._replay_judges, self._judges, self._counts)
 
     def _elect_named(self) -> None:
         """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""
@@ -133,7 +148,9 @@ class ReplayHistory(History):
         if (delay := self._replay.second) is not None:
             works["second"] = lambda: self._replay_all(delay)
         kill = {} if self._replay.kill_at is None else {"first": self._replay.kill_at}
-        processes = self._world.run(works, kill).values()
+        stop = {} if self._replay.stop_at is None else {"first": self._replay.stop_at}
+        processes = self._world.run(works, kill, stop).values()
+        self._counts["replays that got SIGTERM"] += sum(process.signals.pending is not None for process in processes)
         killed = sum(process.killed for process in processes)
         self._counts["replays killed"] += killed
         if killed:
@@ -200,7 +217,7 @@ class ReplayHistory(History):
             not replay.faults
             and not self._events.slowed
             and self._script.reviews.offline is None
-            and replay.strike is replay.kill_at is replay.second is None
+            and replay.strike is replay.kill_at is replay.second is replay.stop_at is None
         )
 
     def _replay_to_the_end(self) -> None:

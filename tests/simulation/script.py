@@ -15,6 +15,7 @@ from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_rec
 from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
 from simulation.later_runs import LaterRun, draw_later_runs
+from simulation.logins import draw_lacking
 from simulation.move_script import MoveScript, draw_moves
 from simulation.replay_script import ReplayScript, draw_replay
 from simulation.request_script import NO_REQUEST, RequestScript, draw_request
@@ -92,7 +93,7 @@ WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with repla
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
-HOSTILE, DAMAGED, COMMANDS = 0.2, 0.15, 0.15  # of all histories
+HOSTILE, DAMAGED, COMMANDS, LACKING = 0.2, 0.15, 0.15, 0.15  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -132,6 +133,7 @@ class Script:
     compacted    topics whose cleanup.policy is compact
     wrong_answers  a broker that answers wrongly; None: there is none
     damaged      chooses which files of the workdir are damaged, and how; None: none is
+    lacks        permissions that the login of control nodes does not have until faults end
     commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
     drift        seconds by which the clocks of control nodes and controllers may be wrong
@@ -165,6 +167,7 @@ class Script:
     wrong_answers: WrongAnswersScript | None = None
     damaged: int | None = None
     commands: int | None = None
+    lacks: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -179,6 +182,7 @@ class Script:
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         fields["later"] = tuple(map(LaterRun.from_fields, fields.get("later", ())))
+        fields["lacks"] = tuple(fields.get("lacks", ()))
         fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
         fields["wrong_answers"] = WrongAnswersScript(**fields["wrong_answers"]) if fields.get("wrong_answers") else None
@@ -193,7 +197,10 @@ def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
     script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
     script = _with_later_runs(script, Random(f"later runs of {seed}"))
-    return _with_wrong_input(script, Random(f"wrong input of {seed}"))
+    script = _with_wrong_input(script, Random(f"wrong input of {seed}"))
+    login = Random(f"login of {seed}")
+    is_right = script.is_certain or script.wrong_answers or login.random() >= LACKING
+    return script if is_right else replace(script, lacks=draw_lacking(login))
 
 
 def _with_later_runs(script: Script, random: Random) -> Script:
@@ -210,7 +217,9 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     if drawn < HOSTILE:
         forked = script if script.moves or random.random() < 0.5 else replace(_with_forks(script, random, 1.0), replay=None)
         return replace(forked, wrong_answers=draw_wrong_answers(random), later=())
-    if drawn < HOSTILE + DAMAGED and script.moves is None:
+    if drawn < HOSTILE + DAMAGED and script.moves is not None:
+        return replace(script, damaged=random.randrange(1 << 20))
+    if drawn < HOSTILE + DAMAGED:
         return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random), later=())
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
@@ -358,6 +367,8 @@ def _with_moves(script: Script, random: Random) -> Script:
         review=0.0,  # these have no review
         moves=draw_moves(random, script.brokers, script.topics),
     )
+    if script.request.stop_at is not None:
+        script = replace(script, request=replace(script.request, stop_at=random.randrange(1, MOST_STEPS_OF_MOVES)))
     if script.request.moves and script.second is None:
         script = replace(script, second=random.uniform(0, SECONDS_OF_MOVES))
     return script

@@ -72,9 +72,11 @@ def _election(row: Mapping[str, Any]) -> str:
     return f"{row['topic']}-{row['partition']} {phrases.spaced(row['outcome'])} ({end}, {row['evidence'] or 'no evidence'})"
 
 
-def ending(result: Mapping[str, Any], count_field: str = "summary") -> str:
+def ending(result: Mapping[str, Any]) -> str:
     """Return the counts of a result, its message and its warnings."""
-    return "; ".join(one for one in (counts(result.get(count_field)), result.get("msg"), *result.get("warnings", ())) if one)
+    return "; ".join(
+        one for one in (counts(result.get("summary") or result.get("counts")), result.get("msg"), *result.get("warnings", ())) if one
+    )
 
 
 def disk(broker: int, result: Mapping[str, Any]) -> str:

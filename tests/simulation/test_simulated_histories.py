@@ -32,7 +32,8 @@ KINDS = (
     "log starts moved", "logs cleaned", "topics created again", "active controller hangs",
     "histories with wrong answers", "runs in check mode with wrong answers", "documents with wrong values", "damaged files refused", "files damaged",
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
-    "wrong answers of hosts", "runs: status",
+    "wrong answers of hosts", "runs: status", "histories with a login that lacks permissions", "replays that got SIGTERM",
+    "other commands that got SIGTERM", "runs in check mode with damaged files", "replays in check mode with wrong answers",
 )  # fmt: skip
 
 

@@ -72,11 +72,11 @@ class WrongAnswers:
         """Let all answers be right."""
         self.node_id: int | None = None
 
-    def begin(self, number: int, brokers: Sequence[int]) -> int:
-        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. Return the broker."""
+    def begin(self, number: int, brokers: Sequence[int], requests: Sequence[str] = REQUESTS) -> int:
+        """Let one of these brokers answer some requests wrongly, in other ways than before, which `number` chooses. Return the broker."""
         self._random = random = Random(number)
         self.node_id = random.choice(brokers)
-        self._requests = {random.choice(REQUESTS) for _ in range(random.choice((1, 2, 4)))} - {*self._except_for}
+        self._requests = {random.choice(requests) for _ in range(random.choice((1, 2, 4)))} - {*self._except_for}
         self._share = random.choice((1.0, 1.0, 0.4))
         self._rules: dict[str, _Rule | str] = {}
         return self.node_id
