@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
@@ -56,7 +57,7 @@ class DamagedFiles:
             document = json.loads(self._random.choice(lines[1:-1] or lines))
             for _time in range(self._random.choice((1, 1, 2))):
                 document = edited(document, self._random)
-            policy = Policy(self._random.choice([*Strategy]))
+            policy = Policy(self._random.choice([*Strategy]), self._random.choice([*Ranking]))
             worker.plan_row(json.dumps(document).encode(), NAME, cluster, policy)
             try:
                 landing_lines.read_cluster(edited(header, self._random))
