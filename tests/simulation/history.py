@@ -43,6 +43,7 @@ LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
+MANY_PARTITIONS, MANY_EPOCHS = 8, 10
 
 
 @dataclass
@@ -208,6 +209,9 @@ class History:
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
         self._counts["offline partitions"] += len(self._cluster.without_leader())
+        self._counts["histories with many partitions"] += len(self._events.keys) >= MANY_PARTITIONS
+        epochs = (len(log.epochs) for broker in self._cluster.brokers.values() for log in broker.logs.values())
+        self._counts["histories with many leader epochs"] += max(epochs, default=0) >= MANY_EPOCHS
 
     def _damage_by(self, step: Step) -> None:
         """Let a step happen. A crash is noticed late: mostly the history goes on when it is."""

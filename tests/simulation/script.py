@@ -14,6 +14,7 @@ from typing import Any
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
 from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
+from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
 from simulation.logins import draw_lacking
 from simulation.move_script import MoveScript, draw_moves
@@ -92,6 +93,7 @@ LATER_RUNS = (0, 2, 4, 6)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
+MANY_PARTITIONS, MANY_EPOCHS = 0.02, 0.04  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
 HOSTILE, DAMAGED, COMMANDS, LACKING = 0.2, 0.15, 0.15, 0.15  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
@@ -196,11 +198,19 @@ class Script:
 def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
     script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
-    script = _with_later_runs(script, Random(f"later runs of {seed}"))
+    script = _with_later_runs(_that_is_large(script, Random(f"size of {seed}")), Random(f"later runs of {seed}"))
     script = _with_wrong_input(script, Random(f"wrong input of {seed}"))
     login = Random(f"login of {seed}")
     is_right = script.is_certain or script.wrong_answers or login.random() >= LACKING
     return script if is_right else replace(script, lacks=draw_lacking(login))
+
+
+def _that_is_large(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with many partitions or many leader epochs."""
+    drawn = random.random()
+    if script.moves is not None or script.is_certain or script.compacted or drawn >= MANY_PARTITIONS + MANY_EPOCHS:
+        return script
+    return replace(script, **(many_partitions if drawn < MANY_PARTITIONS else many_epochs)(random))
 
 
 def _with_later_runs(script: Script, random: Random) -> Script:
