@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from simulation.broker import Broker
+from simulation.client_quotas import ClientQuotas
 from simulation.controller_node import ControllerNode
 from simulation.disks import start_disks
 from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
@@ -65,7 +66,7 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self._checkpoints = Random(self.world.random.random())
-        self.configs, self.quotas = DynamicConfigs(), Quotas()
+        self.configs, self.quotas, self.client_quotas = DynamicConfigs(), Quotas(), ClientQuotas(world)
         self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended

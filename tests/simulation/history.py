@@ -109,7 +109,7 @@ class History:
         with simulated(self._cluster):
             self._damage()
             self._watch()
-            self._cluster.lacking = self._script.lacks
+            self._cluster.lacking, self._cluster.client_quotas.rate = self._script.lacks, self._script.quota
             self._counts["histories with a login that lacks permissions"] += bool(self._script.lacks)
             self._read_disks()
             if self._damaged is not None:
@@ -118,7 +118,7 @@ class History:
                 self._count_stops(self._world.run({"operator": self._commands.before_recovery}, stop_at=self._commands.stop_at))
             with self._wrong_answers():
                 self._recover_under_faults()
-            self._cluster.lacking = ()
+            self._cluster.lacking, self._cluster.client_quotas.rate = (), None
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
             self._start_some()
@@ -142,6 +142,7 @@ class History:
             for broker, log in election.logs.items()
             for batch in log.batches
         )
+        self._counts["answers without records because of a quota"] += self._cluster.client_quotas.count
         self._counts["recoveries that met a fault"] += len(self._disturbed)
         self._counts["recoveries with a partition to elect before faults ended"] += len(self._with_work)
         self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
@@ -393,7 +394,7 @@ class History:
         """Return whether nothing happens to the first run."""
         script = self._script
         happens = script.faults or script.strike or script.review or script.reviews.meanwhile or script.reviews.names or self._events.slowed
-        return not happens and not script.lacks and script.kill_at is script.second is script.request.stop_at is None
+        return not happens and not script.lacks and not script.quota and script.kill_at is script.second is script.request.stop_at is None
 
     def _recover_to_the_end(self) -> None:
         self._judges.saves, self._judges.unnamed = True, set()

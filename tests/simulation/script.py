@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
+from simulation.client_quotas import RATES
 from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
 from simulation.large_script import many_epochs, many_partitions
@@ -95,7 +96,7 @@ RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of e
 INTERNAL = 0.06  # of all histories of elections
 MANY_PARTITIONS, MANY_EPOCHS = 0.02, 0.04  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
-HOSTILE, DAMAGED, COMMANDS, LACKING = 0.2, 0.15, 0.15, 0.15  # of all histories
+HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -135,6 +136,7 @@ class Script:
     compacted    topics whose cleanup.policy is compact
     wrong_answers  a broker that answers wrongly; None: there is none
     damaged      chooses which files of the workdir are damaged, and how; None: none is
+    quota        bytes per second that control nodes may read from each broker until faults end; None: there is no such quota
     lacks        permissions that the login of control nodes does not have until faults end
     commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
@@ -170,6 +172,7 @@ class Script:
     damaged: int | None = None
     commands: int | None = None
     lacks: tuple[str, ...] = ()
+    quota: int | None = None
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -201,6 +204,8 @@ def drawn(seed: int) -> Script:
     script = _with_later_runs(_that_is_large(script, Random(f"size of {seed}")), Random(f"later runs of {seed}"))
     script = _with_wrong_input(script, Random(f"wrong input of {seed}"))
     login = Random(f"login of {seed}")
+    if not script.is_certain and login.random() < LIMITED:
+        script = replace(script, quota=login.choice(RATES))
     is_right = script.is_certain or script.wrong_answers or login.random() >= LACKING
     return script if is_right else replace(script, lacks=draw_lacking(login))
 
