@@ -19,6 +19,7 @@ from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
 from simulation.logins import draw_lacking
 from simulation.move_script import MoveScript, draw_moves
+from simulation.offset_proofs import proven_by_offsets
 from simulation.replay_script import ReplayScript, draw_replay
 from simulation.request_script import NO_REQUEST, RequestScript, draw_request
 from simulation.review_script import NO_REVIEW, ReviewScript, draw_review
@@ -94,7 +95,7 @@ LATER_RUNS = (0, 2, 4, 6)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
-MANY_PARTITIONS, MANY_EPOCHS = 0.02, 0.04  # of all histories of elections
+MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
@@ -211,10 +212,12 @@ def drawn(seed: int) -> Script:
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
-    """Return the script, of some seeds with many partitions or many leader epochs."""
+    """Return the script, of some seeds with many partitions, many leader epochs, or a branch that offsets prove."""
     drawn = random.random()
-    if script.moves is not None or script.is_certain or script.compacted or drawn >= MANY_PARTITIONS + MANY_EPOCHS:
+    if script.moves is not None or script.is_certain or script.compacted or drawn >= MANY_PARTITIONS + MANY_EPOCHS + PROVEN:
         return script
+    if drawn >= MANY_PARTITIONS + MANY_EPOCHS:
+        return replace(script, **proven_by_offsets("orders", random))
     return replace(script, **(many_partitions if drawn < MANY_PARTITIONS else many_epochs)(random))
 
 
