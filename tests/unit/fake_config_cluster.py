@@ -69,7 +69,7 @@ class Configurable:
         self.end_at, self.after, self.requests = end_at, after, 0
         self.refusing: dict[Resource, Refusal] = {}
         self.mute = False
-        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.hanging: set[int] = set()
         self.changes: list[ConfigOperation] = []
         self.sizes: dict[TopicPartition, int] = {}

@@ -15,6 +15,7 @@ from fake_reassignment_controller import REGISTERED, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import (
     cancellation,
     executor,
@@ -60,7 +61,7 @@ class IntRange(Moved):
         self.topic_configs_of = self.configs.topic_configs_of
         self.alter_configs = self.configs.alter_configs
         self.second_replicas, self.silent = self.configs.second_replicas, self.configs.silent
-        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.operations = frozenset({"ALTER", "DESCRIBE"})
 
     def registered(self) -> list[Node]:

@@ -46,12 +46,13 @@ TOPICS_PER_CHANGE = 100
 class ConfigAdmin(Cluster):
     """A cluster whose dynamic configs (KIP-226) can be read and changed.
 
-    `configs_in_doubt`: the brokers, by topic, that got a change of its configs and never answered it: one that hangs may still execute it, long afterwards.
+    `configs_in_doubt`: the brokers, by topic or broker, that got a change of its configs and never answered it. One that hangs may still execute it, long
+    afterwards, and one that is cut off from the controllers may still forward it.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.configs_in_doubt: dict[Resource, set[int]] = {}
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
         """Return the dynamic configs among `names` of each of these brokers. Brokers that do not answer are absent; `unreachable` says why.
@@ -112,6 +113,9 @@ class ConfigAdmin(Cluster):
         for broker, answers in self._ask_each(live).items():
             for answer in answers:
                 results |= configs.read_altered(answer, [_broker(broker)])
+        for broker in () if validate_only else live:
+            if (resource := _broker(broker)) not in results or unanswered_requests.timed_out(results[resource]):
+                self._doubt([resource], {broker})
         silent = [change for broker, own in brokers.items() if _broker(broker) not in results for change in own]
         if silent and self._connection.controller_bootstrap_servers:
             results |= self._alter_on_controller(silent, validate_only)
@@ -127,8 +131,7 @@ class ConfigAdmin(Cluster):
 
     def _doubt(self, resources: Collection[Resource], brokers: set[int]) -> None:
         for resource in resources:
-            if resource.kind == TOPIC:
-                self.configs_in_doubt[resource.name] = {*self.configs_in_doubt.get(resource.name, ()), *brokers}
+            self.configs_in_doubt[resource] = {*self.configs_in_doubt.get(resource, ()), *brokers}
 
     def _alter_on_controller(self, changes: Sequence[ConfigOperation], validate_only: bool) -> dict[Resource, Refusal | None]:
         """Send changes of unreachable brokers to the active controller (KIP-919). Return no results if no controller answers."""

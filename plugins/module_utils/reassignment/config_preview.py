@@ -42,7 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 class Configurable(LogDirSource, Protocol):
     """The parts of a cluster that a preview uses."""
 
-    configs_in_doubt: dict[str, set[int]]
+    configs_in_doubt: dict[Resource, set[int]]
 
     def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
     def unfenced(self) -> set[int]: ...
@@ -71,7 +71,7 @@ class ConfigPreview:
         self._unfenced: set[int] | None = None
         self.ended: Collection[TopicPartition] = ()
         self._begun: dict[TopicPartition, OngoingReassignment] = {}
-        self.configs_in_doubt: dict[str, set[int]] = {}  # nothing is changed
+        self.configs_in_doubt: dict[Resource, set[int]] = {}  # nothing is changed
         self.silent = cluster.silent
         self.registered = cluster.registered
         self.partitions = cluster.partitions

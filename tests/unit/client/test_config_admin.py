@@ -72,7 +72,7 @@ class FakeAdmin(ConfigAdmin):
         self.errors = {name.removeprefix("_"): error for name, error in errors.items()}
         self.asked: list[tuple[Any, list[str]]] = []
         self.unreachable: dict[Any, str] = {}
-        self.configs_in_doubt: dict[str, set[int]] = {}
+        self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.more_rows: list[tuple[int, str]] = []
 
     def _unfenced(self) -> set[int]:
@@ -110,14 +110,26 @@ def test_a_broker_does_not_answer_for_another_one() -> None:
     assert cluster.alter_configs(changes) == {Resource(BROKER, "2"): None, Resource(TOPIC, "t"): None}
 
 
-@pytest.mark.parametrize(("error", "in_doubt"), [(7, {"t": {2}}), (FORBIDDEN, {})], ids=["timed out", "refused"])
-def test_a_change_of_a_topic_that_times_out_may_still_be_carried_out(error: int, in_doubt: dict[str, set[int]]) -> None:
+@pytest.mark.parametrize(("error", "in_doubt"), [(7, {Resource(TOPIC, "t"): {2}}), (FORBIDDEN, {})], ids=["timed out", "refused"])
+def test_a_change_of_a_topic_that_times_out_may_still_be_carried_out(error: int, in_doubt: dict[Resource, set[int]]) -> None:
     cluster = FakeAdmin(t=error)
     change = ConfigOperation(Resource(TOPIC, "t"), "list", APPEND, "0:1")
     cluster.alter_configs([change], validate_only=True)
     assert cluster.configs_in_doubt == {}
     cluster.alter_configs([change])
     assert cluster.configs_in_doubt == in_doubt
+
+
+@pytest.mark.parametrize("controllers", [(), ("localhost:2",)], ids=["brokers alone", "the controller changes it, too"])
+def test_a_change_that_its_broker_does_not_answer_may_still_be_carried_out(
+    controllers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeAdmin(*controllers, _2=7)
+    monkeypatch.setattr(cluster, "_alter_on_controller", lambda changes, _only: {change.resource: None for change in changes})
+    cluster.alter_configs([rate(1), rate(2), rate(3), rate(4)], validate_only=True)
+    assert cluster.configs_in_doubt == {}
+    cluster.alter_configs([rate(1), rate(2), rate(3), rate(4)])
+    assert cluster.configs_in_doubt == {Resource(BROKER, "2"): {2}, Resource(BROKER, "3"): {3}}, "4 is fenced, and has not got it"
 
 
 def test_each_broker_is_asked_for_its_own_configs() -> None:

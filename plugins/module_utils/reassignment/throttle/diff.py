@@ -48,7 +48,7 @@ Place = tuple[str, str, str]  # topic, topic id, config
 class ThrottleCluster(PartitionSource, gone_partitions.SecondSource, Protocol):
     """The parts of a cluster that throttles use. `configs_in_doubt`: see `ConfigAdmin`."""
 
-    configs_in_doubt: dict[str, set[int]]
+    configs_in_doubt: dict[Resource, set[int]]
 
     def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
     def unfenced(self) -> set[int]: ...

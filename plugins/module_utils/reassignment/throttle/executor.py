@@ -126,7 +126,8 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     lists = what.lists.values()
     for changes in ([row.change for row in what.rates if row.change is not None], [model.subtraction(row) for row in lists]):
         _alter(cluster, changes, answers, problems)
-    done = [row for row in what.rates if row.change is None or _is_done(answers, row.change.resource)]
+    in_doubt = cluster.configs_in_doubt
+    done = [row for row in what.rates if _rate(row) not in in_doubt and (row.change is None or _is_done(answers, row.change.resource))]
     shown = [row for row in done if row.live and row.change is not None]
     subtracted = [row for row in lists if _is_done(answers, _topic(row))]
     _wait_until_removed(cluster, shown, subtracted)
@@ -134,7 +135,8 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     for resource, refusal in answers.items():
         if refusal is not None and refusal.error != kafka_errors.UNKNOWN_TOPIC_OR_PARTITION:
             problems.append(f"the throttle of {resource} cannot be removed: {refusal}; grant ALTER_CONFIGS")
-    silent = {row.layers[0].broker for row in what.rates if row.change is not None and row.change.resource not in answers}
+    unanswered = {row for row in what.rates if row.change is not None and row.change.resource not in answers}
+    silent = {row.layers[0].broker for row in unanswered if _rate(row) not in in_doubt}
     problems += [
         f"broker {broker} does not answer, and keeps its replication rates: run again when it is back, or name controller_bootstrap_servers, "
         "which can remove them in its place"
@@ -143,14 +145,15 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     problems += sorted(
         {f"the throttle of topic {topic} stays recorded: {why.sentence}" for (topic, _id, _config), why in what.kept.items()}
     )
-    problems += unanswered_changes.problems(cluster, {row.topic for rows in what.added.values() for row in rows})
+    topics = {_topic(row) for rows in what.added.values() for row in rows}
+    problems += unanswered_changes.problems(cluster, topics | {_rate(row) for row in what.rates})
     # A rate of another owner in a lower layer stays in the journal.
     for owner in what.owners:
         rows = [
             row
             for row in what.added.get(owner, ())
             if place(row) not in what.kept
-            and row.topic not in cluster.configs_in_doubt
+            and _topic(row) not in in_doubt
             and (place(row) not in what.lists or _is_done(answers, _topic(row)))
         ]
         keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
@@ -203,6 +206,10 @@ def _delete_empty_lists(cluster: ThrottleCluster, rows: Sequence[AddedReplicas],
     if deleted:
         with suppress(RecoveryError):  # they are deleted: only reading it back has failed
             _poll_until(shown)
+
+
+def _rate(row: RateRestore) -> Resource:
+    return Resource(BROKER, str(row.layers[0].broker))
 
 
 def _topic(row: AddedReplicas) -> Resource:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes of throttled replicas that a broker got and never answered. If it hangs, it may carry them out later, after their removal."""
+"""Changes of throttles that a broker got and never answered. If it hangs, it may carry them out later, after their removal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleCluster
 
 
@@ -24,14 +25,15 @@ def await_answers(cluster: ThrottleCluster) -> None:
     silent = wanted
     with suppress(RecoveryError):
         silent = unanswered_requests.still_silent(cluster, wanted)
-    cluster.configs_in_doubt = {topic: rest for topic, brokers in cluster.configs_in_doubt.items() if (rest := brokers & silent)}
+    cluster.configs_in_doubt = {resource: rest for resource, brokers in cluster.configs_in_doubt.items() if (rest := brokers & silent)}
 
 
-def problems(cluster: ThrottleCluster, topics: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each of these topics whose throttled replicas a broker may still change."""
-    for topic in sorted(cluster.configs_in_doubt.keys() & {*topics}):
-        brokers = ", ".join(map(str, sorted(cluster.configs_in_doubt[topic])))
+def problems(cluster: ThrottleCluster, resources: Collection[Resource]) -> Iterator[str]:
+    """Yield a sentence for each of these topics and brokers whose throttle a broker may still change."""
+    for resource in sorted(cluster.configs_in_doubt.keys() & {*resources}):
+        brokers = ", ".join(map(str, sorted(cluster.configs_in_doubt[resource])))
+        what = "its replication rates" if resource.kind == BROKER else f"the throttled replicas of topic {resource.name}"
         yield (
-            f"broker {brokers} got a change of the throttled replicas of topic {topic} and never answered: if it hangs, it may still carry it out, so "
+            f"broker {brokers} got a change of {what} and never answered: if it hangs, it may still carry it out, so "
             "they stay recorded; run again when it answers or has been stopped"
         )
