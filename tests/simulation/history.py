@@ -43,6 +43,7 @@ LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
+LONGEST_HANG = 16.0
 MANY_PARTITIONS, MANY_EPOCHS = 8, 10
 
 
@@ -268,9 +269,10 @@ class History:
         rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
         self._judges.name_leaders({(row["topic"], row["partition"]) for row in rows})
         self._counts["leaders named in first runs"] += len(rows)
+        options = self._script.request.options
         if not reviews.in_file:
-            return self._operator.elect(run_id, partitions=rows)
-        return self._operator.elect_file(run_id, rows)
+            return self._operator.elect(run_id, partitions=rows, **options)
+        return self._operator.elect_file(run_id, rows, **options)
 
     def _start_some(self) -> None:
         """Let so many brokers run that there is a cluster."""
@@ -310,11 +312,40 @@ class History:
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
         self._count_struck(self._world.run(works, kill, stop))
+        self._look_between()
         strike = self._script.strike
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
         for number, later in enumerate(self._script.later):
             self._recover_later(f"later-{number}", later)
+
+    def _look_between(self) -> None:
+        """Recover in check mode, which must change nothing, while a broker hangs with the request of a killed run, and again after other tools have acted."""
+        if not self._script.between:
+            return
+        self._look_on()
+        # A late election takes the first live replica, whoever has set the order.
+        self._world.wait(LONGEST_HANG)
+        for step in self._script.between:
+            self._events.happen(step)
+            self._world.wait(PAUSE_SECONDS)
+        self._look_on()
+        self._world.run({"again": lambda: self._run("again")})
+
+    def _look_on(self) -> None:
+        self._counts["runs in check mode after a killed one"] += 1
+        own, (_changes, files) = len(self._judges.own_changes), self._judges.state()
+        self._world.run({"looks": lambda: self._look("looks")})
+        if len(self._judges.own_changes) != own or self._judges.state()[1] != files:
+            self._judges.add_violation("a run in check mode after a killed one has changed the cluster, its journal or saved records")
+
+    def _look(self, run_id: str) -> None:
+        try:
+            result = self._operator.recover(run_id, check_mode=True)
+        except RecoveryError as error:
+            self._world.tell(f"{run_id} fails: {error}")
+            return
+        self._world.tell(f"{run_id} ends: {elections(result)}")
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
         """Recover once more, after more damage, while faults strike."""

@@ -284,12 +284,12 @@ class Operator:
         with NativeCluster(task.connection) as cluster:
             return run.designated_election(task, cluster)
 
-    def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]], **given: Any) -> dict[str, Any]:
         """Elect the leaders that a file of KIP-1275's form names."""
         path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
         named = [{"topic": row["topic"], "partition": row["partition"], "designatedLeader": row["designated_leader"]} for row in rows]
         write_private(path, json.dumps({"partitions": named}).encode())
-        return self.elect(run_id)
+        return self.elect(run_id, **given)
 
     def _task(self, run_id: str, spec: dict[str, Any], **given: Any) -> Task:
         params = {**defaults(spec), "cluster": NAME, "run_id": run_id, "workdir": str(self.workdir), **given}

@@ -42,7 +42,7 @@ class OtherCommands:
 
     def __init__(self, number: int, cluster: SimulatedCluster, operator: CommandOperator, judges: Judges, counts: Counter[str]) -> None:
         self._random, self._cluster, self._operator, self._judges, self._counts = Random(number), cluster, operator, judges, counts
-        self._signals = Random(f"signals of {number}")
+        self._signals, self._faults = Random(f"signals of {number}"), Random(f"faults of {number}")
 
     @property
     def stop_at(self) -> dict[str, int]:
@@ -66,14 +66,25 @@ class OtherCommands:
         self._list("nothing")
         self._judges.elects_preferred = True
         self._cluster.is_denied = self._random.random() < 0.3
+        self._strike()
         self._do("preferred leaders", partial(self._elect, PREFERRED))
         self._cluster.is_denied = False
+        self._strike()
         self._do("preferred leaders once more", partial(self._elect, PREFERRED))
         if self._operator.knows_controllers:
             self._elect_without_brokers()
         self._judges.elects_preferred = False
         if elects_uncleanly:
             self._do("unclean leaders", partial(self._elect, UNCLEAN))
+
+    def _strike(self) -> None:
+        """Let a node fail while the next command runs, in some histories."""
+        act, broker = self._faults.choice((None, None, "hang", "hide", "lose_controller")), self._faults.choice([*self._cluster.brokers])
+        self._counts["faults during other commands"] += act is not None
+        if act == "lose_controller":
+            self._cluster.lose_controller(self._faults.choice((0.2, 3.0)))
+        elif act is not None:
+            getattr(self._cluster, act)(broker, self._faults.choice((0.3, 2.0, 6.0)))
 
     def _elect_without_brokers(self) -> None:
         """Elect while control nodes reach the controllers alone."""

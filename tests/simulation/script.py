@@ -108,6 +108,8 @@ REPLAYED_PATTERNS = (
     ),
     ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
 )  # fmt: skip
+# What other tools do between a run that was killed at a change and the next one.
+OTHERS = {"reorder_elsewhere": 3, "move_elsewhere": 2, "unregister": 1, "create_again": 1}
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -138,6 +140,7 @@ class Script:
     wrong_answers  a broker that answers wrongly; None: there is none
     damaged      chooses which files of the workdir are damaged, and how; None: none is
     quota        bytes per second that control nodes may read from each broker until faults end; None: there is no such quota
+    between      what other tools do after the first run; then comes a run in check mode, and then another one
     lacks        permissions that the login of control nodes does not have until faults end
     commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
@@ -174,6 +177,7 @@ class Script:
     commands: int | None = None
     lacks: tuple[str, ...] = ()
     quota: int | None = None
+    between: tuple[Step, ...] = ()
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -183,8 +187,8 @@ class Script:
     def from_json(cls, text: str) -> Script:
         """Return the script that `to_json` wrote."""
         fields: dict[str, Any] = json.loads(text)
-        for name in ("damage", "faults"):
-            fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
+        for name in ("damage", "faults", "between"):
+            fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields.get(name, ()))
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         fields["later"] = tuple(map(LaterRun.from_fields, fields.get("later", ())))
@@ -359,7 +363,8 @@ def _with_rare_events(script: Script, random: Random) -> Script:
     elif random.random() < KILLED_AT_A_CHANGE:
         what = random.choice(CHANGES)
         strike = Strike(what, random.choice((0, 0, 0, 1)), random.choice((LONG_HANG, 15.0)), kills_run=random.random() < 0.7)
-        script = replace(script, strike=strike, kill_at=None)
+        between = draw_steps(random, OTHERS, random.choice((0, 1, 1, 2)))
+        script = replace(script, strike=strike, kill_at=None, between=tuple(between))
     return script
 
 

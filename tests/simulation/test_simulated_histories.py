@@ -34,7 +34,8 @@ KINDS = (
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
     "wrong answers of hosts", "runs: status", "histories with a login that lacks permissions", "replays that got SIGTERM",
     "other commands that got SIGTERM", "runs in check mode with damaged files", "replays in check mode with wrong answers", "histories with many partitions",
-    "histories with many leader epochs", "answers without records because of a quota",
+    "histories with many leader epochs", "answers without records because of a quota", "runs in check mode after a killed one",
+    "faults during other commands",
 )  # fmt: skip
 
 
