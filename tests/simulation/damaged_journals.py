@@ -68,11 +68,13 @@ def damaged_replays(
     tell: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Damage files that replays read."""
-    before = replay_judges.ends()
+    before = replay_judges.replayed()
 
     def commands() -> dict[str, Callable[[], dict[str, Any]]]:
         return {f"a replay of {run_id}": lambda run_id=run_id: replayer.replay(run_id, check_mode=True) for run_id in replayer.saved_runs()}  # type: ignore[misc]
 
-    _Damaged(number, operator, judges, counts, tell, commands).between_runs()
-    if replay_judges.ends() != before:
+    damaged = _Damaged(number, operator, judges, counts, tell, commands)
+    for _ in range(ROUNDS):
+        damaged.between_runs()
+    if replay_judges.replayed() != before:
         judges.add_violation("a replay in check mode that read a damaged file has changed a log")

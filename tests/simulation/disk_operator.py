@@ -74,6 +74,10 @@ class DiskOperator(Operator):
         """Compare a disk with the cluster in check mode, by what another host answers of it. `other`: as before."""
         self._compare(broker, (), disk=other(self._read(broker, log_dirs)), check_mode=True)
 
+    def compare_mounted(self, broker: int, log_dirs: Sequence[str]) -> None:
+        """Compare a disk with the cluster in check mode, which is mounted on the control node."""
+        self._compare(broker, (), log_dirs=list(log_dirs), check_mode=True)
+
     def copy_from(self, broker: int, log_dirs: Sequence[str], folder: Path, other: Callable[[Any], Any]) -> None:
         """Copy all records of a disk to a folder, from a host whose answers are wrong. `other`: as before."""
         rows = [row for row in self._read(broker, log_dirs)["partitions"] if row["error"] is None]

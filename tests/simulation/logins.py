@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,15 @@ LACKING = (
     DESCRIBE_CONFIGS, DESCRIBE_CONFIGS, CONFIGS_OF_BROKERS, ALTER_CONFIGS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC, DESCRIBE_GROUP, CLUSTER_ACTION, ALTER,
     UNREPORTED
 )  # fmt: skip
+OF_MOVES = ALTER_CONFIGS, ALTER_CONFIGS, ALTER, UNREPORTED, DESCRIBE_CLUSTER, DESCRIBE_CONFIGS, CONFIGS_OF_BROKERS
 ALTER_OPERATION = 7
 TOPIC, GROUP, CLUSTER = "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
 OF_TOPIC = 2  # a resource whose configs are described
 
 
-def draw_lacking(random: Random) -> tuple[str, ...]:
-    """Draw what a login lacks."""
-    return tuple(sorted({random.choice(LACKING) for _ in range(random.choice((1, 1, 2)))}))
+def draw_lacking(random: Random, lacking: Sequence[str]) -> tuple[str, ...]:
+    """Draw what a login lacks, among these."""
+    return tuple(sorted({random.choice(lacking) for _ in range(random.choice((1, 1, 2)))}))
 
 
 def permitted(cluster: SimulatedCluster, request: Any, answer: Any) -> Any:

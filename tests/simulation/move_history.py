@@ -171,6 +171,8 @@ class MoveHistory(History):
         except RecoveryError as error:
             self._world.tell(f"{run_id} ({what}) fails: {error}")
             self._counts[f"runs failed: {what}"] += 1
+            if what in ("present", "named"):  # what is in the journal may not be set
+                self._judges.standing_from = -math.inf
             return None
         self._world.tell(f"{run_id} ({what}) ends: {ending(result)}")
         if what in ("present", "named"):

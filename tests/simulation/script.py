@@ -17,7 +17,8 @@ from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
 from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
-from simulation.logins import draw_lacking
+from simulation.logins import LACKING as LACKING_ANY
+from simulation.logins import OF_MOVES, draw_lacking
 from simulation.move_script import MoveScript, draw_moves
 from simulation.offset_proofs import proven_by_offsets
 from simulation.replay_script import ReplayScript, draw_replay
@@ -79,7 +80,7 @@ FORKED = (
     ("write", "crash_leader", "write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first", "start_first"),
     ("write", "copy", "write", "crash_leader", "write", "copy", "alone", "write", "copy", "write", "lose_isr", "start_first"),
 )
-BUSY = 0.06  # of all histories of elections
+BUSY, SAVED_UNDER_FAULTS = 0.06, 0.06  # of all histories of elections
 FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = (
     0.12,
     0.15,
@@ -89,7 +90,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.08,
 )  # of all histories
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
-REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
+REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.3, 0.4  # of the latter
 DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
 LATER_RUNS = (0, 2, 4, 6)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
@@ -97,6 +98,7 @@ RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of e
 INTERNAL = 0.06  # of all histories of elections
 MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
+LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
@@ -211,8 +213,9 @@ def drawn(seed: int) -> Script:
     login = Random(f"login of {seed}")
     if not script.is_certain and login.random() < LIMITED:
         script = replace(script, quota=login.choice(RATES))
-    is_right = script.is_certain or script.wrong_answers or login.random() >= LACKING
-    return script if is_right else replace(script, lacks=draw_lacking(login))
+    share = LACKING if script.moves is None else LACKING_FOR_MOVES
+    is_right = script.is_certain or script.wrong_answers or login.random() >= share
+    return script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
@@ -355,7 +358,9 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
         if random.random() < 0.5:
             script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
-    if random.random() < FULL_DISK:
+    if random.random() < SAVED_UNDER_FAULTS:
+        script = _with_faults_while_saving(script, random)
+    elif random.random() < FULL_DISK:
         # What is forked is elected by this strategy, and so there is something to save.
         damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
         strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
@@ -366,6 +371,15 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         between = draw_steps(random, OTHERS, random.choice((0, 1, 1, 2)))
         script = replace(script, strike=strike, kill_at=None, between=tuple(between))
     return script
+
+
+def _with_faults_while_saving(script: Script, random: Random) -> Script:
+    """Return the script with logs that have forked, of which a broker hangs while they are saved, or which start later then."""
+    damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
+    strike = Strike(SAVING, random.choice((0, 0, 1, 2)), random.choice((0.0, 0.0, 2.0, 6.0, 15.0)), kills_run=True)
+    options = random.choice(({}, {"save_timeout": 2.0}, {"save_timeout": 2.0, "saved_bytes_per_second": 50}))
+    request = replace(script.request, options={**script.request.options, **options})
+    return replace(script, damage=damage, strategy="aggressive", strike=strike, request=request)
 
 
 def _with_busy_brokers(script: Script, random: Random) -> Script:
@@ -430,7 +444,7 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
     first, *_ = script.topics
     return replace(
         script,
-        **random.choice((forked_records, forked_offsets, ended_elsewhere))(first, random),
+        **random.choice((forked_records, forked_offsets, forked_offsets, ended_elsewhere))(first, random),
         faults=script.faults if random.random() < 0.2 else (),
         kill_at=script.kill_at if random.random() < 0.2 else None,
         second=None,

@@ -35,7 +35,7 @@ KINDS = (
     "wrong answers of hosts", "runs: status", "histories with a login that lacks permissions", "replays that got SIGTERM",
     "other commands that got SIGTERM", "runs in check mode with damaged files", "replays in check mode with wrong answers", "histories with many partitions",
     "histories with many leader epochs", "answers without records because of a quota", "runs in check mode after a killed one",
-    "faults during other commands",
+    "faults during other commands", "odd disks", "broker hangs while records are saved",
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def replay_with_wrong_answers(
 ) -> None:
     """Replay in check mode what each run has saved. `number` chooses the brokers that answer wrongly, and how."""
     wrong = WrongAnswers(cluster.world.tell)
-    cluster.falsified, before = wrong.falsified, replay_judges.ends()
+    cluster.falsified, before = wrong.falsified, replay_judges.replayed()
     for run in range(RUNS):
         wrong.begin(number + run, [*cluster.brokers], REQUESTS)
         for run_id in replayer.saved_runs():
@@ -44,5 +44,5 @@ def replay_with_wrong_answers(
                 except RecoveryError as error:
                     cluster.world.tell(f"{what} of {run_id} fails: {error}")
     wrong.rest()
-    if replay_judges.ends() != before:
+    if replay_judges.replayed() != before:
         judges.add_violation("a replay in check mode that got wrong answers has changed a log")
