@@ -210,6 +210,9 @@ class History:
         self._judges.watch()
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
+        if self._script.request.snapshots and self._script.seed % 2:
+            self._take_snapshot(("all", "out_of_sync")[self._script.seed // 2 % 2])
+            self._counts["snapshots of damaged clusters"] += 1
         self._counts["offline partitions"] += len(self._cluster.without_leader())
         self._counts["histories with many partitions"] += len(self._events.keys) >= MANY_PARTITIONS
         epochs = (len(log.epochs) for broker in self._cluster.brokers.values() for log in broker.logs.values())
@@ -226,13 +229,21 @@ class History:
         """Take snapshots of the healthy cluster. Records are written between them."""
         for number, seconds in enumerate(self._script.request.snapshots):
             self._world.wait(seconds)
-            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
-            whose = ("none", "all", "out_of_sync")[number % 3]
-            self._world.run({"operator": partial(self._operator.snapshot, run_id, whose)})
-            self._counts["healthy snapshots"] += 1
+            self._take_snapshot(("none", "all", "out_of_sync")[number % 3])
             for at in range(len(self._events.keys)):
                 self._events.write((at, 2, 0, 0))
                 self._events.catch_up((at,))
+
+    def _take_snapshot(self, whose: str) -> None:
+        run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
+        self._counts["healthy snapshots"] += 1
+        self._world.run({"operator": lambda: self._snapshot(run_id, whose)})
+
+    def _snapshot(self, run_id: str, whose: str) -> None:
+        try:
+            self._operator.snapshot(run_id, whose)
+        except RecoveryError as error:
+            self._world.tell(f"the snapshot {run_id} fails: {error}")
 
     def _rehearse(self) -> None:
         if self._script.reviews.refuses:

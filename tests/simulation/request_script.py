@@ -31,6 +31,10 @@ LIMITS: Mapping[str, tuple[Any, ...]] = {
     "save_timeout": (0.01, 2.0),
     "election_attempts": (0, 1),
     "remove_expired_throttle": (True,),
+    "quorum_before": (
+        {"leader_id": 101, "leader_epoch": 1, "looked_at": 1_795_000_000.0, "voters": []},
+        {"leader_id": 102, "leader_epoch": 7, "looked_at": 1_795_000_000.0, "voters": []},
+    ),
 }
 
 # Options of the evidence and of the plan, likewise. Some name what is no topic or no strategy.
