@@ -102,8 +102,11 @@ def missing(report: dict[str, Any], file: str, left_out: list[Place]) -> set[tup
 
 
 def _region(report: dict[str, Any], within: str) -> dict[str, Any]:
-    regions: Iterator[dict[str, Any]] = (report[kind][within] for kind in ("classes", "functions") if within and within in report[kind])
-    return next(regions, report)
+    """Return the report of a class or function, of the whole file without a name."""
+    if not within:
+        return report
+    regions: Iterator[dict[str, Any]] = (report[kind][within] for kind in ("classes", "functions") if within in report[kind])
+    return next(regions, {"missing_branches": []})
 
 
 def _line(name: str, counts: Mapping[str, int]) -> str:
