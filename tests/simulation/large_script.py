@@ -8,6 +8,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from simulation.disk_script import draw_disks
 from simulation.steps import Step
 
 TOPICS = ("orders", "payments")
@@ -44,7 +45,7 @@ def many_epochs(random: Random) -> dict[str, Any]:
     damage += [_step("start_first", random)] * random.choice((1, 2, 2))
     return {
         "brokers": brokers, "topics": {TOPICS[0]: [replicas]}, "min_isr": {TOPICS[0]: 1}, "damage": tuple(damage),
-        "strategy": random.choice(("aggressive", "balanced")),
+        "strategy": random.choice(("aggressive", "balanced")), "duration": random.choice((0.05, 0.3, 12.0)), "disks": draw_disks(random),
     }  # fmt: skip
 
 

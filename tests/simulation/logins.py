@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 DESCRIBE_CONFIGS, CONFIGS_OF_BROKERS, ALTER_CONFIGS = "DESCRIBE_CONFIGS topic", "DESCRIBE_CONFIGS cluster", "ALTER_CONFIGS"
 DESCRIBE_CLUSTER, DESCRIBE_TOPIC, DESCRIBE_GROUP = "DESCRIBE cluster", "DESCRIBE topic", "DESCRIBE group"
 CLUSTER_ACTION, ALTER, UNREPORTED = "CLUSTER_ACTION cluster", "ALTER cluster", "operations are not reported"
+READ_TOPIC, DESCRIBE_TRANSACTION = "READ topic", "DESCRIBE transactional id"
 LACKING = (
     DESCRIBE_CONFIGS, DESCRIBE_CONFIGS, CONFIGS_OF_BROKERS, ALTER_CONFIGS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC, DESCRIBE_GROUP, CLUSTER_ACTION, ALTER,
     UNREPORTED
 )  # fmt: skip
 OF_MOVES = ALTER_CONFIGS, ALTER_CONFIGS, ALTER, UNREPORTED, DESCRIBE_CLUSTER, DESCRIBE_CONFIGS, CONFIGS_OF_BROKERS
+OF_REPLAYS = DESCRIBE_TOPIC, READ_TOPIC, DESCRIBE_GROUP, DESCRIBE_TRANSACTION, DESCRIBE_CONFIGS
 ALTER_OPERATION = 7
+TRANSACTION = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 TOPIC, GROUP, CLUSTER = "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
 OF_TOPIC = 2  # a resource whose configs are described
 
@@ -86,6 +89,27 @@ def _refuse_log_dirs(_cluster: SimulatedCluster, answer: Any) -> None:
     answer.error_code, answer.results = code(CLUSTER), []
 
 
+def _refuse_producers(_cluster: SimulatedCluster, answer: Any) -> None:
+    for topic in answer.topics:
+        for row in topic.partitions:
+            row.error_code, row.active_producers = code(TOPIC), []
+
+
+def _refuse_epochs(cluster: SimulatedCluster, answer: Any) -> None:
+    for topic in answer.topics:
+        for row in topic.partitions if topic.topic == _hidden(cluster) else ():
+            row.error_code, row.leader_epoch, row.end_offset = code(TOPIC), -1, -1
+
+
+def _hide_transactions(_cluster: SimulatedCluster, answer: Any) -> None:
+    answer.transaction_states = []
+
+
+def _refuse_transactions(_cluster: SimulatedCluster, answer: Any) -> None:
+    for row in answer.transaction_states:
+        row.error_code, row.topics = code(TRANSACTION), []
+
+
 def _hide_groups(_cluster: SimulatedCluster, answer: Any) -> None:
     answer.groups = []
 
@@ -111,6 +135,10 @@ _ANSWERS: Mapping[str, Mapping[str, Callable[[SimulatedCluster, Any], None]]] = 
     "FetchRequest": {CLUSTER_ACTION: _refuse_records},
     "DescribeConfigsRequest": {DESCRIBE_CONFIGS: _refuse_configs(True), CONFIGS_OF_BROKERS: _refuse_configs(False)},
     "DescribeLogDirsRequest": {DESCRIBE_CLUSTER: _refuse_log_dirs},
+    "DescribeProducersRequest": {READ_TOPIC: _refuse_producers},
+    "ListTransactionsRequest": {DESCRIBE_TRANSACTION: _hide_transactions},
+    "DescribeTransactionsRequest": {DESCRIBE_TRANSACTION: _refuse_transactions},
+    "OffsetForLeaderEpochRequest": {DESCRIBE_TOPIC: _refuse_epochs},
     "ListGroupsRequest": {DESCRIBE_GROUP: _hide_groups},
     "OffsetFetchRequest": {DESCRIBE_GROUP: _refuse_groups},
     "DescribeGroupsRequest": {DESCRIBE_GROUP: _refuse_groups},

@@ -24,7 +24,7 @@ from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
 from simulation.replay_requests import ReplayRequests
 from simulation.script import Script
-from simulation.wrong_replays import replay_with_wrong_answers
+from simulation.wrong_replays import ReplaysInCheckMode
 
 
 class ReplayHistory(History):
@@ -39,6 +39,7 @@ class ReplayHistory(History):
         if script.replay.producers:
             self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
         self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
+        self._check_mode = ReplaysInCheckMode(self._cluster, self._replayer, self._replay_judges, self._judges, self._counts)
         self._requests = ReplayRequests(self._replayer, script.reviews, self._judges, self._replay_judges, self._counts)
 
     def _recover_to_the_end(self) -> None:
@@ -50,6 +51,8 @@ class ReplayHistory(History):
         has_groups, has_saved = bool(self._cluster.groups.positions), bool(self._replayer.saved_runs())
         if not has_saved and not has_groups:
             return
+        if self._replay.wrong is not None:
+            self._world.run({"operator": self._check_mode.while_brokers_are_down})
         self._start_all()
         if has_groups:
             self._world.run({"impact": self._assess})
@@ -67,7 +70,8 @@ class ReplayHistory(History):
         if self._script.damaged is not None:
             self._world.run({"operator": partial(self._damage_files, self._script.damaged)})
         if self._replay.wrong is not None:
-            self._world.run({"operator": partial(self._replay_with_wrong_answers, self._replay.wrong)})
+            self._world.run({"operator": partial(self._check_mode.with_wrong_answers, self._replay.wrong)})
+            self._world.run({"operator": self._check_mode.with_other_logins})
         if self._script.reviews.replay:
             self._world.run({"asked for again": self._replay_as_asked})
             self._world.wait(CALM_SECONDS / 2)
@@ -86,9 +90,6 @@ class ReplayHistory(History):
         script = self._script
         commands = CommandOperator(self._cluster, self._workdir, script.strategy, script.controllers)
         damaged_replays(number, commands, self._replayer, self._replay_judges, self._judges, self._counts, self._world.tell)
-
-    def _replay_with_wrong_answers(self, number: int) -> None:
-        replay_with_wrong_answers(number, self._cluster, self._replayer, self._replay_judges, self._judges, self._counts)
 
     def _elect_named(self) -> None:
         """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""

@@ -77,5 +77,5 @@ def draw_replay(random: Random) -> ReplayScript:
         before=tuple(draw_steps(random, {"write": 2, "go_on": 3}, random.choice((0, 2, 4)))),
         is_named=random.random() < 0.8,
         stop_at=random.randrange(1, MOST_STEPS) if random.random() < 0.15 else None,
-        wrong=random.randrange(1 << 20) if random.random() < 0.3 else None,
+        wrong=random.randrange(1 << 20) if random.random() < 0.5 else None,
     )

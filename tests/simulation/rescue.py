@@ -84,12 +84,22 @@ class Rescue:
                         "evidence": partial(self._operator.make_evidence_of, one.node_id, log_dirs, lambda same: same),
                         "the rescue": partial(self._operator.compare_with, one.node_id, log_dirs, lambda same: same),
                         "the mounted rescue": partial(self._operator.compare_mounted, one.node_id, log_dirs),
+                        "a copy in check mode": partial(
+                            self._operator.copy_from, one.node_id, log_dirs, folder / "copy", lambda same: same, check_mode=True
+                        ),
                         "a copy": partial(self._operator.copy_from, one.node_id, log_dirs, folder / "copy", lambda same: same),
+                        "a copy to a folder of others": partial(self._copy_to_folder_of_others, one, log_dirs, folder, random),
                     }
                     for name_of, act in acts.items():
                         self._do(f"{name_of} of broker {one.node_id}, of whose disk {what},", act)
         if self._judges.state() != before:
             self._judges.add_violation("reading odd disks in check mode has changed the cluster or the workdir")
+
+    def _copy_to_folder_of_others(self, broker: Broker, log_dirs: list[str], folder: Path, random: Random) -> None:
+        other = folder / "others" / random.choice(("notes", "orders-0/notes", "orders-0/00000000000000000000.log"))
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("of others")
+        self._operator.copy_from(broker.node_id, log_dirs, folder / "others", lambda same: same)
 
     def _ask_host_that_answers_wrongly(self, broker: Broker) -> None:
         """Read a disk through a host that answers wrongly, in check mode: what it says of the disk, and the records that it copies."""

@@ -508,7 +508,7 @@ def _with_internal_topic(script: Script, random: Random) -> Script:
 
 def _with_little_time(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with so little time for evidence that not all of it is read. The last runs have more."""
-    return replace(script, duration=random.choice((0.1, 0.2, 0.4, 1.0))) if random.random() < LITTLE_TIME else script
+    return replace(script, duration=random.choice((0.02, 0.05, 0.1, 0.2, 0.4, 1.0))) if random.random() < LITTLE_TIME else script
 
 
 def _with_more(script: Script, random: Random, kinds: Sequence[str]) -> Script:
