@@ -22,6 +22,7 @@ from pathlib import Path
 from simulation.history import Outcome, play
 from simulation.script import Script, drawn
 from simulation.shorten import kind_of, shortened
+from simulation.story_lines import opening
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
@@ -57,7 +58,7 @@ def main() -> int:
             for seed, outcome in outcomes:
                 counts += outcome.counts
                 if options.story:
-                    print(*outcome.story, sep="\n")
+                    print(opening(drawn(seed)), *outcome.story, "", sep="\n")
                 if outcome.violations:
                     bad.append(seed)
                     wanted = [one for one in outcome.violations if options.until is not None and options.until in one]
@@ -118,10 +119,7 @@ def _keep(seed: int) -> None:
 def _tell(script: Script) -> int:
     _be_quiet()
     outcome = played(script)
-    print(
-        f"{script.brokers} brokers, replicas {script.topics}, min.insync.replicas {script.min_isr}, ELR {'on' if script.elr else 'off'}, {script.strategy}"
-    )
-    print(*outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
+    print(opening(script), *outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
     return 1 if outcome.violations else 0
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How many branches of the product simulated histories alone reach, by part: `python -m simulation.branches 1 400`.
 
-pyproject.toml has the options of coverage.py.
+pyproject.toml has the options of coverage.py. Branches that no history can reach are left out: not_reached.toml names them, and says why.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FOLDER = Path(".cache/coverage")
+NOT_REACHED = Path(__file__).with_name("not_reached.toml")
+PRODUCT = Path(__file__).parents[2] / "plugins" / "module_utils"
 
 
 class Part(NamedTuple):
@@ -25,6 +29,15 @@ class Part(NamedTuple):
 
     files: tuple[str, ...]
     without: str = ""
+
+
+class Place(NamedTuple):
+    """Branches that no history can reach: those that begin in a line of `file`, below module_utils, which has `line`, or in its class or function `within`."""
+
+    file: str
+    line: str
+    within: str
+    why: str
 
 
 # Files that no history imports count, too.
@@ -55,21 +68,48 @@ def main() -> int:
     return played.returncode
 
 
-def table(files: dict[str, dict[str, dict[str, int]]]) -> list[str]:
+def places() -> list[Place]:
+    """Return what not_reached.toml names."""
+    groups = tomllib.loads(NOT_REACHED.read_text())["group"]
+    return [Place(row["file"], row.get("line", ""), row.get("within", ""), group["why"]) for group in groups for row in group["places"]]
+
+
+def table(files: dict[str, dict[str, Any]]) -> list[str]:
     """Return the lines of the table: the files of each part, and then the part. `files`: as coverage.py reports them."""
-    lines = []
+    lines, left_out = [], places()
     for name, part in PARTS.items():
         total: Counter[str] = Counter()
         for path, report in files.items():
             file = path.partition("module_utils/")[2]
             if any(fnmatch(file, pattern) for pattern in part.files) and not fnmatch(file, part.without):
-                total.update({key: report["summary"][key] for key in ("covered_branches", "num_branches")})
-                lines.append(_line(f"  {file}", report["summary"]))
+                counts = {key: report["summary"][key] for key in ("covered_branches", "num_branches")}
+                counts["num_branches"] -= len(missing(report, file, left_out))
+                total.update(counts)
+                lines.append(_line(f"  {file}", counts))
         lines.append(_line(name, total))
     return lines
 
 
-def _line(name: str, counts: dict[str, int]) -> str:
+def missing(report: dict[str, Any], file: str, left_out: list[Place]) -> set[tuple[int, int]]:
+    """Return the branches of a file that are not reached, and named in `left_out`. `report`: of coverage.py on this file."""
+    own = [place for place in left_out if place.file == file]
+    source = (PRODUCT / file).read_text().splitlines() if own else []
+    found: set[tuple[int, int]] = set()
+    for place in own:
+        branches = [(begin, end) for begin, end in _region(report, place.within)["missing_branches"]]
+        found |= {branch for branch in branches if place.line in source[branch[0] - 1]}
+    return found
+
+
+def _region(report: dict[str, Any], within: str) -> dict[str, Any]:
+    """Return the report of a class or function, of the whole file without a name."""
+    if not within:
+        return report
+    regions: Iterator[dict[str, Any]] = (report[kind][within] for kind in ("classes", "functions") if within in report[kind])
+    return next(regions, {"missing_branches": []})
+
+
+def _line(name: str, counts: Mapping[str, int]) -> str:
     reached, number = counts["covered_branches"], counts["num_branches"]
     return f"{name:50} {reached:5} of {number:5} branches" + (f" {100 * reached // number:4} %" if number else "")
 

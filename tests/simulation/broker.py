@@ -15,6 +15,7 @@ from simulation import change_answers, group_log, groups, log_answers, metadata_
 from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
+from simulation.logins import permitted
 from simulation.logs import Log
 from simulation.versions import VERSIONS
 
@@ -109,4 +110,5 @@ class Broker:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""
         if request.name not in ANSWERS:
             raise NotImplementedError(f"a broker has got {request}")
-        return ANSWERS[request.name](self, request)
+        answer = permitted(self.cluster, request, ANSWERS[request.name](self, request))
+        return self.cluster.client_quotas.limited(self.node_id, request, answer)

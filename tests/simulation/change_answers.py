@@ -19,6 +19,7 @@ from kafka.protocol.admin import (
 from simulation.dynamic_configs import BROKER, EVERY_BROKER, Operation
 from simulation.kafka_errors import code
 from simulation.kraft import Key
+from simulation.logins import ALTER, ALTER_CONFIGS
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
@@ -59,7 +60,7 @@ def alter_reassignments(broker: Broker, request: Any) -> Any:
 
 def _altered_reassignments(broker: Broker, request: Any) -> Any:
     kind = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
-    if broker.cluster.is_denied:
+    if _is_denied(broker.cluster, ALTER):
         return AlterPartitionReassignmentsResponse(
             throttle_time_ms=0, allow_replication_factor_change=False, error_code=code(DENIED), error_message=None, responses=[]
         )
@@ -123,7 +124,7 @@ def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[
     kind = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     rows = []
     for row in request.resources:
-        error = (DENIED if row.resource_type == BROKER else DENIED_TOPIC) if cluster.is_denied else refusal(row)
+        error = (DENIED if row.resource_type == BROKER else DENIED_TOPIC) if _is_denied(cluster, ALTER_CONFIGS) else refusal(row)
         if error is None and not request.validate_only:
             operations = [Operation(one.name, one.config_operation, one.value) for one in row.configs]
             cluster.alter_configs((row.resource_type, row.resource_name), operations)
@@ -145,7 +146,7 @@ def elected_leaders(cluster: SimulatedCluster, request: Any) -> Any:
     kind = ElectLeadersResponse.ReplicaElectionResult
     unclean = request.election_type == 1
     keys = [(one.topic, number) for one in request.topic_partitions for number in one.partitions]
-    is_denied = cluster.is_denied
+    is_denied = _is_denied(cluster, ALTER)
     found = {key: DENIED if is_denied else cluster.elect(key, unclean) for key in keys}
     topics = [
         kind(
@@ -157,6 +158,10 @@ def elected_leaders(cluster: SimulatedCluster, request: Any) -> Any:
         for name, rows in _by_topic(found)
     ]
     return ElectLeadersResponse(throttle_time_ms=0, error_code=code(DENIED if is_denied else None), replica_election_results=topics)
+
+
+def _is_denied(cluster: SimulatedCluster, operation: str) -> bool:
+    return cluster.is_denied or operation in cluster.lacking
 
 
 def _by_topic(found: Mapping[Key, V]) -> Iterator[tuple[str, list[tuple[Key, V]]]]:

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from simulation.broker import Broker
+from simulation.client_quotas import ClientQuotas
 from simulation.controller_node import ControllerNode
 from simulation.disks import start_disks
 from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
@@ -19,6 +20,7 @@ from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
 from simulation.quotas import Quotas
+from simulation.story_lines import configs, numbers
 from simulation.transactions import Transactions
 from simulation.world import World
 
@@ -64,7 +66,7 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self._checkpoints = Random(self.world.random.random())
-        self.configs, self.quotas = DynamicConfigs(), Quotas()
+        self.configs, self.quotas, self.client_quotas = DynamicConfigs(), Quotas(), ClientQuotas(world)
         self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
         self.written: dict[Key, list[Batch]] = {}  # all batches that leaders have appended
@@ -80,6 +82,7 @@ class SimulatedCluster:
         self.after_sync: Callable[[int], None] = lambda _handle: None  # called with each file or folder that a control node syncs
         self.disk_is_full = False  # of the control nodes
         self.is_denied = False  # control nodes may change nothing
+        self.lacking: Collection[str] = ()  # permissions that their login does not have (logins.py)
         self.full: set[int] = set()  # brokers without room on their disks for another replica
         self.after_new_topic: Callable[[Key], None] = lambda _key: None  # called with each partition of a topic that is created again
         for broker in self.brokers:
@@ -130,7 +133,11 @@ class SimulatedCluster:
         what = "cancel" if replicas is None else "reorder" if same else "move"
         self.before_change(what, key, replicas or ())
         error = self.controller.reassign(key, replicas, factor_may_change)
-        how = {"cancel": "has its move cancelled", "reorder": f"gets the order {replicas}", "move": f"is moved to {replicas}"}[what]
+        how = {
+            "cancel": "has its move cancelled",
+            "reorder": f"gets the order {numbers(replicas or ())}",
+            "move": f"is moved to {numbers(replicas or ())}",
+        }[what]
         self.world.tell(f"{key[0]}-{key[1]} {how}: {error or 'done'}")
         self.spread()
         return error
@@ -160,7 +167,7 @@ class SimulatedCluster:
         before = self.configs.version
         self.configs.alter(resource, operations)
         kind = "topic" if resource[0] == TOPIC else "broker"
-        self.world.tell(f"configs of {kind} {resource[1]} become {dict(self.configs.of(resource))}")
+        self.world.tell(f"configs of {kind} {resource[1]} become {configs(self.configs.of(resource))}")
         self.controller.version += self.configs.version - before
         self.spread()
 

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER
@@ -24,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges
 from simulation.operator import NAME, SAVED
+from simulation.story_lines import ending
 from simulation.wrong_values import edited
 
 RUN, CHECKED = "damaged", "checked"
@@ -60,7 +62,7 @@ class DamagedFiles:
             document = json.loads(self._random.choice(lines[1:-1] or lines))
             for _time in range(self._random.choice((1, 1, 2))):
                 document = edited(document, self._random)
-            policy = Policy(self._random.choice([*Strategy]))
+            policy = Policy(self._random.choice([*Strategy]), self._random.choice([*Ranking]))
             worker.plan_row(json.dumps(document).encode(), NAME, cluster, policy)
             try:
                 landing_lines.read_cluster(edited(header, self._random))
@@ -168,7 +170,7 @@ class DamagedFiles:
             self._tell(f"{what} fails: {error}")
             self._counts["damaged files refused"] += 1
             return
-        self._tell(f"{what} ends: {result.get('summary')}")
+        self._tell(f"{what} ends: {ending(result)}")
 
 
 def _added(before: Sequence[bytes], after: Sequence[bytes]) -> Sequence[bytes]:

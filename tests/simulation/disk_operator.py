@@ -74,7 +74,11 @@ class DiskOperator(Operator):
         """Compare a disk with the cluster in check mode, by what another host answers of it. `other`: as before."""
         self._compare(broker, (), disk=other(self._read(broker, log_dirs)), check_mode=True)
 
-    def copy_from(self, broker: int, log_dirs: Sequence[str], folder: Path, other: Callable[[Any], Any]) -> None:
+    def compare_mounted(self, broker: int, log_dirs: Sequence[str]) -> None:
+        """Compare a disk with the cluster in check mode, which is mounted on the control node."""
+        self._compare(broker, (), log_dirs=list(log_dirs), check_mode=True)
+
+    def copy_from(self, broker: int, log_dirs: Sequence[str], folder: Path, other: Callable[[Any], Any], check_mode: bool = False) -> None:
         """Copy all records of a disk to a folder, from a host whose answers are wrong. `other`: as before."""
         rows = [row for row in self._read(broker, log_dirs)["partitions"] if row["error"] is None]
         wanted = [
@@ -88,7 +92,7 @@ class DiskOperator(Operator):
             if row["log_start_offset"] < row["log_end_offset"]
         ]
         host = {"log_dirs": list(log_dirs), "cluster_id": self._cluster.cluster_id, "broker_id": broker, "logs": [], "pieces": []}
-        copy_logs(folder, wanted, Limits(None, None), lambda options: other(read_pieces(host | options)), check_mode=False)
+        copy_logs(folder, wanted, Limits(None, None), lambda options: other(read_pieces(host | options)), check_mode=check_mode)
 
     def lost_disk(self, broker: int) -> dict[str, Any]:
         """Return the row of a broker in the result of `kafka_lost_disk_info`. Raises the product's errors."""

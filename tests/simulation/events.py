@@ -231,7 +231,16 @@ class Events(TopicEvents):
             left -= 1
             if left != -1 or self.calm:
                 return
-            if strike.seconds:
+            if strike.kills_run and strike.seconds:
+                self._count("broker hangs while records are saved")
+                self.slowed = True
+                running = [one for one, broker in self._cluster.brokers.items() if broker.running and not broker.hangs]
+                self._cluster.hang(running[strike.number % len(running)], strike.seconds)
+            elif strike.kills_run:
+                self._count("logs start later while records are saved")
+                for number in range(len(self.keys) * len(self._cluster.brokers)):
+                    self.expire((number, 1, number // len(self.keys)))
+            elif strike.seconds:
                 self._count("disk full while records are saved")
                 self._cluster.fill_disk(strike.seconds)
             else:

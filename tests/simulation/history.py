@@ -33,6 +33,7 @@ from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.steps import Step
+from simulation.story_lines import elections
 from simulation.world import Process, World
 from simulation.wrong_answers import WrongAnswers
 
@@ -45,6 +46,8 @@ LEAST_BROKERS = 2
 KINDS_OF_CHECKS = 3, 6  # of requests that are answered wrongly in a run in check mode
 PAUSE_SECONDS = 0.1
 SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
+LONGEST_HANG = 16.0
+MANY_PARTITIONS, MANY_EPOCHS = 8, 10
 
 
 @dataclass
@@ -92,7 +95,9 @@ class History:
         self._wrong: WrongAnswers | None = None
         commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
         self._damaged = (
-            None if script.damaged is None else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
+            None
+            if script.damaged is None or script.moves
+            else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
         )
         self._commands = (
             None if script.commands is None else OtherCommands(script.commands, self._cluster, commands, self._judges, self._counts)
@@ -104,22 +109,25 @@ class History:
         return Judges(self._cluster, self._workdir, self._events, self._model, self._gives_up(), self._script.controllers)
 
     def _gives_up(self) -> bool:
-        return "aggressive" in (self._script.strategy, self._script.request.strategy)
+        return "aggressive" in {self._script.strategy, *self._script.request.strategies}
 
     def play(self) -> Outcome:
         """Play it."""
         with simulated(self._cluster):
             self._damage()
             self._watch()
+            self._cluster.lacking, self._cluster.client_quotas.rate = self._script.lacks, self._script.quota
+            self._counts["histories with a login that lacks permissions"] += bool(self._script.lacks)
             self._read_disks()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.before_recovery})
                 self._world.wait(SETTLED_SECONDS)
                 self._judges.judge_truncations()
             if self._commands is not None:
-                self._world.run({"operator": self._commands.before_recovery})
+                self._count_stops(self._world.run({"operator": self._commands.before_recovery}, stop_at=self._commands.stop_at))
             with self._wrong_answers():
                 self._recover_under_faults()
+            self._cluster.lacking, self._cluster.client_quotas.rate = (), None
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
             self._start_some()
@@ -132,7 +140,8 @@ class History:
                 self._rescue.save_and_start()
                 self._rescue.forget_evidence()
             if self._commands is not None:
-                self._world.run({"operator": partial(self._commands.at_the_end, self._script.replay is None)})
+                work = partial(self._commands.at_the_end, self._script.replay is None)
+                self._count_stops(self._world.run({"operator": work}, stop_at=self._commands.stop_at))
                 self._world.wait(CALM_SECONDS)
                 self._judges.judge_truncations()
             self._end()
@@ -143,6 +152,7 @@ class History:
             for batch in log.batches
         )
         self._counts["elections with wrong answers"] += self._judges.misled_elections
+        self._counts["answers without records because of a quota"] += self._cluster.client_quotas.count
         self._counts["recoveries that met a fault"] += len(self._disturbed)
         self._counts["recoveries with a partition to elect before faults ended"] += len(self._with_work)
         self._counts["recoveries with a partition to elect that met a fault"] += len(self._with_work & self._disturbed)
@@ -225,7 +235,13 @@ class History:
         self._judges.watch()
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
+        if self._script.request.snapshots and self._script.seed % 2:
+            self._take_snapshot(("all", "out_of_sync")[self._script.seed // 2 % 2])
+            self._counts["snapshots of damaged clusters"] += 1
         self._counts["offline partitions"] += len(self._cluster.without_leader())
+        self._counts["histories with many partitions"] += len(self._events.keys) >= MANY_PARTITIONS
+        epochs = (len(log.epochs) for broker in self._cluster.brokers.values() for log in broker.logs.values())
+        self._counts["histories with many leader epochs"] += max(epochs, default=0) >= MANY_EPOCHS
 
     def _damage_by(self, step: Step) -> None:
         """Let a step happen. A crash is noticed late: mostly the history goes on when it is."""
@@ -238,13 +254,21 @@ class History:
         """Take snapshots of the healthy cluster. Records are written between them."""
         for number, seconds in enumerate(self._script.request.snapshots):
             self._world.wait(seconds)
-            run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
-            whose = ("none", "all", "out_of_sync")[number % 3]
-            self._world.run({"operator": partial(self._operator.snapshot, run_id, whose)})
-            self._counts["healthy snapshots"] += 1
+            self._take_snapshot(("none", "all", "out_of_sync")[number % 3])
             for at in range(len(self._events.keys)):
                 self._events.write((at, 2, 0, 0))
                 self._events.catch_up((at,))
+
+    def _take_snapshot(self, whose: str) -> None:
+        run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
+        self._counts["healthy snapshots"] += 1
+        self._world.run({"operator": lambda: self._snapshot(run_id, whose)})
+
+    def _snapshot(self, run_id: str, whose: str) -> None:
+        try:
+            self._operator.snapshot(run_id, whose)
+        except RecoveryError as error:
+            self._world.tell(f"the snapshot {run_id} fails: {error}")
 
     def _rehearse(self) -> None:
         if self._script.reviews.refuses:
@@ -270,7 +294,8 @@ class History:
                 ask()
             except RecoveryError:
                 continue
-            self._judges.add_violation(f"{what} is not refused")
+            if self._wrong is None or self._wrong.node_id is None:  # a wrong cluster id names another journal
+                self._judges.add_violation(f"{what} is not refused")
         if self._judges.changes != before:
             self._judges.add_violation("a wrong election has changed the cluster")
 
@@ -281,9 +306,10 @@ class History:
         rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
         self._judges.runs.name({(row["topic"], row["partition"]) for row in rows})
         self._counts["leaders named in first runs"] += len(rows)
+        options = self._script.request.options
         if not reviews.in_file:
-            return self._operator.elect(run_id, partitions=rows)
-        return self._operator.elect_file(run_id, rows)
+            return self._operator.elect(run_id, partitions=rows, **options)
+        return self._operator.elect_file(run_id, rows, **options)
 
     def _start_some(self) -> None:
         """Let so many brokers run that there is a cluster."""
@@ -323,6 +349,7 @@ class History:
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
         self._count_struck(self._world.run(works, kill, stop))
+        self._look_between()
         strike = self._script.strike
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
             self._world.run({"again": lambda: self._run("again")})  # while the broker hangs with the request of the run before
@@ -334,6 +361,34 @@ class History:
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()
                 self._recover_later(f"later-{number}", later)
+
+    def _look_between(self) -> None:
+        """Recover in check mode, which must change nothing, while a broker hangs with the request of a killed run, and again after other tools have acted."""
+        if not self._script.between:
+            return
+        self._look_on()
+        # A late election takes the first live replica, whoever has set the order.
+        self._world.wait(LONGEST_HANG)
+        for step in self._script.between:
+            self._events.happen(step)
+            self._world.wait(PAUSE_SECONDS)
+        self._look_on()
+        self._world.run({"again": lambda: self._run("again")})
+
+    def _look_on(self) -> None:
+        self._counts["runs in check mode after a killed one"] += 1
+        own, (_changes, files) = len(self._judges.own_changes), self._judges.state()
+        self._world.run({"looks": lambda: self._look("looks")})
+        if len(self._judges.own_changes) != own or self._judges.state()[1] != files:
+            self._judges.add_violation("a run in check mode after a killed one has changed the cluster, its journal or saved records")
+
+    def _look(self, run_id: str) -> None:
+        try:
+            result = self._operator.recover(run_id, check_mode=True)
+        except RecoveryError as error:
+            self._world.tell(f"{run_id} fails: {error}")
+            return
+        self._world.tell(f"{run_id} ends: {elections(result)}")
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
         """Recover once more while faults strike."""
@@ -358,6 +413,9 @@ class History:
             self._counts["control nodes that lost power"] += 1
             with self._judges.keeps_verdicts():
                 self._files.lose_power(self._world.random)
+
+    def _count_stops(self, processes: Mapping[str, Process]) -> None:
+        self._counts["other commands that got SIGTERM"] += sum(process.signals.pending is not None for process in processes.values())
 
     def _run(self, run_id: str, delay: float = 0.0) -> dict[str, Any] | None:
         """Recover, after `delay` seconds. The plan of the first run is reviewed before its elections. Return the result, None if the run fails."""
@@ -403,7 +461,7 @@ class History:
         judge_list(self._judges, result)
         if self._rehearsal and run_id == "first" and self._is_undisturbed():
             self._rehearsal.judge_next(result)
-        self._world.tell(f"{run_id} ends: {'; '.join(map(_text, result['results']))}")
+        self._world.tell(f"{run_id} ends: {elections(result)}")
         if run_id == "rehearsal":
             return result
         for row in result["results"]:
@@ -414,7 +472,7 @@ class History:
         """Return whether nothing happens to the first run."""
         script = self._script
         happens = script.faults or script.strike or script.review or script.reviews.meanwhile or script.reviews.names or self._events.slowed
-        return not happens and script.kill_at is script.second is script.request.stop_at is None
+        return not happens and not script.lacks and not script.quota and script.kill_at is script.second is script.request.stop_at is None
 
     def _recover_to_the_end(self) -> None:
         self._judges.saves, self._judges.unnamed = True, set()
@@ -435,8 +493,3 @@ class History:
         else:
             self._judges.add_violation(f"{RUNS} runs in peace have not come to an end")
         self._judges.judge_calm(result)
-
-
-def _text(row: dict[str, Any]) -> str:
-    end = f"broker {row['leader']}" if row["leader"] is not None else row["reason_code"]
-    return f"{row['topic']}-{row['partition']} {row['outcome']} ({end}, {row['evidence']})"

@@ -14,6 +14,7 @@ from simulation.kraft import Key, Partition
 
 METADATA_VERSION = 27  # of Kafka 4.2
 RECOVERING, CLEAR_ELR = 1, 28
+BEGIN, END, ABORT = 23, 24, 25  # records of a transaction
 Batch = tuple[int, int, bytes]  # offset of its first record, of the next batch, bytes
 
 
@@ -24,7 +25,13 @@ class MetadataLog:
         self._clock, self._min_isr, self.epoch, self.end = clock, min_isr, 1, 0
         self._batches: list[Batch] = []
         self._ids = {topic: topic_id(number) for number, topic in enumerate(topics)}
-        self._append([encoded.feature(METADATA_VERSION)])
+        feature = encoded.feature(METADATA_VERSION)
+        # The first active controller has died while it wrote the bootstrap records, and the next one has written them again (KIP-868).
+        self._append([encoded.value(BEGIN, 0), feature])
+        self._append([encoded.value(ABORT, 0), encoded.value(BEGIN, 0), feature, encoded.value(END, 0)])
+        # An administrator has set a default for all brokers, and removed it.
+        for setting in (3, None):
+            self._append([encoded.min_isr(setting, kind=4, resource="")])
         for topic, identity in self._ids.items():
             name = encoded.min_isr(min_isr[topic], resource=topic)
             self._append([encoded.value(2, 0, encoded.text(topic), identity), name])

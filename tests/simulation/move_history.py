@@ -15,6 +15,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from simulation.cluster import SESSION_SECONDS
+from simulation.command_operator import CommandOperator
+from simulation.damaged_journals import damaged_moves
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
@@ -22,6 +24,7 @@ from simulation.move_operator import MoveOperator
 from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_moves, refused_throttles
 from simulation.request_script import NAMED
 from simulation.script import Script
+from simulation.story_lines import ending
 from simulation.world import FASTEST
 
 OTHER_BROKER, OTHER_RATE = 89, 5_000
@@ -170,8 +173,10 @@ class MoveHistory(History):
         except RecoveryError as error:
             self._world.tell(f"{run_id} ({what}) fails: {error}")
             self._counts[f"runs failed: {what}"] += 1
+            if what in ("present", "named"):  # what is in the journal may not be set
+                self._judges.standing_from = -math.inf
             return None
-        self._world.tell(f"{run_id} ({what}) ends: {result.get('summary')} {result.get('msg', '')} {result['warnings']}")
+        self._world.tell(f"{run_id} ({what}) ends: {ending(result)}")
         if what in ("present", "named"):
             expires_after = self._moves.expires_after
             self._counts["standing throttles that expire by a wrong clock"] += expires_after is not None and self._world.drift > 0
@@ -188,7 +193,14 @@ class MoveHistory(History):
             self._judges.judge_moved(result, self._script.second is None or self._events.calm)
         return result
 
+    def _damage_files(self, number: int) -> None:
+        script = self._script
+        commands = CommandOperator(self._cluster, self._workdir, script.strategy, script.controllers)
+        damaged_moves(number, commands, self._mover, self._judges.targets, self._judges, self._counts, self._world.tell)
+
     def _recover_to_the_end(self) -> None:
+        if self._script.damaged is not None:
+            self._world.run({"operator": partial(self._damage_files, self._script.damaged)})
         done = False
         elected: dict[str, Any] | None = {"results": []}
 

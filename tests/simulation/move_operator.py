@@ -90,21 +90,25 @@ class MoveOperator(Operator):
         with ReassignmentAdmin(task.connection) as cluster:
             return {**partition_reassignment(task, cluster), "warnings": task.warnings}
 
-    def throttle(self, state: str, rate: int | None = None, expires_after: float | None = None, **given: Any) -> Result:
+    def throttle(
+        self, state: str, rate: int | None = None, expires_after: float | None = None, check_mode: bool = False, **given: Any
+    ) -> Result:
         """Set the standing throttle, remove it, or clean (`kafka_replication_throttle`). Raises the product's errors."""
         options: dict[str, Any] = {
             "state": state, "rate": rate, "leader_rate": None, "follower_rate": None, "broker_rates": [], "throttled_replicas": None, "partitions": None,
             "partitions_file": None, "expires_after": expires_after, "measure_seconds": 0.5 if rate == 2_000 else 0.0, "preview": 20,
         }  # fmt: skip
         task = self._module("throttle", **{**options, **given})
+        task.check_mode = check_mode
         check(task)
         with ReassignmentAdmin(task.connection) as cluster:
             return {**replication_throttle(task, cluster), "warnings": task.warnings}
 
-    def clean(self, run_id: str, topics: list[str]) -> Result:
+    def clean(self, run_id: str, topics: list[str], check_mode: bool = False) -> Result:
         """Remove what killed runs have left, and cancel the moves of these topics (`kafka_recovery_leftovers`). Raises the product's errors."""
         cancel = [{"topic": topic, "partition": None} for topic in topics]
         task = self._module(run_id, foreign_throttles=[], cancel_moves=cancel, window=WATCH_SECONDS, preview=20)
+        task.check_mode = check_mode
         with LeftoverCluster(task.connection) as cluster:
             return {**leftovers(task, cluster), "warnings": task.warnings}
 

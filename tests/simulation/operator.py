@@ -210,13 +210,15 @@ class Operator:
         request     strategy, named partitions and options
         given       further options of the election, and `check_mode`
         """
-        self.collect(run_id, keys, request.named == FILE)
-        judge_plan(json.loads(Path(self.plan(run_id, request.strategy)["path"]).read_text()))
+        options = {**request.evidence, "strategy": request.strategy or self._strategy}
+        self.collect(run_id, keys, request.named == FILE, **options)
+        plan = self.plan(run_id, request.strategy, request.evidence.get("topic_strategies"))
+        judge_plan(json.loads(Path(plan["path"]).read_text()))
         if review:
             self._cluster.world.sleep(review)
         return self.elect(run_id, **{**request.options, **given})
 
-    def collect(self, run_id: str, keys: Iterable[Key] | None = None, in_file: bool = False) -> dict[str, Any]:
+    def collect(self, run_id: str, keys: Iterable[Key] | None = None, in_file: bool = False, **given: Any) -> dict[str, Any]:
         """Write the landing file. `in_file`: partitions are named in a file of KIP-460's form."""
         named = None if keys is None else [{"topic": topic, "partition": partition} for topic, partition in sorted(keys)]
         spec = {**EVIDENCE_ARGUMENTS, **backend_selection.BACKEND_ARGUMENTS}
@@ -224,7 +226,12 @@ class Operator:
         if file is not None:
             file.write_text(json.dumps({"partitions": named}))
         task = self._task(
-            run_id, spec, duration=self.duration, partitions=None if file else named, partitions_file=None if file is None else str(file)
+            run_id,
+            spec,
+            duration=self.duration,
+            partitions=None if file else named,
+            partitions_file=None if file is None else str(file),
+            **given,
         )
         with NativeCluster(task.connection) as cluster:
             return collect_landing_file(task, cluster)
@@ -235,12 +242,14 @@ class Operator:
         with Cluster(task.connection) as cluster:
             return watermark_info(task, cluster)
 
-    def plan(self, run_id: str, strategy: str | None = None) -> dict[str, Any]:
+    def plan(self, run_id: str, strategy: str | None = None, topic_strategies: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Write the plan, as Spark's workers would. `strategy`: instead of the operator's own."""
         files = plan_files.find_landing_files(self.workdir, run_id, [NAME])
         for row in files.quarantine:
             raise RecoveryError(row["reason"])
-        policy, texts = plan_files.policy_and_options(strategy or self._strategy, Ranking.LAST_WRITTEN_EPOCH.value)
+        policy, texts = plan_files.policy_and_options(
+            strategy or self._strategy, Ranking.LAST_WRITTEN_EPOCH.value, topic_strategies=topic_strategies
+        )
         header = files.headers[NAME]
         cluster = landing_lines.read_cluster(header)
         path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
@@ -275,12 +284,12 @@ class Operator:
         with NativeCluster(task.connection) as cluster:
             return {**run.designated_election(task, cluster), "warnings": task.warnings}
 
-    def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]], **given: Any) -> dict[str, Any]:
         """Elect the leaders that a file of KIP-1275's form names."""
         path = plan_files.work_file(self.workdir, "plans", NAME, run_id)
         named = [{"topic": row["topic"], "partition": row["partition"], "designatedLeader": row["designated_leader"]} for row in rows]
         write_private(path, json.dumps({"partitions": named}).encode())
-        return self.elect(run_id)
+        return self.elect(run_id, **given)
 
     def _task(self, run_id: str, spec: dict[str, Any], **given: Any) -> Task:
         params = {**defaults(spec), "cluster": NAME, "run_id": run_id, "workdir": str(self.workdir), **given}

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation import story_lines
 from simulation.cluster import SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges, name
@@ -20,6 +21,7 @@ from simulation.kraft import NO_LEADER
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
 OUT_OF_REACH = 600.0  # seconds
+STOPPED, MOST_STEPS = 0.3, 150  # of the commands before and after the recovery
 # Options of kafka_records_info, each with the values that are drawn for it.
 SELECTIONS: Mapping[str, tuple[Any, ...]] = {
     "topics": (["orders"], ["nothing"], []),
@@ -40,6 +42,12 @@ class OtherCommands:
 
     def __init__(self, number: int, cluster: SimulatedCluster, operator: CommandOperator, judges: Judges, counts: Counter[str]) -> None:
         self._random, self._cluster, self._operator, self._judges, self._counts = Random(number), cluster, operator, judges, counts
+        self._signals, self._faults = Random(f"signals of {number}"), Random(f"faults of {number}")
+
+    @property
+    def stop_at(self) -> dict[str, int]:
+        """The step at which the operator's commands get SIGTERM, by the name of their process. Mostly there is none."""
+        return {"operator": self._signals.randrange(1, MOST_STEPS)} if self._signals.random() < STOPPED else {}
 
     def before_recovery(self) -> None:
         """Look at what Kafka would elect, and save records before a plan is elected. The latter changes nothing on the cluster."""
@@ -58,14 +66,25 @@ class OtherCommands:
         self._list("nothing")
         self._judges.elects_preferred = True
         self._cluster.is_denied = self._random.random() < 0.3
+        self._strike()
         self._do("preferred leaders", partial(self._elect, PREFERRED))
         self._cluster.is_denied = False
+        self._strike()
         self._do("preferred leaders once more", partial(self._elect, PREFERRED))
         if self._operator.knows_controllers:
             self._elect_without_brokers()
         self._judges.elects_preferred = False
         if elects_uncleanly:
             self._do("unclean leaders", partial(self._elect, UNCLEAN))
+
+    def _strike(self) -> None:
+        """Let a node fail while the next command runs, in some histories."""
+        act, broker = self._faults.choice((None, None, "hang", "hide", "lose_controller")), self._faults.choice([*self._cluster.brokers])
+        self._counts["faults during other commands"] += act is not None
+        if act == "lose_controller":
+            self._cluster.lose_controller(self._faults.choice((0.2, 3.0)))
+        elif act is not None:
+            getattr(self._cluster, act)(broker, self._faults.choice((0.3, 2.0, 6.0)))
 
     def _elect_without_brokers(self) -> None:
         """Elect while control nodes reach the controllers alone."""
@@ -132,8 +151,11 @@ class OtherCommands:
         self._do(f"an export of {run_id}", export)
         for _ in range(2):
             options = {option: self._random.choice(SELECTIONS[option]) for option in self._random.sample([*SELECTIONS], 2)}
-            self._do(f"the list of {run_id} with {options}", partial(self._operator.list_records, run_id, **options))
-            self._do(f"an export of {run_id} with {options}", partial(export, overwrite=self._random.random() < 0.5, **options))
+            self._do(f"the list of {run_id} with {story_lines.options(options)}", partial(self._operator.list_records, run_id, **options))
+            self._do(
+                f"an export of {run_id} with {story_lines.options(options)}",
+                partial(export, overwrite=self._random.random() < 0.5, **options),
+            )
         self._do("an export among saved records", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/saved/1"))
         self._do("an export to no folder", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/none/1"))
 

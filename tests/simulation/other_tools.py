@@ -39,7 +39,8 @@ class OtherTools:
         """Another tool gives the replicas of a partition another order."""
         key = self._keys[numbers[0] % len(self._keys)]
         state = self._cluster.controller.partitions[key]
-        if self._cluster.has_controller and not state.assignment.is_moving and len(state.replicas) > 1:
+        is_known = {*state.replicas} <= self._cluster.controller.brokers.keys()  # Kafka refuses an order with a broker that is unregistered
+        if self._cluster.has_controller and not state.assignment.is_moving and len(state.replicas) > 1 and is_known:
             at = 1 + numbers[1] % (len(state.replicas) - 1)
             self._reassign(key, (*state.replicas[at:], *state.replicas[:at]), "order set by another tool")
 

@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from simulation.kraft import Key
 from simulation.operator import Operator
 
+TWICE = 7  # a partition is named twice
 Request = Callable[[], dict[str, Any]]
 RUN = "refused"
 
@@ -122,6 +123,8 @@ def named_leaders(states: Mapping[Key, tuple[int, ...]], numbers: Mapping[str, i
     ]
     if numbers["wrong"] % 3 == 0:
         rows[0]["designated_leader"] = 77
+    if numbers["wrong"] == TWICE:
+        rows.append(rows[0])
     if numbers["wrong"] % 2 == 0:
         rows.append({"topic": "orders", "partition": 99, "designated_leader": 1})
     return rows

@@ -12,8 +12,11 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from simulation import story_lines
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
+from simulation.command_operator import CommandOperator
+from simulation.damaged_journals import damaged_replays
 from simulation.groups import NAMES
 from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import Key
@@ -21,6 +24,7 @@ from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
 from simulation.replay_requests import ReplayRequests
 from simulation.script import Script
+from simulation.wrong_replays import ReplaysInCheckMode
 
 
 class ReplayHistory(History):
@@ -35,6 +39,7 @@ class ReplayHistory(History):
         if script.replay.producers:
             self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
         self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
+        self._check_mode = ReplaysInCheckMode(self._cluster, self._replayer, self._replay_judges, self._judges, self._counts)
         self._requests = ReplayRequests(self._replayer, script.reviews, self._judges, self._replay_judges, self._counts)
 
     def _recover_to_the_end(self) -> None:
@@ -46,6 +51,8 @@ class ReplayHistory(History):
         has_groups, has_saved = bool(self._cluster.groups.positions), bool(self._replayer.saved_runs())
         if not has_saved and not has_groups:
             return
+        if self._replay.wrong is not None:
+            self._world.run({"operator": self._check_mode.while_brokers_are_down})
         self._start_all()
         if has_groups:
             self._world.run({"impact": self._assess})
@@ -60,6 +67,11 @@ class ReplayHistory(History):
         self._ask_before()
         self._replay_under_faults()
         self._start_all()
+        if self._script.damaged is not None:
+            self._world.run({"operator": partial(self._damage_files, self._script.damaged)})
+        if self._replay.wrong is not None:
+            self._world.run({"operator": partial(self._check_mode.with_wrong_answers, self._replay.wrong)})
+            self._world.run({"operator": self._check_mode.with_other_logins})
         if self._script.reviews.replay:
             self._world.run({"asked for again": self._replay_as_asked})
             self._world.wait(CALM_SECONDS / 2)
@@ -73,6 +85,11 @@ class ReplayHistory(History):
         self._is_asked_for = reviews.approves or bool(reviews.replay)
         if self._is_asked_for or reviews.refuses:
             self._world.run({"operator": self._requests.prepare})
+
+    def _damage_files(self, number: int) -> None:
+        script = self._script
+        commands = CommandOperator(self._cluster, self._workdir, script.strategy, script.controllers)
+        damaged_replays(number, commands, self._replayer, self._replay_judges, self._judges, self._counts, self._world.tell)
 
     def _elect_named(self) -> None:
         """Elect leaders that an operator names, for partitions that are held. What the others have is saved."""
@@ -92,9 +109,7 @@ class ReplayHistory(History):
         with self._judges.runs.working():
             self._judges.runs.name(leaders)
             result = self._replayer.elect(run_id, leaders)
-        self._world.tell(
-            f"{run_id} ends: {[(row['topic'], row['partition'], row['outcome'], row['leader'], row['reason']) for row in result['results']]}"
-        )
+        self._world.tell(f"{run_id} ends: {story_lines.elections(result)}")
         self._counts["leaders named"] += len(leaders)
 
     def _assess(self) -> None:
@@ -111,9 +126,7 @@ class ReplayHistory(History):
                 self._counts[f"impact: {row['reason']}"] += 1
                 group = row["group"], (row["topic"], row["partition"])
                 named[group] = named.get(group, False) or row["certain"]
-            self._world.tell(
-                f"impact of {run_id}: {[(row['group'], row['topic'], row['partition'], row['reason']) for row in result['offsets']]}"
-            )
+            self._world.tell(story_lines.impact(run_id, result["offsets"]))
         self._replay_judges.judge_impact(named)
 
     def _start_all(self) -> None:
@@ -137,8 +150,10 @@ class ReplayHistory(History):
         if (delay := self._replay.second) is not None:
             works["second"] = lambda: self._replay_all(delay)
         kill = {} if self._replay.kill_at is None else {"first": self._replay.kill_at}
-        processes = self._world.run(works, kill)
+        stop = {} if self._replay.stop_at is None else {"first": self._replay.stop_at}
+        processes = self._world.run(works, kill, stop)
         self._count_struck(processes)
+        self._counts["replays that got SIGTERM"] += sum(process.signals.pending is not None for process in processes.values())
         killed = sum(process.killed for process in processes.values())
         self._counts["replays killed"] += killed
         if killed:
@@ -162,9 +177,7 @@ class ReplayHistory(History):
             self._world.tell(f"the replay of {run_id} fails: {error}")
             self._counts["replays failed"] += 1
             return {*self._script.topics} <= self._cluster.created_again
-        self._world.tell(
-            f"the replay of {run_id} ends: {result['counts']} {'; '.join(row['reason'] or '' for row in result['partitions'])}"
-        )
+        self._world.tell(story_lines.replay(run_id, result))
         if self._is_asked_for and self._is_undisturbed_replay():
             self._requests.judge(run_id, result)
         self._counts["replays stopped"] += result["counts"]["left"] > 0
@@ -207,7 +220,7 @@ class ReplayHistory(History):
             not replay.faults
             and not self._events.slowed
             and self._script.reviews.offline is None
-            and replay.strike is replay.kill_at is replay.second is None
+            and replay.strike is replay.kill_at is replay.second is replay.stop_at is None
         )
 
     def _replay_to_the_end(self) -> None:

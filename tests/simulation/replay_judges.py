@@ -44,6 +44,10 @@ class ReplayJudges:
         """Return where the log of each leader ends: a replay that changes nothing does not change that."""
         return {key: log.end for key, log in self._leader_logs()}
 
+    def replayed(self) -> list[tuple[Key, str]]:
+        """Return what replays have written. Transactions of applications may end meanwhile."""
+        return [(key, one.name) for key, log in self._leader_logs() for one in log.batches if one.name.startswith("replayed")]
+
     def _leader_logs(self) -> Iterator[tuple[Key, Log]]:
         for key, state in self._cluster.controller.partitions.items():
             if state.leader != NO_LEADER and key in self._cluster.brokers[state.leader].logs:

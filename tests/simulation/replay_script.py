@@ -35,6 +35,8 @@ class ReplayScript:
     producers  whether idempotent and transactional producers write some of the records
     before   what applications do between the recovery and the replay
     is_named whether an operator names leaders for partitions that are held, before all brokers run again
+    stop_at  the step at which the first control node gets SIGTERM, None: it gets none
+    wrong    chooses which brokers answer wrongly in check mode, and how, None: none does
     """
 
     kill_at: int | None
@@ -44,6 +46,8 @@ class ReplayScript:
     producers: bool
     before: tuple[Step, ...]
     is_named: bool
+    stop_at: int | None = None
+    wrong: int | None = None
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ReplayScript:
@@ -72,4 +76,6 @@ def draw_replay(random: Random) -> ReplayScript:
         producers=random.random() < 0.7,
         before=tuple(draw_steps(random, {"write": 2, "go_on": 3}, random.choice((0, 2, 4)))),
         is_named=random.random() < 0.8,
+        stop_at=random.randrange(1, MOST_STEPS) if random.random() < 0.15 else None,
+        wrong=random.randrange(1 << 20) if random.random() < 0.5 else None,
     )

@@ -31,7 +31,22 @@ LIMITS: Mapping[str, tuple[Any, ...]] = {
     "save_timeout": (0.01, 2.0),
     "election_attempts": (0, 1),
     "remove_expired_throttle": (True,),
+    "quorum_before": (
+        {"leader_id": 101, "leader_epoch": 1, "looked_at": 1_795_000_000.0, "voters": []},
+        {"leader_id": 102, "leader_epoch": 7, "looked_at": 1_795_000_000.0, "voters": []},
+    ),
 }
+
+# Options of the evidence and of the plan, likewise. Some name what is no topic or no strategy.
+EVIDENCE: Mapping[str, tuple[Any, ...]] = {
+    "first_answer_seconds": (0.2, 2.0),
+    "max_evidence_rows": (1, 3, 1000),
+    "topic_strategies": (
+        {"orders": "aggressive"}, {"orders": "none"}, {"payments": "aggressive", "orders": "balanced"}, {"orders": "kip966_balanced"},
+        {"orders": "bold"}, {"a b": "none"},
+    ),
+}  # fmt: skip
+WITH_OPTIONS = 0.3  # of all that ask for something
 
 # Limits that most elections exceed.
 TIGHT: Mapping[str, tuple[Any, ...]] = {
@@ -51,6 +66,7 @@ class RequestScript:
     strategy   of these runs, None: that of the script
     named      how partitions are named: OPTION, FILE, None: they are not
     subset     chooses those that are named, None: all are
+    evidence   options of the evidence and of the plan
     options    of kafka_designated_election
     moves      what a second control node does in a history of moves instead: CANCEL, NAMED (a standing throttle of replicas that are named)
     snapshots  seconds before each healthy snapshot that is taken before the damage
@@ -64,6 +80,12 @@ class RequestScript:
     snapshots: tuple[float, ...] = ()
     moves: str | None = None
     subset: int | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def strategies(self) -> set[str]:
+        """The strategies that are asked for."""
+        return {one for one in (self.strategy, *self.evidence.get("topic_strategies", {}).values()) if one is not None}
 
     def of(self, keys: Sequence[Key]) -> list[Key] | None:
         """Return which of these partitions are named, one at least, None if none is."""
@@ -95,6 +117,9 @@ def draw_request(random: Random) -> RequestScript:
         moves=random.choice((CANCEL, NAMED)) if random.random() < 0.5 else None,
         subset=random.randrange(64) if random.random() < 0.7 else None,
     )
+    if random.random() < WITH_OPTIONS:
+        name = random.choice([*EVIDENCE, "topic_strategies"])
+        request = replace(request, evidence={name: random.choice(EVIDENCE[name])})
     if random.random() >= HELD_BACK:
         return request
     limit = random.choice(list(TIGHT))

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation import odd_disks, story_lines
 from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disk_files import write_log_dirs
@@ -26,6 +27,7 @@ from simulation.wrong_values import edited
 ROUNDS = 4
 SETTLED_SECONDS = 5.0
 LIES = 9  # of a host
+ODDITIES = 4
 
 
 class Rescue:
@@ -69,6 +71,36 @@ class Rescue:
         for one in self._down():
             self._ask_host_that_answers_wrongly(one)
 
+    def read_odd_disks(self) -> None:
+        """Read disks that are odd in one way each, in check mode, which must change nothing."""
+        before = self._judges.state()
+        random = Random(f"odd disks of {self._seed}")
+        for one in self._down():
+            for _ in range(ODDITIES):
+                with self._mounted(one, ()) as (log_dirs, folder):
+                    what = odd_disks.change(log_dirs, random)
+                    self._counts["odd disks"] += what is not None
+                    acts = {
+                        "evidence": partial(self._operator.make_evidence_of, one.node_id, log_dirs, lambda same: same),
+                        "the rescue": partial(self._operator.compare_with, one.node_id, log_dirs, lambda same: same),
+                        "the mounted rescue": partial(self._operator.compare_mounted, one.node_id, log_dirs),
+                        "a copy in check mode": partial(
+                            self._operator.copy_from, one.node_id, log_dirs, folder / "copy", lambda same: same, check_mode=True
+                        ),
+                        "a copy": partial(self._operator.copy_from, one.node_id, log_dirs, folder / "copy", lambda same: same),
+                        "a copy to a folder of others": partial(self._copy_to_folder_of_others, one, log_dirs, folder, random),
+                    }
+                    for name_of, act in acts.items():
+                        self._do(f"{name_of} of broker {one.node_id}, of whose disk {what},", act)
+        if self._judges.state() != before:
+            self._judges.add_violation("reading odd disks in check mode has changed the cluster or the workdir")
+
+    def _copy_to_folder_of_others(self, broker: Broker, log_dirs: list[str], folder: Path, random: Random) -> None:
+        other = folder / "others" / random.choice(("notes", "orders-0/notes", "orders-0/00000000000000000000.log"))
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("of others")
+        self._operator.copy_from(broker.node_id, log_dirs, folder / "others", lambda same: same)
+
     def _ask_host_that_answers_wrongly(self, broker: Broker) -> None:
         """Read a disk through a host that answers wrongly, in check mode: what it says of the disk, and the records that it copies."""
         before = self._judges.state()
@@ -101,7 +133,7 @@ class Rescue:
 
     def _keep(self, broker: int, log_dirs: list[str]) -> None:
         counts = self._operator.make_evidence(broker, log_dirs)["counts"]
-        self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {counts}")
+        self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {story_lines.counts(counts)}")
         self._counts["logs of disks that are evidence"] += counts["used"]
         self._counts["logs of disks that are no evidence"] += counts["not_used"]
 
@@ -109,6 +141,7 @@ class Rescue:
         """Compare the disks of brokers that are down, and start those that are safe to start, until none is left, or none is safe."""
         if self._script.asks_wrongly:
             self.ask_wrongly()
+            self.read_odd_disks()
         for self._round in range(ROUNDS):
             down = self._down()
             for one in down:
@@ -129,8 +162,7 @@ class Rescue:
 
     def _compare(self, broker: int, log_dirs: list[str], given_up: Collection[Key], copies: Path | None, limits: Mapping[str, int]) -> None:
         result = self._operator.compare(broker, log_dirs, given_up, copies, limits)
-        found = [(name((row["topic"], row["partition"])), row["relation"], row["saved"]) for row in result["partitions"]]
-        self._cluster.world.tell(f"the disk of broker {broker}: safe {result['safe_to_start']} {found} {result['reasons']}")
+        self._cluster.world.tell(story_lines.disk(broker, result))
         for row in result["partitions"]:
             self._counts[f"logs of disks: {row['relation']}"] += 1
             self._counts["logs of disks with damage"] += row["damage"] is not None

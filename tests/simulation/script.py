@@ -12,10 +12,15 @@ from random import Random
 from typing import Any
 
 from simulation.certain_forks import ended_elsewhere, forked_offsets, forked_records
+from simulation.client_quotas import RATES
 from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
+from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
+from simulation.logins import LACKING as LACKING_ANY
+from simulation.logins import OF_MOVES, draw_lacking
 from simulation.move_script import MoveScript, draw_moves
+from simulation.offset_proofs import proven_by_offsets
 from simulation.replay_script import ReplayScript, draw_replay
 from simulation.request_script import NO_REQUEST, RequestScript, draw_request
 from simulation.review_script import NO_REVIEW, ReviewScript, draw_review
@@ -75,7 +80,7 @@ FORKED = (
     ("write", "crash_leader", "write", "crash_leader", "write", "copy", "alone", "write", "lose_isr", "start_first", "start_first"),
     ("write", "copy", "write", "crash_leader", "write", "copy", "alone", "write", "copy", "write", "lose_isr", "start_first"),
 )
-BUSY = 0.06  # of all histories of elections
+BUSY, SAVED_UNDER_FAULTS = 0.06, 0.06  # of all histories of elections
 FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = (
     0.12,
     0.15,
@@ -85,14 +90,16 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
     0.08,
 )  # of all histories
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
-REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.2, 0.4  # of the latter
+REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.3, 0.4  # of the latter
 DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
 LATER_RUNS = (2, 4, 6, 8)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
+MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
-HOSTILE, DAMAGED, COMMANDS = 0.2, 0.15, 0.15  # of all histories
+LACKING_FOR_MOVES = 0.25  # of all histories of moves
+HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -103,6 +110,8 @@ REPLAYED_PATTERNS = (
     ),
     ("write", "copy", "write", "alone", "write", "lose_isr", "elect_unclean", "write", "copy", "go_on", "alone", "lose_isr", "start_first"),
 )  # fmt: skip
+# What other tools do between a run that was killed at a change and the next one.
+OTHERS = {"reorder_elsewhere": 3, "move_elsewhere": 2, "unregister": 1, "create_again": 1}
 # A broker may hang, or be killed, when it gets one of the first requests of these kinds: few of them are sent, and chance alone seldom strikes there.
 STRUCK_REQUESTS = (
     "ElectLeadersRequest", "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest", "FetchRequest",
@@ -133,6 +142,9 @@ class Script:
     compacted    topics whose cleanup.policy is compact
     wrong_answers  a broker that answers wrongly; None: there is none
     damaged      chooses which files of the workdir are damaged, and how; None: none is
+    quota        bytes per second that control nodes may read from each broker until faults end; None: there is no such quota
+    between      what other tools do after the first run; then comes a run in check mode, and then another one
+    lacks        permissions that the login of control nodes does not have until faults end
     commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
     drift        seconds by which the clocks of control nodes and controllers may be wrong
@@ -168,6 +180,9 @@ class Script:
     wrong_answers: WrongAnswersScript | None = None
     damaged: int | None = None
     commands: int | None = None
+    lacks: tuple[str, ...] = ()
+    quota: int | None = None
+    between: tuple[Step, ...] = ()
 
     def to_json(self) -> str:
         """Return the script as JSON."""
@@ -177,11 +192,12 @@ class Script:
     def from_json(cls, text: str) -> Script:
         """Return the script that `to_json` wrote."""
         fields: dict[str, Any] = json.loads(text)
-        for name in ("damage", "faults"):
-            fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields[name])
+        for name in ("damage", "faults", "between"):
+            fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields.get(name, ()))
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None
         fields["replay"] = ReplayScript.from_fields(fields["replay"]) if fields.get("replay") else None
         fields["later"] = tuple(map(LaterRun.from_fields, fields.get("later", ())))
+        fields["lacks"] = tuple(fields.get("lacks", ()))
         fields["compacted"] = tuple(fields.get("compacted", ()))
         fields["disks"] = DiskScript(**fields["disks"]) if fields.get("disks") else None
         fields["wrong_answers"] = WrongAnswersScript(**fields["wrong_answers"]) if fields.get("wrong_answers") else None
@@ -195,9 +211,25 @@ class Script:
 def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
     script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
-    script = _with_later_runs(script, Random(f"later runs of {seed}"))
+    script = _with_later_runs(_that_is_large(script, Random(f"size of {seed}")), Random(f"later runs of {seed}"))
     script = replace(script, loses_power=script.second is None and Random(f"power of {seed}").random() < LOSE_POWER)
-    return _with_wrong_input(script, Random(f"wrong input of {seed}"))
+    script = _with_wrong_input(script, Random(f"wrong input of {seed}"))
+    login = Random(f"login of {seed}")
+    if not script.is_certain and login.random() < LIMITED:
+        script = replace(script, quota=login.choice(RATES))
+    share = LACKING if script.moves is None else LACKING_FOR_MOVES
+    is_right = script.is_certain or script.wrong_answers or login.random() >= share
+    return script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
+
+
+def _that_is_large(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with many partitions, many leader epochs, or a branch that offsets prove."""
+    drawn = random.random()
+    if script.moves is not None or script.is_certain or script.compacted or drawn >= MANY_PARTITIONS + MANY_EPOCHS + PROVEN:
+        return script
+    if drawn >= MANY_PARTITIONS + MANY_EPOCHS:
+        return replace(script, **proven_by_offsets("orders", random))
+    return replace(script, **(many_partitions if drawn < MANY_PARTITIONS else many_epochs)(random))
 
 
 def _with_later_runs(script: Script, random: Random) -> Script:
@@ -217,7 +249,9 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
         script = script if script.moves or random.random() < 0.2 else _with_survivors(script, random)
         later = tuple(replace(run, wrong=random.randrange(1 << 20) if random.random() < 0.5 else None) for run in script.later)
         return replace(script, wrong_answers=draw_wrong_answers(random), later=later)
-    if drawn < HOSTILE + DAMAGED and script.moves is None:
+    if drawn < HOSTILE + DAMAGED and script.moves is not None:
+        return replace(script, damaged=random.randrange(1 << 20))
+    if drawn < HOSTILE + DAMAGED:
         return replace(script, damaged=random.randrange(1 << 20), disks=script.disks or draw_disks(random))
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
@@ -346,7 +380,9 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
         if random.random() < 0.5:
             script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
-    if random.random() < FULL_DISK:
+    if random.random() < SAVED_UNDER_FAULTS:
+        script = _with_faults_while_saving(script, random)
+    elif random.random() < FULL_DISK:
         # What is forked is elected by this strategy, and so there is something to save.
         damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
         strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
@@ -354,8 +390,18 @@ def _with_rare_events(script: Script, random: Random) -> Script:
     elif random.random() < KILLED_AT_A_CHANGE:
         what = random.choice(CHANGES)
         strike = Strike(what, random.choice((0, 0, 0, 1)), random.choice((LONG_HANG, 15.0)), kills_run=random.random() < 0.7)
-        script = replace(script, strike=strike, kill_at=None)
+        between = draw_steps(random, OTHERS, random.choice((0, 1, 1, 2)))
+        script = replace(script, strike=strike, kill_at=None, between=tuple(between))
     return script
+
+
+def _with_faults_while_saving(script: Script, random: Random) -> Script:
+    """Return the script with logs that have forked, of which a broker hangs while they are saved, or which start later then."""
+    damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *_pattern(random, random.choice(FORKS)))
+    strike = Strike(SAVING, random.choice((0, 0, 1, 2)), random.choice((0.0, 0.0, 2.0, 6.0, 15.0)), kills_run=True)
+    options = random.choice(({}, {"save_timeout": 2.0}, {"save_timeout": 2.0, "saved_bytes_per_second": 50}))
+    request = replace(script.request, options={**script.request.options, **options})
+    return replace(script, damage=damage, strategy="aggressive", strike=strike, request=request)
 
 
 def _with_busy_brokers(script: Script, random: Random) -> Script:
@@ -380,6 +426,8 @@ def _with_moves(script: Script, random: Random) -> Script:
         review=0.0,  # these have no review
         moves=draw_moves(random, script.brokers, script.topics),
     )
+    if script.request.stop_at is not None:
+        script = replace(script, request=replace(script.request, stop_at=random.randrange(1, MOST_STEPS_OF_MOVES)))
     if script.request.moves and script.second is None:
         script = replace(script, second=random.uniform(0, SECONDS_OF_MOVES))
     return script
@@ -418,7 +466,7 @@ def _with_certain_forks(script: Script, random: Random) -> Script:
     first, *_ = script.topics
     return replace(
         script,
-        **random.choice((forked_records, forked_offsets, ended_elsewhere))(first, random),
+        **random.choice((forked_records, forked_offsets, forked_offsets, ended_elsewhere))(first, random),
         faults=script.faults if random.random() < 0.2 else (),
         kill_at=script.kill_at if random.random() < 0.2 else None,
         second=None,
@@ -482,7 +530,7 @@ def _with_internal_topic(script: Script, random: Random) -> Script:
 
 def _with_little_time(script: Script, random: Random) -> Script:
     """Return the script, of some seeds with so little time for evidence that not all of it is read. The last runs have more."""
-    return replace(script, duration=random.choice((0.1, 0.2, 0.4, 1.0))) if random.random() < LITTLE_TIME else script
+    return replace(script, duration=random.choice((0.02, 0.05, 0.1, 0.2, 0.4, 1.0))) if random.random() < LITTLE_TIME else script
 
 
 def _with_more(script: Script, random: Random, kinds: Sequence[str]) -> Script:

@@ -34,6 +34,12 @@ KINDS = (
     "documents with wrong values", "damaged files refused", "files damaged", "files damaged before a run", "elections by edited plans and evidence",
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
     "wrong answers of hosts", "runs: status", "standing throttles that expire by a wrong clock",
+    "histories with a login that lacks permissions", "replays that got SIGTERM",
+    "other commands that got SIGTERM", "runs in check mode with damaged files", "replays in check mode with wrong answers",
+    "replays in check mode while brokers are down",
+    "replays in check mode with a login that lacks permissions", "snapshots of damaged clusters", "histories with many partitions",
+    "histories with many leader epochs", "answers without records because of a quota", "runs in check mode after a killed one",
+    "faults during other commands", "odd disks", "broker hangs while records are saved",
 )  # fmt: skip
 
 

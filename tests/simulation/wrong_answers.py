@@ -73,11 +73,11 @@ class WrongAnswers:
         """Let all answers be right."""
         self.node_id: int | None = None
 
-    def begin(self, number: int, brokers: Sequence[int], kinds: Sequence[int] = (1, 2, 4)) -> None:
-        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. `kinds`: to so many kinds of requests."""
+    def begin(self, number: int, brokers: Sequence[int], kinds: Sequence[int] = (1, 2, 4), requests: Sequence[str] = REQUESTS) -> None:
+        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. `kinds`: to so many kinds of these `requests`."""
         self._random = random = Random(number)
         self.node_id = random.choice(brokers)
-        self._requests = {random.choice(REQUESTS) for _ in range(random.choice(kinds))} - {*self._except_for}
+        self._requests = {random.choice(requests) for _ in range(random.choice(kinds))} - {*self._except_for}
         self._share = random.choice((1.0, 1.0, 0.4))
         self._rules: dict[str, _Rule | str] = {}
 

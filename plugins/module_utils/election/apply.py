@@ -191,7 +191,7 @@ class Recovery:
 
         def predicted() -> int:
             forecast = designated_election.predict(self._cluster, entries, left)
-            return done + sum(1 for result in forecast if result.outcome == Outcome.ELECTED)
+            return done + sum(map(designated_election.may_be_elected, forecast))
 
         replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
         return blast_radius.find_violations(

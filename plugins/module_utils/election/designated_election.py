@@ -192,6 +192,12 @@ def predict(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> 
     return results
 
 
+def may_be_elected(forecast: Result) -> bool:
+    """Return whether this run may elect an entry, by what `predict` says of it. A survivor that does not answer now may answer when the election begins."""
+    may_change = forecast.reason_code == ReasonCode.SURVIVOR_SILENT or _worth_another_attempt(forecast)
+    return forecast.outcome == Outcome.ELECTED or may_change
+
+
 @contextmanager
 def _turn(reading: threading.Lock) -> Iterator[None]:
     """Hold `reading`, or go on without it after TURN_SECONDS."""

@@ -120,11 +120,16 @@ def test_a_change_of_a_topic_that_times_out_may_still_be_carried_out(error: int,
     assert cluster.configs_in_doubt == in_doubt
 
 
-@pytest.mark.parametrize(("validate_only", "in_doubt"), [(False, {Resource(BROKER, "3"): {3}}), (True, {})])
-def test_a_broker_that_does_not_answer_may_still_set_its_rate(validate_only: bool, in_doubt: dict[Resource, set[int]]) -> None:
-    cluster = FakeAdmin()
-    cluster.alter_configs([rate(2), rate(3), rate(4)], validate_only)
-    assert cluster.configs_in_doubt == in_doubt
+@pytest.mark.parametrize("controllers", [(), ("localhost:2",)], ids=["brokers alone", "the controller changes it, too"])
+def test_a_change_that_its_broker_does_not_answer_may_still_be_carried_out(
+    controllers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeAdmin(*controllers, _2=7)
+    monkeypatch.setattr(cluster, "_alter_on_controller", lambda changes, _only: {change.resource: None for change in changes})
+    cluster.alter_configs([rate(1), rate(2), rate(3), rate(4)], validate_only=True)
+    assert cluster.configs_in_doubt == {}
+    cluster.alter_configs([rate(1), rate(2), rate(3), rate(4)])
+    assert cluster.configs_in_doubt == {Resource(BROKER, "2"): {2}, Resource(BROKER, "3"): {3}}, "4 is fenced, and has not got it"
 
 
 def test_each_broker_is_asked_for_its_own_configs() -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from decided_cases import CASES
 from offline_group_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
 from partition_situations import RUN, broker_rows, land, plan_all
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.disk_verdicts import DiskVerdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
@@ -29,6 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import BlastRadiusLimits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 
@@ -91,6 +93,21 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     assert report["without_leader"]
     assert [row["partition"] for row in report["given_up"]["doubtful_leaders"]["partitions"]] == [2], "the plan did not choose it"
     assert report["other_offline_partitions"] == 0
+
+
+def test_an_election_that_a_silent_survivor_delays_counts_against_the_limit(tmp_path: Path) -> None:
+    """The broker may answer when the election begins, so the limit must not be open until then."""
+
+    class Silent(Described):
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+            return {broker: keys for broker, keys in super().log_ends(work).items() if broker != 3}
+
+    entry = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    for cluster in (Described(), Silent()):
+        recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+        recovery._entries = [found_again(entry)]
+        with pytest.raises(RecoveryError, match="max_partitions is 0"):
+            recovery.keep_within(BlastRadiusLimits(max_partitions=0))
 
 
 def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_election(tmp_path: Path) -> None:

@@ -293,6 +293,23 @@ def test_entries_that_a_broker_may_still_set_stay_recorded_until_it_answers(jour
     assert cluster.configs() == Configurable().configs()
 
 
+def test_rates_that_a_broker_may_still_set_stay_recorded_until_it_answers(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        # It is cut off from the controllers: it answers reads, and sends the change on once it reaches them.
+        rates, cluster.brokers[3] = cluster.brokers[3], {}
+        cluster.configs_in_doubt, cluster.hanging = {Resource(BROKER, "3"): {3}}, {3}
+    (warning,) = throttle.warnings
+    assert "broker 3 got a change of its replication rates and never answered" in warning
+    cluster.brokers[3] = rates
+    cluster.hanging = set()
+    with journal as opened:
+        assert remove_left_over(cluster, opened)[1] == []
+        assert opened.rates([RUN]) == {}
+    assert cluster.configs() == Configurable().configs()
+
+
 @pytest.mark.parametrize("alone", [False, True], ids=["a second broker has it", "no second broker"])
 @pytest.mark.parametrize("created_again", [False, True])
 def test_one_broker_alone_does_not_make_the_journal_forget_a_throttle(journal: ThrottleJournal, created_again: bool, alone: bool) -> None:
