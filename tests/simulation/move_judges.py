@@ -99,7 +99,9 @@ class MoveJudges(Judges):
         if removed and (before.isr or before.elr) and not {*after.isr, *after.elr} & {*after.replicas}:
             self.add_violation(f"{name(key)} loses its last replicas in sync, {before.isr}, by a move")
         if removed and not self._events.harmed and not any(one.key == key for one in self.elections):
-            logs = [self._cluster.brokers[one].logs[key] for one in after.isr if key in self._cluster.brokers[one].logs]
+            # A disk that has just failed has it, too: no request of before could know.
+            brokers = [self._cluster.brokers[one] for one in after.isr]
+            logs = [found[key] for broker in brokers for found in (broker.logs, broker.disks.kept) if key in found]
             for batch in self._cluster.committed.get(key, {}).values():
                 if not any(log.has(batch) for log in logs):
                     self.add_violation(f"{batch.name[:20]} was committed, and no replica in sync has it after the move of {name(key)}")

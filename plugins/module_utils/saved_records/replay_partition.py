@@ -39,6 +39,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
     Rules,
     is_held,
     known_ends,
+    left_at,
     lost_again,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.replay_source import INTERNAL, Outcome, Source
@@ -184,8 +185,8 @@ class PartitionReplay:
         # Its leader may have deleted records since it answered.
         log_start = max(found.log_start_offset or 0, self._admin.leader_starts({key: self._targets[key].leader}).get(key, 0))
         ends = known_ends(ends, log_start)
-        new = {offset for epoch, offset in source.batches if not is_held(ends, epoch, offset)}
-        new |= {marker.offset for rows in source.markers.values() for epoch, marker in rows if not is_held(ends, epoch, marker.offset)}
+        places = [*source.batches, *((epoch, marker.offset) for rows in source.markers.values() for epoch, marker in rows)]
+        new = {left_at(ends, epoch, offset) for epoch, offset in places if not is_held(ends, epoch, offset)}
         # All of a replay comes behind the election that its records were saved for.
         fork = min(new, default=found.log_end_offset or 0)
         start = min(fork, max(0, ends[before].end_offset)) if origins <= ends.keys() else 0

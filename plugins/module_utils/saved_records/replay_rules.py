@@ -192,6 +192,15 @@ def is_held(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> bool
     return end is not None and end.leader_epoch == epoch and offset < end.end_offset
 
 
+def left_at(epoch_ends: Mapping[int, EpochEnd], epoch: int, offset: int) -> int:
+    """Return the offset at which a log leaves the one that a record was saved from, which the log does not have.
+
+    Since it was saved, the log may have been truncated to before it. Producers may have sent the record again from there on.
+    """
+    end = epoch_ends.get(epoch)
+    return offset if end is None else min(offset, max(0, end.end_offset))
+
+
 def lost_again(cluster_id: str, records: Iterable[SelectedRecord]) -> dict[Origin, tuple[int, int]]:
     """Return the origins of records that an earlier replay has written, and that were lost again: leader epoch and offset of the lost copy.
 

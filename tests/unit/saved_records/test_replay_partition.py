@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,6 +112,28 @@ def test_what_others_write_with_the_headers_of_a_replay_does_not_count_as_replay
 
     outcome = replayed(leader, tmp_path, monkeypatch, write)
     assert (outcome.reason, outcome.replayed, outcome.left) == (None, 3, 0)
+
+
+@pytest.mark.parametrize("other_records", [False, True])
+def test_what_a_producer_has_sent_again_is_found_below_the_place_that_it_was_saved_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_records: bool
+) -> None:
+    """Since the records were saved from offset FORK on, the log was truncated to before that."""
+    leader = Leader()
+    leader.data, leader.end = batch(FORK - 4, 3, epoch=6, producer_id=5), FORK - 1
+    monkeypatch.setattr(
+        leader,
+        "logs",
+        lambda _leaders, epochs: {
+            KEY: LeaderLog(
+                log_start_offset=0, log_end_offset=leader.end, epoch_ends={epoch: EpochEnd(0, FORK - 4) for epoch in epochs[KEY]}
+            )
+        },
+    )
+    save(tmp_path, {("t", 0, 2, FORK): batch(FORK, 3, epoch=1, producer_id=6 if other_records else 5)})
+    (source,) = sources_of(by_replica(store.read_pieces(folder(tmp_path), "id")), Selection())
+    outcome = replayed(leader, tmp_path, monkeypatch, partial(leader.transaction, 7), source=source)
+    assert (outcome.replayed, outcome.skipped) == ((3, {}) if other_records else (0, {"sent_again": 3}))
 
 
 def test_each_record_that_was_written_must_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
