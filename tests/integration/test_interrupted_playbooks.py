@@ -55,16 +55,16 @@ os.execv(sys.argv[1], sys.argv[1:])
 BETWEEN = """
 import os, signal, time
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, backend_elections
 designated_election.BATCH = designated_election.SIDE_BY_SIDE = 1
-elect = designated_election.elect_by_order
+elect = backend_elections.elect_by_order
 def interrupted(*args):
     os.kill(os.getpid(), signal.{name})
     while not signals.pending_signal():  # by the main thread
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGTERM)
     return elect(*args)
-designated_election.elect_by_order = interrupted
+backend_elections.elect_by_order = interrupted
 """
 
 

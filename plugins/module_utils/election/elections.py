@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import backend_elections, designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import (
@@ -22,9 +22,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 
-ELECT: Mapping[str, designated_election.Elect] = {
-    backend_selection.COMPAT: designated_election.elect_by_order,
-    backend_selection.NATIVE: designated_election.elect_by_designation,
+ELECT: Mapping[str, backend_elections.Elect] = {
+    backend_selection.COMPAT: backend_elections.elect_by_order,
+    backend_selection.NATIVE: backend_elections.elect_by_designation,
 }
 
 

@@ -41,14 +41,19 @@ def locked(folder: Path) -> Iterator[None]:
 def room(folder: Path) -> int:
     """Return how many bytes may still be saved in a folder, 0 or less if none. Raises FileError if its file system cannot be read."""
     found = _file_system(folder)
-    return found.f_bavail * found.f_frsize - min(FREE_BYTES, int(FREE_SHARE * found.f_blocks * found.f_frsize))
+    return found.f_bavail * found.f_frsize - _kept_free(found)
 
 
 def no_room(folder: Path, more: int) -> str | None:
     """Return why so many more bytes must not be written in a folder, None if they may be. Raises FileError as `room`."""
     if (free := room(folder)) >= more:
         return None
-    return f"{max(0, free)} bytes may still be written in {folder}, and the rest stays free"
+    kept = _kept_free(_file_system(folder))
+    return f"{max(0, free)} bytes may still be written in {folder}, and {kept} stay free for journals: make room on its disk, then run again"
+
+
+def _kept_free(found: os.statvfs_result) -> int:
+    return min(FREE_BYTES, int(FREE_SHARE * found.f_blocks * found.f_frsize))
 
 
 def room_for_files(folder: Path) -> int | None:

@@ -21,7 +21,12 @@ from full_disk import no_room
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
+    backend_elections,
+    designated_election,
+    guard_reads,
+    replica_orders,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
@@ -38,7 +43,7 @@ REQUESTS = 16  # that an undisturbed run sends
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
-        results = designated_election.run(controller, journal, ENTRIES, 0.0, attempts, designated_election.elect_by_order)
+        results = designated_election.run(controller, journal, ENTRIES, 0.0, attempts, backend_elections.elect_by_order)
         if journal.left_behind():
             replica_orders.repair(controller, journal)
     return {(result.topic, result.partition): result.outcome for result in results}
@@ -129,7 +134,7 @@ def new_epoch(controller: Delayed) -> None:
 def test_the_guards_are_read_once_more_if_a_broker_that_hangs_delays_an_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Delayed], object], outcome: str
 ) -> None:
-    monkeypatch.setattr(designated_election, "OLD_SECONDS", 0.0)
+    monkeypatch.setattr(backend_elections, "OLD_SECONDS", 0.0)
     controller, before = Delayed(happens), Controller().states
     assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): outcome, ("t", 1): outcome, ("t", 2): "already_online"}
     assert {key: state.replicas for key, state in controller.states.items()} == {key: state.replicas for key, state in before.items()}
@@ -144,7 +149,7 @@ def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_
             return found
 
     with Journal(tmp_path / "j", "abc") as journal:
-        results = designated_election.run(Deleted(), journal, ENTRIES[1:2], 0.0, 0, designated_election.elect_by_order)
+        results = designated_election.run(Deleted(), journal, ENTRIES[1:2], 0.0, 0, backend_elections.elect_by_order)
     assert [(result.outcome, result.reason_code) for result in results] == [("stale", "topic_recreated")]
 
 
@@ -172,7 +177,7 @@ def test_asked_to_stop_it_finishes_the_batch_under_way_and_holds_the_rest(tmp_pa
     controller = Controller()
     with Journal(tmp_path / "j", "abc") as journal:
         results = designated_election.run(
-            controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_order, lambda: "SIGTERM" if controller.written else None
+            controller, journal, ENTRIES, 0.0, 1, backend_elections.elect_by_order, lambda: "SIGTERM" if controller.written else None
         )
         assert journal.left_behind() == {}
     assert [result.outcome for result in results] == ["elected", "held", "held"]
@@ -314,7 +319,7 @@ def test_a_leader_that_was_not_designated_has_the_code_of_its_election(
     controller.states["t", 0] = replace(controller.states["t", 0], **standing)
     asked = replace(ENTRIES[0], unclean_leader_election_enable=unclean)
     with Journal(tmp_path / "j", "abc") as journal:
-        (result,) = designated_election.run(controller, journal, [asked], 0.0, 1, designated_election.elect_by_order)
+        (result,) = designated_election.run(controller, journal, [asked], 0.0, 1, backend_elections.elect_by_order)
     assert (result.outcome, result.leader, result.reason_code) == (outcome, leader, code)
     assert re.search(words, result.reason or ""), result.reason
     assert controller.states["t", 0].replicas == (1, 3, 2)
@@ -344,7 +349,7 @@ class Refusing(Controller):
 def tried(controller: Controller, path: Path, attempts: int) -> dict[TopicPartition, Result]:
     """Elect the first two entries within more time than it takes."""
     with Journal(path, "abc") as journal:
-        results = designated_election.run(controller, journal, ENTRIES[:2], 60.0, attempts, designated_election.elect_by_order)
+        results = designated_election.run(controller, journal, ENTRIES[:2], 60.0, attempts, backend_elections.elect_by_order)
     return {(result.topic, result.partition): result for result in results}
 
 
@@ -384,7 +389,7 @@ def test_a_journal_without_room_stops_no_batch_that_needs_none(tmp_path: Path, m
     controller.states["t", 1] = replace(controller.states["t", 1], replicas=(1, 3, 2))
     entries = [entry(0, (1, 3, 2)), entry(1, (1, 3, 2)), entry(2, (3, 1, 2))]
     with ExitStack() as room, Journal(tmp_path / "j", "abc") as journal:
-        results = designated_election.run(controller, journal, entries, 0.0, 0, designated_election.elect_by_order)
+        results = designated_election.run(controller, journal, entries, 0.0, 0, backend_elections.elect_by_order)
     assert [(result.outcome, result.reason_code) for result in results][:2] == [("elected", None), ("failed", "request_failed")]
     assert results[2].outcome == "already_online"
     assert str(tmp_path / "j") in (results[1].reason or "")
@@ -427,7 +432,7 @@ class Mute(Controller):
 LOSS = {"lower_bound": 0, "upper_bound": 7}
 
 
-def costly(path: Path, controller: Controller, elect: designated_election.Elect, attempts: int = 2) -> Result:
+def costly(path: Path, controller: Controller, elect: backend_elections.Elect, attempts: int = 2) -> Result:
     asked = replace(ENTRIES[0], truncated=({"broker_id": 3, "offset": 90, "records": 10},), loss=LOSS)
     with Journal(path, "abc") as journal:
         (result,) = designated_election.run(controller, journal, [asked], 60.0, attempts, elect)
@@ -435,10 +440,10 @@ def costly(path: Path, controller: Controller, elect: designated_election.Elect,
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
+@pytest.mark.parametrize("elect", [backend_elections.elect_by_order, backend_elections.elect_by_designation])
 @pytest.mark.parametrize("answered", [False, True])
 def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(
-    tmp_path: Path, elect: designated_election.Elect, answered: bool
+    tmp_path: Path, elect: backend_elections.Elect, answered: bool
 ) -> None:
     controller = Mute(sent=True, done=True, answered=answered)
     result = costly(tmp_path / "j", controller, elect)
@@ -448,16 +453,16 @@ def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
-def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: designated_election.Elect) -> None:
+@pytest.mark.parametrize("elect", [backend_elections.elect_by_order, backend_elections.elect_by_designation])
+def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: backend_elections.Elect) -> None:
     result = costly(tmp_path / "j", Mute(sent=False, done=False, answered=False), elect)
     assert (result.outcome, result.leader, result.reason_code, result.loss) == ("already_online", 2, "elected_by_others", None)
 
 
-@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
+@pytest.mark.parametrize("elect", [backend_elections.elect_by_order, backend_elections.elect_by_designation])
 @pytest.mark.parametrize("answered", [False, True])
 def test_after_the_last_attempt_has_failed_the_result_is_what_the_cluster_shows(
-    tmp_path: Path, elect: designated_election.Elect, answered: bool
+    tmp_path: Path, elect: backend_elections.Elect, answered: bool
 ) -> None:
     result = costly(tmp_path / "own", Mute(sent=True, done=True, answered=answered), elect, attempts=0)
     assert (result.outcome, result.leader, result.reason_code, result.loss) == ("elected", 2, None, LOSS)
@@ -472,7 +477,7 @@ def test_a_failure_is_reported_if_the_cluster_does_not_answer_any_more(tmp_path:
                 raise ClusterError("no broker answers")
             return super().broker_states(mentioned)
 
-    result = costly(tmp_path / "j", Gone(sent=True, done=True, answered=False), designated_election.elect_by_order, attempts=0)
+    result = costly(tmp_path / "j", Gone(sent=True, done=True, answered=False), backend_elections.elect_by_order, attempts=0)
     assert (result.outcome, result.reason_code) == ("failed", "request_failed")
     assert "ElectLeadersRequest" in (result.reason or "")
 
@@ -534,8 +539,8 @@ def test_the_log_of_a_fenced_broker_of_which_records_were_saved_is_read_again() 
         patch.setitem(ALIVE, 1, 60)
         patch.setattr(controller, "broker_states", lambda _mentioned: [{"broker_id": 1, "broker_state": "fenced"}])
         patch.setattr(controller, "unfenced", lambda: {2, 3})
-        assert designated_election.look(controller, [entry], {}).fenced_ends == {(entry.key, 1): 60}
-        assert designated_election.look(controller, ENTRIES[:1], {}).fenced_ends == {}
+        assert guard_reads.look(controller, [entry], {}).fenced_ends == {(entry.key, 1): 60}
+        assert guard_reads.look(controller, ENTRIES[:1], {}).fenced_ends == {}
 
 
 def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:
@@ -547,7 +552,7 @@ def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:
             ends.add(deadline.end())
 
     ends: set[float | None] = set()
-    designated_election.look(Watched(), ENTRIES, {})
+    guard_reads.look(Watched(), ENTRIES, {})
     assert len(ends) == 2, "that of the logs, and of everything"
     assert None not in ends
 
@@ -556,7 +561,7 @@ class Queue:
     """Counts the batches whose guards are read at the same time. The first one waits until another begins, for at most `seconds`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-        self._look, self._seconds, self._next = designated_election.look, seconds, threading.Event()
+        self._look, self._seconds, self._next = guard_reads.look, seconds, threading.Event()
         self._guard, self._begun, self._active, self.most = threading.Lock(), 0, 0, 0
         monkeypatch.setattr(designated_election, "look", self._counted)
         monkeypatch.setattr(designated_election, "BATCH", 1)
@@ -602,7 +607,7 @@ def test_a_batch_that_waits_for_its_turn_when_a_signal_comes_is_not_elected(tmp_
     controller = Signalled()
     with Journal(tmp_path / "j", "abc") as journal:
         results = designated_election.run(
-            controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_order, lambda: next(iter(signals), None)
+            controller, journal, ENTRIES, 0.0, 1, backend_elections.elect_by_order, lambda: next(iter(signals), None)
         )
     assert [result.outcome for result in results] == ["elected", "held", "held"]
     assert signals == ["SIGTERM"]

@@ -13,7 +13,11 @@ from elected_entries import ENTRIES
 from fake_controller import Controller, Killed
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
+    backend_elections,
+    designated_election,
+    replica_orders,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -26,7 +30,7 @@ def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
     controller.backend = "native"
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
-        results = designated_election.run(controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_designation)
+        results = designated_election.run(controller, journal, ENTRIES, 0.0, 1, backend_elections.elect_by_designation)
         assert not journal.left_behind(), "nothing to put back"
     return {(result.topic, result.partition): result for result in results}
 

@@ -13,7 +13,11 @@ import pytest
 from elected_entries import entry
 from fake_controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
+    backend_elections,
+    designated_election,
+    replica_orders,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
@@ -49,7 +53,7 @@ def elect(controller: Controller, path: Path, attempts: int = 0) -> dict[TopicPa
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
         entries = [entry(0, BEFORE), entry(1, (1, 2, 3))]
-        results = designated_election.run(controller, journal, entries, 60.0, attempts, designated_election.elect_by_order)
+        results = designated_election.run(controller, journal, entries, 60.0, attempts, backend_elections.elect_by_order)
     return {(result.topic, result.partition): result for result in results}
 
 

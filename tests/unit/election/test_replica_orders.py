@@ -15,7 +15,11 @@ from collected_evidence import found_again
 from fake_controller import Controller, Killed
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
+    backend_elections,
+    designated_election,
+    replica_orders,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal, Left
@@ -53,7 +57,7 @@ def recover(controller: Controller, path: Path, one: Entry, attempts: int = 0) -
     """Do what a run does."""
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
-        (result,) = designated_election.run(controller, journal, [one], 60.0, attempts, designated_election.elect_by_order)
+        (result,) = designated_election.run(controller, journal, [one], 60.0, attempts, backend_elections.elect_by_order)
         if journal.left_behind():
             replica_orders.repair(controller, journal)
     return result
@@ -361,7 +365,7 @@ def test_an_order_that_was_restored_is_set_again_although_another_one_of_its_bat
     controller.states["t", 1] = replace(controller.states["t", 1], replicas=ORIGINAL)
     entries = [entry(), found_again(replace(entry(), partition=1, live_evidence=None))]
     with Journal(path, "abc") as journal:
-        results = designated_election.run(controller, journal, entries, 60.0, 1, designated_election.elect_by_order)
+        results = designated_election.run(controller, journal, entries, 60.0, 1, backend_elections.elect_by_order)
     assert [(result.outcome, result.leader) for result in results] == [("elected", 2), ("elected", 2)], results
     assert controller.states[KEY].replicas == ORIGINAL
     assert [*left_behind(path)] == [("t", 1)]

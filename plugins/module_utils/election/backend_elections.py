@@ -1,0 +1,203 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Elections of one batch whose guards are read: journal, reorder, elect, restore, verify.
+
+Compat backend, for every Kafka that has KIP-460: if there is no clean leader, the controller elects the first live replica of the assignment.
+So the designated one is put first for a moment, and the others best-first behind it. The native backend uses KIP-1275's ElectLeaders (v3),
+which needs no reorder. Guards and verification are the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guard_reads import ElectionCluster, look
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
+    ChangedOrder,
+    Journal,
+    Left,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
+    FIRST_LOOK,
+    LAST_LOOK,
+    NOT_ANSWERED,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.results import judge, not_reordered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+# After which the guards are read once more before an election.
+OLD_SECONDS = 2.0
+
+
+# The last argument gets the partitions that an election was sent for, and that it may have a leader from, whether it was answered or not.
+Elect = Callable[[ElectionCluster, Journal, Sequence[Entry], Live, float, set[TopicPartition]], list[Result]]
+
+
+def _send(
+    cluster: ElectionCluster,
+    keys: Collection[TopicPartition],
+    request: Callable[[], dict[TopicPartition, Refusal | None]],
+    sent: set[TopicPartition],
+) -> dict[TopicPartition, Refusal | None]:
+    """Send an election of these partitions and return its answer. `sent` gets those that may have a leader from it."""
+    try:
+        answered = request()
+    except RecoveryError:
+        sent.update(cluster.elections_in_doubt & {*keys})
+        raise
+    sent.update(key for key in keys if answered.get(key) is None or key in cluster.elections_in_doubt)
+    return answered
+
+
+def elect_by_order(
+    cluster: ElectionCluster, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
+    """Elect one batch by replica orders (compat backend): put designated replicas first, elect UNCLEAN (KIP-460), restore the orders, verify.
+
+    `live`: as `look` returned it. `deadline`: until when leaders may become visible (seconds of the monotonic clock). `sent`: gets the
+    partitions that may have a leader from this request. Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
+    written.
+    """
+    reordered = {entry.key: entry.best_first for entry in batch if needs_reorder(entry, live)}
+    # Also orders of earlier elections that are not restored, on which this one relies.
+    changed = [
+        ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
+        for entry in batch
+        if entry.key in reordered or entry.key in live.originals
+    ]
+    identifier = journal.intend(changed) if changed else None
+    refused: dict[TopicPartition, Refusal] = {}
+    missing: set[TopicPartition] = set()
+    overtaken: dict[TopicPartition, Result] = {}
+    try:
+        if reordered:
+            refused = replica_orders.change(cluster, reordered)
+            missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
+        overtaken = _overtaken(cluster, [entry for entry in batch if entry.key not in reordered], live)
+        overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
+        ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing and entry.key not in overtaken]
+        if identifier is not None:
+            keys = {order.key for order in changed}
+            journal.expect(identifier, {entry.key for entry in ready} & keys, replica_orders.unanswered_by(cluster, keys))
+        elected = [entry.key for entry in ready]
+        journal.confirm()
+        errors = _send(cluster, elected, lambda: cluster.elect_unclean(elected), sent) if ready else {}
+    finally:
+        # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
+        time.sleep(FIRST_LOOK)
+        states = cluster.partitions({entry.key for entry in batch})
+        doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
+        # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
+        # The elections are done. If the journal has no room for that, the next run only checks their orders again.
+        with suppress(FileError):
+            if identifier is not None:
+                _close(cluster, journal, identifier, changed, {*unsettled, *cluster.in_doubt})
+    states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
+    failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
+    failed += [
+        Result.of(
+            entry, Outcome.FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible"
+        )
+        for entry in batch
+        if entry.key in missing
+    ]
+    return [*overtaken.values(), *failed, *(judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready)]
+
+
+def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
+    """Return the results of those entries whose order is another one than the guards saw: another tool has set it while they were read.
+
+    The controller would elect by that order. Brokers have shown the orders that this run has set, so only the others are looked at again.
+    """
+    states = cluster.partitions({entry.key for entry in entries}) if entries else {}
+    changed = [entry for entry in entries if entry.key not in states or _place(states[entry.key]) != _place(live.states[entry.key])]
+    return {
+        entry.key: refusal(entry, replace(live, states=states))
+        or Result.of(entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "another tool gave it a new order while its guards were read; run again")
+        for entry in changed
+    }
+
+
+def _place(state: PartitionState) -> tuple[tuple[int, ...], int]:
+    return state.replicas, state.leader_epoch
+
+
+def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live: Live, known: Left) -> dict[TopicPartition, Result]:
+    """Return the results of those entries that may not be elected any more. The guards are read once more if they were read OLD_SECONDS ago.
+
+    A broker that hangs has delayed the orders then: meanwhile a broker may have died, restarted, or be coming back. `known`: as for `look`.
+    """
+    if not entries or time.monotonic() - live.read_at < OLD_SECONDS:
+        return {}
+    # Second brokers have stated the replicas before this run has set its orders.
+    now = replace(look(cluster, entries, known), second=None)
+    return {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
+
+
+def _close(
+    cluster: ElectionCluster, journal: Journal, identifier: str, changed: Sequence[ChangedOrder], unsettled: Collection[TopicPartition]
+) -> None:
+    """Record that the orders of an intent are restored but those in `unsettled`. The run must know which, as brokers may still show the changed ones."""
+    left = [order for order in changed if order.key in unsettled]
+    is_split = len(left) < len(changed)
+    if left:
+        keys = {order.key for order in left}
+        elections, brokers = keys & cluster.elections_in_doubt, replica_orders.unanswered_by(cluster, keys)
+        journal.expect(journal.intend(left) if is_split else identifier, elections, brokers)
+    if is_split:
+        journal.close(identifier)
+
+
+def elect_by_designation(
+    cluster: ElectionCluster, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
+    """Elect one batch with KIP-1275's ElectLeaders (native backend): the controller elects exactly the designated replicas. No order changes.
+
+    Parameters and errors are those of `elect_by_order`; nothing is written to the `journal`.
+    """
+    journal.confirm()
+    leaders = {entry.key: entry.designated_leader for entry in batch}
+    answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent)
+    errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in batch}
+    time.sleep(FIRST_LOOK)
+    states = cluster.partitions({entry.key for entry in batch})
+    states = _wait_for_leaders(cluster, states, errors, deadline)
+    return [judge(entry, live, states.get(entry.key), errors[entry.key]) for entry in batch]
+
+
+def _wait_for_leaders(
+    cluster: ElectionCluster, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, Refusal | None], deadline: float
+) -> dict[TopicPartition, PartitionState]:
+    """Read partitions, at longer and longer intervals, until every elected one shows a leader or `deadline` has passed. Returns their states.
+
+    `states`: those that were read first.
+    """
+    pause = FIRST_LOOK
+    while waiting := {key for key, state in states.items() if key in errors and _may_have_elected(errors[key]) and state.leader < 0}:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, LAST_LOOK)
+        states |= cluster.partitions(waiting)
+    return states
+
+
+def _may_have_elected(refused: Refusal | None) -> bool:
+    return refused is None or refused.error == kafka_errors.ELECTION_NOT_NEEDED
