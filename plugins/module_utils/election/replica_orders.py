@@ -119,7 +119,7 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     known = [key for key in left if key not in kept and key not in others]
     # What is not to be restored is forgotten, which one broker alone cannot cause either.
     found = {
-        **doubts(cluster, [states[key] for key in known if key in states]),
+        **doubts(cluster, [states[key] for key in known if key in states and states[key].topic_id == left[key][0].topic_id]),
         **gone_partitions.doubts(cluster, {key: left[key][0].topic_id for key in known}, states),
     }
     kept |= {key: why.sentence for key, why in found.items()}
