@@ -60,7 +60,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -147,7 +147,7 @@ molecule: setup
 
 test-long: setup
 	@rm -rf .cache/junit
-	$(call WITH_TABLE,molecule on-long on-properties)
+	$(call WITH_TABLE,molecule on-long on-properties simulate-an-hour)
 
 on-long:
 	$(PYTEST) tests/integration tests/chaos tests/model tests/simulation tests/unit -m long
@@ -184,6 +184,10 @@ model: setup
 
 docs: setup
 	@$(BIN)/python -m docsite
+
+# Each day other seeds.
+simulate-an-hour: setup
+	@$(BIN)/python -m simulation $(shell date +%y%m%d)00000 --minutes 60
 
 simulate: setup
 	@$(BIN)/python -m simulation $(SEEDS)

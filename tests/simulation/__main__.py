@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Plays simulated histories. `python -m simulation 1 1000` plays the seeds from 1 to 1000; a history that ends badly is shortened, kept and told.
 
+`python -m simulation 5000 --minutes 60` plays seeds from 5000 on for an hour.
+
 `python -m simulation FILE` plays one that was kept, and tells it.
 """
 
@@ -16,7 +18,9 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain, count
 from pathlib import Path
 
 from simulation.history import Outcome, play
@@ -26,6 +30,7 @@ from simulation.story_lines import opening
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
+PIECES = 10  # between two looks at the clock, if the time is limited
 # New objects after which Python looks for cycles of them. With its own number, that takes a quarter of the time.
 MANY_OBJECTS = 200_000
 
@@ -35,6 +40,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("first", help="first seed, or a file with a script")
     parser.add_argument("last", type=int, nargs="?", help="last seed")
+    parser.add_argument("--minutes", type=float, help="play seeds from the first one on for so long")
     parser.add_argument("--story", action="store_true", help="tell what happened in each history")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="histories that are played side by side")
     parser.add_argument(
@@ -48,14 +54,16 @@ def main() -> int:
     if not options.first.isdigit():
         return _tell(Script.from_json(Path(options.first).read_text()))
     first, last = int(options.first), options.last or int(options.first)
+    until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
     counts: Counter[str] = Counter()
     bad: list[int] = []
     is_found = False
+    histories = 0
     began = time.perf_counter()
-    pieces = [range(at, min(at + PIECE, last + 1)) for at in range(first, last + 1, PIECE)]
-    with ProcessPoolExecutor(min(options.jobs, len(pieces)), initializer=_begin) as pool:
-        for outcomes in pool.map(_play_all, pieces):
+    with ProcessPoolExecutor(options.jobs, initializer=_begin) as pool:
+        for outcomes in chain.from_iterable(pool.map(_play_all, pieces) for pieces in _turns(first, last, until)):
             for seed, outcome in outcomes:
+                histories += 1
                 counts += outcome.counts
                 if options.story:
                     print(opening(drawn(seed)), *outcome.story, "", sep="\n")
@@ -70,12 +78,22 @@ def main() -> int:
     for kind, number in sorted(counts.items()):
         print(f"{number:9} {kind}")
     seconds = time.perf_counter() - began
-    print(
-        f"{last - first + 1} histories in {seconds:.0f} s, {counts['recoveries'] / seconds * 3600:.0f} recoveries per hour, {len(bad)} ended badly"
-    )
+    hourly = counts["recoveries"] / seconds * 3600
+    print(f"{histories} histories from seed {first} on in {seconds:.0f} s, {hourly:.0f} recoveries per hour, {len(bad)} ended badly")
     for seed in bad[:3] if options.until is None else ():
         _keep(seed)
     return 1 if bad else 0
+
+
+def _turns(first: int, last: int, until: float | None) -> Iterator[list[range]]:
+    """Yield the seeds to play, in pieces. `until`: when to stop, in seconds of the monotonic clock; None: behind the seed `last`."""
+    if until is None:
+        yield [range(at, min(at + PIECE, last + 1)) for at in range(first, last + 1, PIECE)]
+        return
+    for at in count(first, PIECES * PIECE):
+        if time.monotonic() >= until:
+            return
+        yield [range(at + number * PIECE, at + (number + 1) * PIECE) for number in range(PIECES)]
 
 
 def _begin() -> None:
