@@ -213,6 +213,10 @@ class Judges:
         if after.leader in liars:
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
+        if self._events.calm and self.runs.are_working() and not is_named and not self._cluster.world.late:
+            other = self._model.other_leader(key, before, after.leader, dict(self._on_disks(key, before)))
+            if other is not None:
+                self.add_violation(f"{name(key)}: {other}")
         brokers = self._cluster.brokers
         returning = [
             one

@@ -37,9 +37,10 @@ class IsrHistory:
         self._note_elsewhere(key, before, after)
         self._states[key] = [*([] if before is None else self._states[key]), after]
 
-    def replica(self, key: Key, broker: int, epochs: Epochs, high_watermark: int) -> Replica:
-        """Return a survivor as the model has it: its log, and what the history of ISRs says of it."""
-        states = self._states[key]
+    def replica(self, key: Key, state: Partition, broker: int, epochs: Epochs, high_watermark: int) -> Replica:
+        """Return a survivor as the model has it: its log, and what the history of ISRs up to `state` says of it."""
+        last = max(place for place, one in enumerate(self._states[key]) if one is state)
+        states = self._states[key][: last + 1]
         inside = [place for place, state in enumerate(states) if broker in state.isr]
         since = states[inside[-1] :] if inside else states
         overtaken = any(len(state.isr) >= self._min_isr[key[0]] for state in since[1:])
@@ -76,6 +77,10 @@ class KnownLogs:
     def elected(self, history: bool) -> bool:
         """Return whether a survivor is elected by `balanced`, whatever of the proofs is read."""
         return all(self._winners(history, proven) for proven in self.proven)
+
+    def may_be_elected(self, history: bool) -> set[int]:
+        """Return the survivors that `balanced` may elect, as places, by what is read of the proofs."""
+        return {place for proven in self.proven for place in self._winners(history, proven)}
 
     def _winners(self, history: bool, proven: list[tuple[Epochs, int]]) -> list[int]:
         winners = rules.ours(self.survivors)
@@ -141,24 +146,42 @@ class ModelJudge:
         may_be = f"the model holds it for {' or '.join(sorted(reasons))}" if reasons else "the model elects a survivor"
         return f"is {row['outcome']} ({row['reason_code']}), and {may_be}"
 
-    def _reasons(self, key: Key, state: Partition, on_disks: Mapping[int, Log]) -> set[str]:
+    def other_leader(self, key: Key, state: Partition, leader: int, on_disks: Mapping[int, Log]) -> str | None:
+        """Return what is wrong with the election of a leader in peace, None if nothing is. `state`: of the partition before."""
+        survivors, others = self._logs(key, state, on_disks)
+        known = None if self._gives_up or not survivors else self._known(key, state, survivors, others)
+        if known is None or _have_a_gap([*survivors.values(), *others.values()]) or any(map(_is_cleaned, survivors.values())):
+            return None
+        winners = sorted([*survivors][place] for place in known.may_be_elected(self._history))
+        if leader in winners:
+            return None
+        return f"broker {leader} is elected, and the model {f'elects {winners}' if winners else 'holds it'}"
+
+    def _logs(self, key: Key, state: Partition, on_disks: Mapping[int, Log]) -> tuple[dict[int, Log], dict[int, Log]]:
+        """Return the logs of survivors, and those of other replicas that can be read."""
         brokers, controller = self._cluster.brokers, self._cluster.controller
         running = {one: brokers[one].logs[key] for one in state.replicas if brokers[one].running and key in brokers[one].logs}
         survivors = {one: log for one, log in running.items() if controller.alive(one)}
+        return survivors, {one: log for one, log in {**running, **on_disks}.items() if one not in survivors}
+
+    def _reasons(self, key: Key, state: Partition, on_disks: Mapping[int, Log]) -> set[str]:
+        controller, (survivors, others) = self._cluster.controller, self._logs(key, state, on_disks)
         if not survivors:
             return {"no_survivor"}
         found = {"reassignment_in_progress"} if state.assignment.is_moving else set()
-        others = {one: log for one, log in {**running, **on_disks}.items() if one not in survivors}
         logs = [*survivors.values(), *others.values()]
         if not self._gives_up and rules.waited_for(state.isr, state.elr, state.last_known, [*survivors], controller.elr):
             found.add("wait_for_clean_leader")
         if any(epoch > state.epoch for log in logs for epoch, _ in log.epochs):
             found.add("ahead_of_controller")
-        have_a_gap = any(one.start >= other.end for one in logs for other in logs if one is not other)
-        if (known := self._known(key, state, survivors, others)) is None or have_a_gap:
+        known = self._known(key, state, survivors, others)
+        are_cleaned = any(map(_is_cleaned, logs))
+        if known is None or _have_a_gap(logs):
             codes = OF_CLEANED_LOGS | {"fenced_broker_holds_more"}
-        elif not self._gives_up and known.elected(self._history):
-            return found
+        elif not self._gives_up and known.elected(self._history and not are_cleaned):
+            return found  # what was removed keeps no log from leading that has all of the others
+        elif are_cleaned:
+            codes = OF_CLEANED_LOGS | {"fenced_broker_holds_more"}
         else:
             codes = {*known.evidence_codes(self._history)}
         group_log = controller.partitions.get(GROUP_LOG)
@@ -169,12 +192,12 @@ class ModelJudge:
         return found | ({"must_be_named"} if codes & ALARMING else set())
 
     def _known(self, key: Key, state: Partition, survivors: Mapping[int, Log], others: Mapping[int, Log]) -> KnownLogs | None:
-        """Return what can be known of a partition, None if records were removed from logs."""
+        """Return what can be known of a partition, None if nobody knows what was removed from its logs."""
         logs = {one: _epochs(log) for one, log in {**survivors, **others}.items()}
         if any(one is None for one in logs.values()):
             return None
         epochs = {one: log for one, log in logs.items() if log is not None}
-        replicas = [self._isr_history.replica(key, one, epochs[one], log.high_watermark) for one, log in survivors.items()]
+        replicas = [self._isr_history.replica(key, state, one, epochs[one], log.high_watermark) for one, log in survivors.items()]
         members = [epochs[one] for one in others if one in (*state.isr, *state.elr)]
         watermarks = [(epochs[one], log.high_watermark) for one, log in survivors.items() if log.high_watermark]
         committed = [
@@ -195,10 +218,20 @@ class ModelJudge:
 
 
 def _epochs(log: Log) -> Epochs | None:
-    """Return the leader epoch of each record, None if records were removed from the log, or if it starts later."""
+    """Return the leader epoch of each record, also of those that were removed, None if the log does not know them."""
     found: list[int] = []
-    for batch in log.batches:
-        if batch.base != len(found) or log.deleted or log.start:
+    for batch in log.had:
+        if batch.base != len(found):
             return None
         found += [batch.epoch] * (batch.last + 1 - batch.base)
     return tuple(found)
+
+
+def _is_cleaned(log: Log) -> bool:
+    """Return whether records were removed from a log, or it starts later."""
+    return bool(log.deleted or log.start)
+
+
+def _have_a_gap(logs: Sequence[Log]) -> bool:
+    """Return whether a log starts where another one has ended before."""
+    return any(one.start >= other.end for one in logs for other in logs if one is not other)

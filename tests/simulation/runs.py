@@ -63,6 +63,10 @@ class Runs:
         since = self._world.now - (LATE_SECONDS if self._world.late else SENT_SECONDS)
         yield from (run for run in self._runs if run.ended >= since)
 
+    def are_working(self) -> bool:
+        """Return whether a run works now."""
+        return any(run.ended == math.inf for run in self._runs)
+
     def liars(self) -> set[int]:
         """Return the brokers whose logs may be other ones than the run knows that has sent the request of now."""
         return {broker for run in self._of_request() for broker in run.liars}

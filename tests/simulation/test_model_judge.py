@@ -95,3 +95,46 @@ def test_without_survivors_nothing_is_elected() -> None:
         fork.crash(broker)
     assert fork.violation("no_survivor") is None
     assert fork.violation("forked") == "is held (forked), and the model holds it for no_survivor"
+
+
+@pytest.mark.parametrize(
+    ("history", "leader", "wrong"),
+    [
+        (True, 2, None),
+        (True, 1, "broker 1 is elected, and the model elects [2]"),
+        (False, 2, "broker 2 is elected, and the model holds it"),
+    ],
+)
+def test_whom_the_model_elects(history: bool, leader: int, wrong: str | None) -> None:
+    fork = Fork(history=history)
+    before = fork.cluster.controller.partitions[KEY]
+    fork.cluster.reassign(KEY, (leader, *(one for one in before.replicas if one != leader)))
+    offline = fork.cluster.controller.partitions[KEY]
+    fork.cluster.elect(KEY, unclean=True)
+    assert fork.cluster.controller.partitions[KEY].leader == leader
+    assert fork.judge.other_leader(KEY, offline, leader, {}) == wrong
+
+
+def test_aggressive_may_elect_whom_it_wants() -> None:
+    fork = Fork(gives_up=True)
+    assert fork.judge.other_leader(KEY, fork.cluster.controller.partitions[KEY], 1, {}) is None
+
+
+def test_what_the_cleaner_has_removed_keeps_no_longer_log_from_leading() -> None:
+    """Broker 3 led alone at last, and is lost. Broker 2 has all that broker 1 has, and more, and has removed some of it."""
+    cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 1, 2]]}, {"orders": 1}, elr=False)
+    judge = ModelJudge(cluster, gives_up=False, history=False, snapshots=False)
+    for name in ("first", "second", "third"):
+        assert cluster.write(KEY, name, 1)
+        cluster.replicate(KEY, 2)
+    cluster.replicate(KEY, 1, 2)
+    for broker in (1, 2):
+        cluster.shrink(KEY, broker)
+    cluster.crash(3)
+    cluster.world.wait(KNOWN_SECONDS)
+    cluster.brokers[2].logs[KEY].delete_before(1)
+    row = {"outcome": "held", "reason_code": "retention_gap"}
+    state = cluster.controller.partitions[KEY]
+    assert judge.violation(KEY, state, row, {}) == "is held (retention_gap), and the model elects a survivor"
+    cluster.brokers[2].logs[KEY].delete_before(2)
+    assert judge.violation(KEY, state, row, {}) is None  # broker 1 ends where broker 2 starts

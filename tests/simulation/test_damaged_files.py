@@ -1,0 +1,65 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file that is damaged before a run is put back after it, with what the run has written meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from simulation.command_operator import CommandOperator
+from simulation.damaged_files import DamagedFiles
+from simulation.test_simulated_judges import KEY, Incident
+
+
+def intent(number: int, order: list[int]) -> bytes:
+    row = {"topic": KEY[0], "partition": KEY[1], "changed": order}
+    return json.dumps({"kind": "intent", "id": str(number), "orders": [row]}).encode() + b"\n"
+
+
+@pytest.fixture
+def incident(tmp_path: Path) -> Incident:
+    return Incident(tmp_path)
+
+
+def damaged_files(incident: Incident, number: int) -> DamagedFiles:
+    operator = CommandOperator(incident.cluster, incident.workdir)
+    return DamagedFiles(number, operator, incident.judges, Counter(), lambda _text: None)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_a_journal_is_put_back_with_the_lines_that_the_run_has_appended(incident: Incident, number: int) -> None:
+    journal = incident.workdir / "journal/id-simulated.jsonl"
+    journal.parent.mkdir()
+    before, appended = intent(1, [1, 2, 3]) + intent(2, [2, 1, 3]), intent(3, [3, 1, 2])
+    journal.write_bytes(before)
+    with damaged_files(incident, number).one_is_damaged() as is_damaged:
+        # As the product, which drops a line that was cut off.
+        whole = journal.read_bytes() if journal.exists() else b""
+        journal.write_bytes(whole[: whole.rfind(b"\n") + 1] + appended)
+    assert is_damaged and journal.read_bytes() == before + appended
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_another_file_is_put_back_as_it_was(incident: Incident, number: int) -> None:
+    verdict = incident.workdir / "rescue/simulated/broker-3.json"
+    verdict.parent.mkdir(parents=True)
+    verdict.write_text('{"safe_to_start": false}')
+    with damaged_files(incident, number).one_is_damaged():
+        pass
+    assert verdict.read_text() == '{"safe_to_start": false}'
+
+
+def test_without_files_nothing_is_damaged(incident: Incident) -> None:
+    with damaged_files(incident, 1).one_is_damaged() as is_damaged:
+        assert not is_damaged
+
+
+def test_records_in_a_part_whose_index_is_damaged_are_not_saved(incident: Incident) -> None:
+    incident.save().write_text('{"kind": "header"}\n{"kind": "pie')
+    incident.elect()
+    assert incident.truncate()
