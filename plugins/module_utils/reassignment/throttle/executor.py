@@ -127,7 +127,8 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     for changes in ([row.change for row in what.rates if row.change is not None], [model.subtraction(row) for row in lists]):
         _alter(cluster, changes, answers, problems)
     in_doubt = cluster.configs_in_doubt
-    done = [row for row in what.rates if _rate(row) not in in_doubt and (row.change is None or _is_done(answers, row.change.resource))]
+    done = [row for row in what.rates if row.change is None or _is_done(answers, row.change.resource)]
+    done = [row for row in done if _rate(row) not in in_doubt]
     shown = [row for row in done if row.live and row.change is not None]
     subtracted = [row for row in lists if _is_done(answers, _topic(row))]
     _wait_until_removed(cluster, shown, subtracted)
