@@ -126,5 +126,5 @@ def _with_plain_settings(script: Script) -> Iterator[Script]:
     plain: tuple[dict[str, Any], ...] = ({"lacks": ()}, {"quota": None}, {"between": ()})
     yield from (replace(script, **nothing) for nothing in plain if replace(script, **nothing) != script)
     if script.replay is not None:
-        replays = (replace(script.replay, **{name: None}) for name in ("stop_at", "wrong"))
+        replays = replace(script.replay, stop_at=None), replace(script.replay, wrong=None)
         yield from (replace(script, replay=one) for one in replays if one != script.replay)
