@@ -20,7 +20,7 @@ from simulation.kraft import NO_LEADER
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
-OUT_OF_REACH = 600.0  # seconds
+OUT_OF_REACH, LONGEST_FAULT = 600.0, 8.0  # seconds
 STOPPED, MOST_STEPS = 0.3, 150  # of the commands before and after the recovery
 # Options of kafka_records_info, each with the values that are drawn for it.
 SELECTIONS: Mapping[str, tuple[Any, ...]] = {
@@ -87,7 +87,8 @@ class OtherCommands:
             getattr(self._cluster, act)(broker, self._faults.choice((0.3, 2.0, 6.0)))
 
     def _elect_without_brokers(self) -> None:
-        """Elect while control nodes reach the controllers alone."""
+        """Elect while control nodes reach the controllers alone, when what a broker that hung has got is carried out."""
+        self._cluster.world.wait(LONGEST_FAULT)
         for broker in self._cluster.brokers:
             self._cluster.hide(broker, OUT_OF_REACH)
         before = self._judges.changes

@@ -45,6 +45,7 @@ def _shorter(script: Script) -> Iterator[Script]:
     if script.wrong_answers is not None and script.wrong_answers.rehearsals:
         yield replace(script, wrong_answers=replace(script.wrong_answers, rehearsals=0))
     yield from _with_shorter_request(script)
+    yield from _with_plain_settings(script)
     yield from _with_shorter_replay(script)
     yield from _with_shorter_moves(script)
     yield from _with_shorter_reviews(script)
@@ -139,3 +140,12 @@ def _with_shorter_moves(script: Script) -> Iterator[Script]:
     for nothing in without:
         if (shorter := replace(moves, **nothing)) != moves:
             yield replace(script, moves=shorter)
+
+
+def _with_plain_settings(script: Script) -> Iterator[Script]:
+    """Yield the script with a login that lacks nothing, without a quota, without other tools between runs, and with a plainer replay."""
+    plain: tuple[dict[str, Any], ...] = ({"lacks": ()}, {"quota": None}, {"between": ()})
+    yield from (replace(script, **nothing) for nothing in plain if replace(script, **nothing) != script)
+    if script.replay is not None:
+        replays = replace(script.replay, stop_at=None), replace(script.replay, wrong=None)
+        yield from (replace(script, replay=one) for one in replays if one != script.replay)

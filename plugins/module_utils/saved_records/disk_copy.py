@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, quoted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     private_directory,
@@ -118,7 +118,7 @@ def _ranges(logs: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> lis
     ranges = [_Range((row["topic"], row["partition"]), row["segment"], row["position"], row["bytes"]) for row in rows or ()]
     for one in ranges:
         if one.key not in keys or log_name(one.file.parts[0]) is None:
-            raise ContentError(f"a range of {one.key!r:.300}, which is not one of logs")
+            raise ContentError(f"a range of {quoted(f'{one.key[0]}-{one.key[1]}', 300)}, which is not one of logs")
     if len({one.file for one in ranges}) != len(ranges):
         raise ContentError("two ranges of one segment")
     if any(number > MOST_LOG_RANGES for number in Counter(one.key for one in ranges).values()):

@@ -49,7 +49,9 @@ def no_room(folder: Path, more: int) -> str | None:
     if (free := room(folder)) >= more:
         return None
     kept = _kept_free(_file_system(folder))
-    return f"{max(0, free)} bytes may still be written in {folder}, and {kept} stay free for journals: make room on its disk, then run again"
+    return (
+        f"{max(0, free)} bytes may still be written in {folder}, and {kept} stay free for journals: make room on its disk, then run again"
+    )
 
 
 def _kept_free(found: os.statvfs_result) -> int:

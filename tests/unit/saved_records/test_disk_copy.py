@@ -158,6 +158,11 @@ def test_no_more_is_copied_than_limits_and_room_allow(disk: Disk, tmp_path: Path
             assert not copied(tmp_path / "copy")
 
 
+def test_a_range_of_another_log_is_named_as_a_partition(disk: Disk, tmp_path: Path) -> None:
+    with pytest.raises(RecoveryError, match="a range of other-0, which is not one of logs"):
+        copy_logs(tmp_path / "copy", LOGS, NO_LIMIT, Host(disk, ranges={"topic": "other"}), False)
+
+
 @pytest.mark.parametrize(("most_of_log", "most"), [(1, 100), (100, 1)])
 def test_an_answer_with_too_many_ranges_is_refused(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_of_log: int, most: int
