@@ -22,22 +22,24 @@ from simulation.kraft import Key
 from simulation.operator import Operator
 
 CRC_BYTES = 65_536
-RUN = "rescue"
+RUN, EARLY = "rescue", "rescue-early"
 
 
 class DiskOperator(Operator):
     """Reads disks of lost brokers, with a workdir."""
 
+    run_id = RUN  # of what reads disks now
+
     def make_evidence(self, broker: int, log_dirs: Sequence[str]) -> dict[str, Any]:
         """Make the logs on a disk evidence (`kafka_log_dir_info`, `kafka_disk_evidence`). Return the result. Raises the product's errors."""
         disk = self._read(broker, log_dirs, crc_bytes=1 << 40)
-        task: Any = self._task(RUN, {}, disk=disk, broker_id=broker, state="present")
+        task: Any = self._task(self.run_id, {}, disk=disk, broker_id=broker, state="present")
         with Cluster(task.connection) as cluster:
             return keep_disk(task, cluster)
 
     def forget_evidence(self, broker: int) -> None:
         """Remove what was read of a disk."""
-        task: Any = self._task(RUN, {}, disk=None, broker_id=broker, state="absent")
+        task: Any = self._task(self.run_id, {}, disk=None, broker_id=broker, state="absent")
         with Cluster(task.connection) as cluster:
             keep_disk(task, cluster)
 
@@ -65,7 +67,7 @@ class DiskOperator(Operator):
 
     def make_evidence_of(self, broker: int, log_dirs: Sequence[str], other: Callable[[Any], Any]) -> None:
         """Make a disk evidence in check mode, by what another host answers of it. `other`: what that is, from what it should be."""
-        task: Any = self._task(RUN, {}, disk=other(self._read(broker, log_dirs, crc_bytes=1 << 40)), broker_id=broker, state="present")
+        task: Any = self._task(self.run_id, {}, disk=other(self._read(broker, log_dirs, crc_bytes=1 << 40)), broker_id=broker, state="present")
         task.check_mode = True
         with Cluster(task.connection) as cluster:
             keep_disk(task, cluster)
@@ -96,7 +98,7 @@ class DiskOperator(Operator):
 
     def lost_disk(self, broker: int) -> dict[str, Any]:
         """Return the row of a broker in the result of `kafka_lost_disk_info`. Raises the product's errors."""
-        task: Any = self._task(RUN, {}, broker_ids=[broker])
+        task: Any = self._task(self.run_id, {}, broker_ids=[broker])
         with Cluster(task.connection) as cluster:
             (row,) = lost_disk_info(task, cluster)["brokers"]
         return dict(row)
@@ -115,7 +117,7 @@ class DiskOperator(Operator):
             "max_saved_run_bytes": None, "max_saved_partition_bytes": None,
             "give_up_partitions": [{"topic": topic, "partition": partition} for topic, partition in sorted(given_up)],
         }  # fmt: skip
-        task: Any = self._task(RUN, partition_arguments(), **{**options, **given})
+        task: Any = self._task(self.run_id, partition_arguments(), **{**options, **given})
         task.check_mode = task.params.get("check_mode", False)
         with ConsumerAdmin(task.connection) as admin:
             return lost_disk_records(task, admin)

@@ -18,7 +18,7 @@ from simulation import odd_disks, story_lines
 from simulation.broker import Broker
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disk_files import write_log_dirs
-from simulation.disk_operator import DiskOperator
+from simulation.disk_operator import EARLY, RUN, DiskOperator
 from simulation.disk_script import COPIED, DiskScript
 from simulation.judges import Judges, name
 from simulation.kraft import Key
@@ -48,9 +48,11 @@ class Rescue:
                 self._do(f"evidence of broker {one.node_id}", partial(self._keep, one.node_id, log_dirs))
 
     def compare_early(self) -> None:
-        """Compare disks before the recovery. What they say then may be wrong as soon as a partition is elected."""
+        """Compare disks before the recovery, in a run of its own. What they say then may be wrong as soon as a partition is elected."""
+        self._operator.run_id = EARLY
         for one in self._down():
             self._save(one)
+        self._operator.run_id = RUN
 
     def ask_wrongly(self) -> None:
         """Read the disk of a broker that runs, and that of a broker that is down as one of another broker. Both must be refused."""

@@ -92,7 +92,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
 REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.3, 0.4  # of the latter
 DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
-LATER_RUNS = (2, 4, 6, 8)
+LATER_RUNS = (4, 6, 8)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
