@@ -67,7 +67,9 @@ class DiskOperator(Operator):
 
     def make_evidence_of(self, broker: int, log_dirs: Sequence[str], other: Callable[[Any], Any]) -> None:
         """Make a disk evidence in check mode, by what another host answers of it. `other`: what that is, from what it should be."""
-        task: Any = self._task(self.run_id, {}, disk=other(self._read(broker, log_dirs, crc_bytes=1 << 40)), broker_id=broker, state="present")
+        task: Any = self._task(
+            self.run_id, {}, disk=other(self._read(broker, log_dirs, crc_bytes=1 << 40)), broker_id=broker, state="present"
+        )
         task.check_mode = True
         with Cluster(task.connection) as cluster:
             keep_disk(task, cluster)

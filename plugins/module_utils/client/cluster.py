@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
 
 FENCED_MS = 3000  # for an answer of a fenced broker: most of these are lost
+OTHER_DESCRIBERS = 2  # brokers that are asked, too, which brokers are registered
 LOADING_SECONDS = 5.0  # in which a newly elected coordinator loads its groups, unless there are very many
 
 
@@ -208,9 +209,13 @@ class Cluster(PartitionClient, ReplicaLogClient):
         return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown | self._behind(answering)
 
     def confirm_cluster_id(self) -> None:
-        """Raise AnswerError if a broker that follows the active controller states another cluster id than the one that answered first."""
-        for broker, answers in self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in self._current()}).items():
-            for stated in (answer.cluster_id for answer in answers):
+        """Raise AnswerError if another broker, or another one of bootstrap_servers, states another cluster id than the one that answered first."""
+        # Those that bootstrap_servers names, too: a broker of another cluster names only brokers of that one.
+        asked = {*self._named(), *self._apart_from(None)[:OTHER_DESCRIBERS]}
+        for broker, answers in self._ask_each(
+            {node: [broker_nodes.describe_cluster()] for node in asked}, lambda answer: answer.cluster_id
+        ).items():
+            for stated in answers:
                 if stated != self.cluster_id:
                     raise AnswerError(
                         f"one broker states the cluster id {quoted(self.cluster_id, 100)}, and broker {broker} {quoted(stated or '', 100)}: one of the two is "
@@ -218,11 +223,12 @@ class Cluster(PartitionClient, ReplicaLogClient):
                     )
 
     def _registered_by_any(self) -> dict[int, brokers.Node]:
-        """Return the brokers that are registered by the word of any broker that follows the active controller: one alone may leave out one that hangs."""
+        """Return the brokers that are registered by the word of the broker that describes them, or of others: one alone may leave out one that hangs."""
         nodes = {node.broker_id: node for node in self._refresh_nodes()}
-        for answers in self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in self._current()}).values():
-            for node in (node for answer in answers for node in self._read_brokers(answer)):
-                nodes.setdefault(node.broker_id, node)
+        others = self._apart_from(self._describer)[:OTHER_DESCRIBERS]
+        answers = self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in others}, self._read_brokers)
+        for node in (node for found in answers.values() for described in found for node in described):
+            nodes.setdefault(node.broker_id, node)
         return nodes
 
     def unfenced(self) -> set[int]:

@@ -110,11 +110,11 @@ class ConfigAdmin(Cluster):
         results: dict[Resource, Refusal | None] = {}
         brokers = {int(resource.name): own for resource, own in grouped.items() if resource.kind == BROKER and resource.name != ALL_BROKERS}
         live = {broker: [configs.alter(own, validate_only)] for broker, own in brokers.items() if broker in self._unfenced()}
-        for broker, answers in self._ask_each(live).items():
-            for answer in answers:
-                results |= configs.read_altered(answer, [_broker(broker)])
-        for broker in () if validate_only else live:
-            if _broker(broker) not in results or unanswered_requests.timed_out(results[_broker(broker)]):
+        for broker, found in self._ask_each(live, partial(configs.read_altered, requested=[_broker(broker) for broker in brokers])).items():
+            results |= {resource: refusal for answers in found for resource, refusal in answers.items() if resource == _broker(broker)}
+        for broker, (request,) in live.items() if not validate_only else ():
+            is_answered = _broker(broker) in results and not unanswered_requests.timed_out(results[_broker(broker)])
+            if not is_answered and unanswered_requests.unanswered([(broker, request)], None):
                 self._doubt([_broker(broker)], {broker})
         silent = [change for broker, own in brokers.items() if _broker(broker) not in results for change in own]
         if silent and self._connection.controller_bootstrap_servers:
@@ -124,9 +124,13 @@ class ConfigAdmin(Cluster):
             request = partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only)
             doubted = [] if validate_only else chunk
             node, answer = self._send_write_to(request, partial(self._doubt, doubted))
-            found = configs.read_altered(answer, chunk)
-            self._doubt([resource for resource in doubted if unanswered_requests.timed_out(found.get(resource))], {node})
-            results |= found
+            try:
+                altered = configs.read_altered(answer, chunk)
+            except AnswerError:
+                self._doubt(doubted, {node})
+                raise
+            self._doubt([resource for resource in doubted if unanswered_requests.timed_out(altered.get(resource))], {node})
+            results |= altered
         return results
 
     def _doubt(self, resources: Collection[Resource], brokers: set[int]) -> None:

@@ -24,14 +24,14 @@ class SecondSource(Protocol):
 
 
 def doubts(
-    cluster: SecondSource, topic_ids: Mapping[TopicPartition, str], states: Mapping[TopicPartition, PartitionState]
+    cluster: SecondSource, topic_ids: Mapping[TopicPartition, Collection[str]], states: Mapping[TopicPartition, PartitionState]
 ) -> dict[TopicPartition, Reason]:
     """Return those of these partitions that seem to be gone, but not by the word of two brokers, each with the reason.
 
-    topic_ids  the partitions, with the ids of their topics in the journal
+    topic_ids  the partitions, with the ids of their topics in the journal: mostly one
     states     what one broker states, without those that are gone by its word; one whose topic has another id is gone, too
     """
-    recreated = [states[key] for key, topic_id in topic_ids.items() if key in states and states[key].topic_id != topic_id]
+    recreated = [states[key] for key, ids in topic_ids.items() if key in states and states[key].topic_id not in ids]
     absent = [_not_described(key) for key in topic_ids if key not in states]
     if not recreated and not absent:
         return {}
@@ -49,7 +49,7 @@ def doubts(
                 "one broker states that its topic was deleted or created again, and no second one does: run again when another broker answers, and this "
                 "client may describe the topic",
             )
-        elif there := [one for one in stated if one and one.replicas is not None and one.topic_id in (None, topic_ids[state.key])]:
+        elif there := [one for one in stated if one and one.replicas is not None and one.topic_id in (None, *topic_ids[state.key])]:
             found[state.key] = Reason(
                 ReasonCode.BROKERS_DISAGREE,
                 f"one broker states that its topic was deleted or created again, and broker {there[0].broker} that it was not: one of the two is behind or "

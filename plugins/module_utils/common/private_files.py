@@ -263,7 +263,7 @@ def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
             temporary.replace(path)
             temporary = path
         if mounts.mount_of(path) is None:
-            sync_names(path.parent)
+            sync_folder(path.parent)
     except BaseException as error:
         if stream is not None and temporary != path:
             with suppress(FileNotFoundError):
@@ -312,7 +312,7 @@ def write_private(path: Path, content: bytes) -> None:
 def create(path: Path, content: bytes, syncs_name: bool = True) -> None:
     """Write a file (mode 0600) that does not exist; it is on disk when this returns. Raises FileExistsError if it exists, FileError if it cannot be written.
 
-    `syncs_name`: False if the caller syncs the names of several files at once (`sync_names`).
+    `syncs_name`: False if the caller syncs the names of several files at once (`sync_folder`).
     """
     if (mount := mounts.mount_of(path)) is not None:
         mount.create(path, content)
@@ -328,7 +328,15 @@ def create(path: Path, content: bytes, syncs_name: bool = True) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     if syncs_name:
-        sync_names(path.parent)
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder of a workdir are on the disk, and its own. Raises FileError if that fails."""
+    try:
+        sync_names(folder)
+    except OSError as error:
+        raise FileError(f"cannot write {folder} to the disk: {error.strerror}; make room on it, or repair it, then run again") from error
 
 
 def remove(path: Path) -> None:

@@ -117,10 +117,11 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     kept = dict.fromkeys(awaiting_election(cluster, left, states), UNANSWERED) | dict.fromkeys(under_reassignment(cluster, left), MOVING)
     others = foreign(left, states)
     known = [key for key in left if key not in kept and key not in others]
+    topic_ids = {key: {change.topic_id for change in left[key]} for key in known}
     # What is not to be restored is forgotten, which one broker alone cannot cause either.
     found = {
-        **doubts(cluster, [states[key] for key in known if key in states and states[key].topic_id == left[key][0].topic_id]),
-        **gone_partitions.doubts(cluster, {key: left[key][0].topic_id for key in known}, states),
+        **doubts(cluster, [states[key] for key in known if key in states and states[key].topic_id in topic_ids[key]]),
+        **gone_partitions.doubts(cluster, topic_ids, states),
     }
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import file_lock, strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.durable_names import sync_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
@@ -28,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     read_regular,
     refresh,
     safe_name,
+    sync_folder,
     write_private,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import Key, event_time
@@ -282,7 +282,7 @@ class Ledger:
                 create(path, _content(claim), syncs_name=False)
             except FileExistsError as error:
                 raise RecoveryError(f"{path} exists already: another run has claimed this outage") from error
-        sync_names(folder)
+        sync_folder(folder)
 
     def finish(self, run_id: str, outcomes: Mapping[tuple[str, int], str], now: float) -> list[Claim]:
         """Record the outcomes of a run's claims that have none yet, UNKNOWN for partitions that `outcomes` lacks. Returns these claims.

@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.durable_names import sync_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
-    FileError,
     refuse_link,
     remove,
     replacing,
+    sync_folder,
     write_private,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
@@ -133,10 +132,7 @@ def open_part(folder: Path, header: Mapping[str, Any]) -> Iterator[PartWriter]:
 
 def count_parts(folder: Path) -> None:
     """Wait until the parts of a folder are on the disk, and then their number. Raises FileError, and SavedRecordsError for a number that was changed."""
-    try:
-        sync_names(folder)  # also those that a killed run has made
-    except OSError as error:
-        raise FileError(f"cannot write {folder} to the disk: {error.strerror}") from error
+    sync_folder(folder)  # also what a killed run has made
     number = sum(path.suffix == INDEX for path in folder.iterdir())
     if parts_of(folder) != number:
         write_private(folder / PARTS, f"{number}\n".encode())

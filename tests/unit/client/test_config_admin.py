@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import pytest
@@ -15,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import TOPICS_PER_CHANGE, ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
@@ -90,7 +91,15 @@ class FakeAdmin(ConfigAdmin):
     def _ask_each(
         self, work: Mapping[Any, Iterable[Any]], read: Any = None, kept: Any = None, row_bytes: Any = None
     ) -> dict[Any, list[Any]]:
-        return {node: [self._answer(node, request) for request in requests] if node < 3 else [] for node, requests in work.items()}
+        found: dict[Any, list[Any]] = {}
+        for node, requests in work.items():
+            found[node] = []
+            for request in requests:
+                request.API_VERSION = 1  # it is written
+                answers = [self._answer(node, request)] if node < 3 else []
+                with suppress(AnswerError):
+                    found[node] += [read(answer) if read else answer for answer in answers]
+        return found
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
         return self._answer("any", make())
@@ -130,6 +139,24 @@ def test_a_change_that_its_broker_does_not_answer_may_still_be_carried_out(
     assert cluster.configs_in_doubt == {}
     cluster.alter_configs([rate(1), rate(2), rate(3), rate(4)])
     assert cluster.configs_in_doubt == {Resource(BROKER, "2"): {2}, Resource(BROKER, "3"): {3}}, "4 is fenced, and has not got it"
+
+
+@pytest.mark.parametrize("changes", [[1, 3], ["t"]], ids=["of brokers", "of a topic"])
+def test_an_answer_that_cannot_be_read_leaves_the_change_in_doubt(changes: list[Any]) -> None:
+    cluster = FakeAdmin()
+    cluster.more_rows = [(9, "x")]
+    wanted = [rate(one) if isinstance(one, int) else ConfigOperation(Resource(TOPIC, one), "list", APPEND, "0:1") for one in changes]
+    with suppress(AnswerError):
+        cluster.alter_configs(wanted)
+    own = {Resource(TOPIC, "t"): {2}} if changes == ["t"] else {Resource(BROKER, "1"): {1}, Resource(BROKER, "3"): {3}}
+    assert cluster.configs_in_doubt == own
+
+
+def test_a_broker_that_never_got_a_change_is_not_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeAdmin()
+    monkeypatch.setattr(cluster, "_ask_each", lambda work, *_: {node: [] for node in work})
+    assert cluster.alter_configs([rate(3)]) == {}
+    assert cluster.configs_in_doubt == {}
 
 
 def test_each_broker_is_asked_for_its_own_configs() -> None:

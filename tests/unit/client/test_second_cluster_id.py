@@ -36,3 +36,16 @@ def test_another_id_than_before_needs_a_second_broker(tmp_path: Path, before: st
                     module._refuse_other_clusters(cluster)
             else:
                 module._refuse_other_clusters(cluster)
+
+
+def test_another_server_of_the_bootstrap_servers_states_its_own_id() -> None:
+    with fake_brokers.brokers(2) as (first, other):
+        first.names([(1, "127.0.0.1", first.port)])
+        other.names([(2, "127.0.0.1", other.port)], cluster_id="rsUd")
+        for one in (first, other):
+            one.follows({1: 0.0, 2: 0.0})
+        with (
+            Cluster(Connection((first.server, other.server), request_timeout=3.0)) as cluster,
+            pytest.raises(AnswerError, match="one broker states the cluster id"),
+        ):
+            cluster.confirm_cluster_id()

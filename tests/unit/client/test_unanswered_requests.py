@@ -172,6 +172,30 @@ def test_a_broker_that_one_broker_leaves_out_may_still_hang(broker: fake_brokers
             assert cluster.silent() == {3}
 
 
+def test_a_broker_whose_list_cannot_be_read_is_left_out(broker: fake_brokers.Broker) -> None:
+    with fake_brokers.brokers(1) as (other,):
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        broker.names(both)
+        other.names(both, [*both, both[0]])
+        for one in (broker, other):
+            one.follows({1: 0.0, 2: 0.0})
+        with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent({1}) == set()
+
+
+def test_few_brokers_are_asked_which_ones_are_registered() -> None:
+    """In a large cluster each answer has thousands of brokers."""
+    with fake_brokers.brokers(6) as all_of_them:
+        nodes = [(number, "127.0.0.1", one.port) for number, one in enumerate(all_of_them)]
+        for one in all_of_them:
+            one.names(nodes)
+            one.follows(dict.fromkeys(range(6), 0.0))
+        with Cluster(Connection((all_of_them[0].server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent() == set()
+        asked = [one for one in all_of_them if DESCRIBE_CLUSTER in {request.api_key for request in one.requests}]
+        assert 1 < len(asked) <= 3
+
+
 def test_a_broker_that_is_not_listed_may_be_fenced_before_kafka_4(broker: fake_brokers.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(fake_brokers.VERSIONS, DESCRIBE_CLUSTER, (0, 1))
     broker.follows({1: 0.0})

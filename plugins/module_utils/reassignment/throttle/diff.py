@@ -221,7 +221,7 @@ def _doubts(
     while left:  # mostly once: the journal seldom has two ids of one topic
         topic_ids = dict(left)
         left -= topic_ids.items()
-        doubts = gone_partitions.doubts(cluster, {(topic, 0): topic_id for topic, topic_id in topic_ids.items()}, states)
+        doubts = gone_partitions.doubts(cluster, {(topic, 0): {topic_id} for topic, topic_id in topic_ids.items()}, states)
         found |= {(topic, topic_ids[topic]): why for (topic, _partition), why in doubts.items()}
     return found
 

@@ -52,12 +52,13 @@ def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: Throt
     """
     warnings = _override_warnings(journal, what.rates)
     journal.record_intent(what.owner, what.rates, what.added)
-    try:
-        answers = cluster.alter_configs(model.changes_to_set(what.rates, what.added))
-        unanswered_changes.follow_topics(cluster, journal, {row.topic for row in what.added})
-    except RecoveryError:
-        journal.note_answers(cluster.configs_in_doubt)
-        raise
+    answers = cluster.alter_configs(model.changes_to_set(what.rates, what.added))
+    silent = sorted({*what.silent, *(rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in answers)})
+    set_rates = [rate for rate in what.rates if rate.broker not in silent and answers[Resource(BROKER, str(rate.broker))] is None]
+    # Entries of a topic that a broker does not know stay recorded, and are forgotten when a second broker does not know it either.
+    not_shown = visible_configs.not_set(cluster, set_rates, [row for row in what.added if answers.get(Resource(TOPIC, row.topic)) is None])
+    # Brokers show a topic that was created again before its configs. After an error above it is not known who answered.
+    unanswered_changes.follow_topics(cluster, journal, {row.topic for row in what.added})
     journal.note_answers(cluster.configs_in_doubt)
     refused: dict[str, str] = {}  # the first broker and the first topic, which need different permissions
     for resource, refusal in answers.items():
@@ -65,10 +66,6 @@ def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: Throt
             refused.setdefault(resource.kind, f"the throttle of {resource} cannot be set: {refusal}; {removal.remedy(resource, refusal)}")
     if refused:
         raise RecoveryError("; ".join(refused.values()))
-    silent = sorted({*what.silent, *(rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in answers)})
-    set_rates = [rate for rate in what.rates if rate.broker not in silent]
-    # Entries of a topic that a broker does not know stay recorded, and are forgotten when a second broker does not know it either.
-    not_shown = visible_configs.not_set(cluster, set_rates, [row for row in what.added if answers.get(Resource(TOPIC, row.topic)) is None])
     return [
         *warnings,
         *(f"broker {broker} does not answer; if it is alive, it copies without a throttle" for broker in silent),

@@ -237,8 +237,17 @@ class ThrottleJournal(JournalFile):
         self._clusters[owner] = self._cluster_id
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
 
+    def record_sending(self, resources: Collection[Resource]) -> None:
+        """Record that changes of these, of which the journal has throttles, are about to be sent. Raises FileError if the journal cannot be written."""
+        if resources:
+            self._sent.send(resources)
+            self._append_unanswered()
+
     def note_answers(self, unanswered: Mapping[Resource, Collection[int]]) -> None:
-        """Record that the changes since `record_intent` were answered, but by these brokers. Raises FileError if the journal cannot be written."""
+        """Record that the changes since `record_intent` or `record_sending` were answered, but by these brokers.
+
+        Raises FileError if the journal cannot be written.
+        """
         if self._sent.answer(unanswered):
             self._append_unanswered()
 

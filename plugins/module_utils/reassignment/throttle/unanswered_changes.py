@@ -61,10 +61,8 @@ def problems(cluster: ThrottleCluster, resources: Collection[Resource]) -> Itera
     """Yield a sentence for each of these topics and brokers whose throttle a broker may still set."""
     for resource in sorted(cluster.configs_in_doubt.keys() & {*resources}):
         brokers = ", ".join(map(str, sorted(cluster.configs_in_doubt[resource])))
-        what, stay = (
-            ("its replication rates", "they stay") if resource.kind == BROKER else (f"the throttled replicas of {resource}", "they stay")
-        )
+        what = "its replication rates" if resource.kind == BROKER else f"the throttled replicas of {resource}"
         yield (
-            f"broker {brokers} got a change of {what} and never answered: if it hangs, it may still carry it out, so {stay} recorded; run again when it "
-            "answers or has been stopped"
+            f"broker {brokers} got a change of {what} and never answered: if it hangs, it may still carry it out, so they stay recorded; run again when it "
+            "answers or has been stopped, and unregister it if it never comes back (kafka-cluster.sh unregister)"
         )

@@ -67,15 +67,22 @@ def not_set(cluster: ThrottleCluster, rates: Sequence[SetRate], added: Sequence[
     return missing
 
 
-def wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], added: Collection[AddedReplicas]) -> None:
-    """Wait until brokers show that these rates and entries are removed."""
+def not_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], added: Collection[AddedReplicas]) -> set[int]:
+    """Wait until brokers show that these rates and entries are removed. Return the brokers that still show another rate.
+
+    Lists are read once more when they are deleted. Raises ClusterError if the cluster does not answer.
+    """
+    stay: set[int] = set()
 
     def shown() -> bool:
         found = cluster.broker_configs({row.layers[0].broker for row in rates}, RATES) if rates else {}
         settings = cluster.topic_configs_of({row.topic for row in added}, LISTS) if added else {}
         firsts = [(row, row.layers[0]) for row in rates]
-        return all(own_value(found[first.broker], first.config) == row.after for row, first in firsts if first.broker in found) and not any(
-            {*row.entries} & {*entries(settings[row.topic], row.config)} for row in added if row.topic in settings
+        stay.clear()
+        stay.update(
+            first.broker for row, first in firsts if first.broker in found and own_value(found[first.broker], first.config) != row.after
         )
+        return not stay and not any({*row.entries} & {*entries(settings[row.topic], row.config)} for row in added if row.topic in settings)
 
     poll_until(shown)
+    return stay

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_config_cluster import Configurable, Killed, Move
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
@@ -24,10 +25,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Resource,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import remove_left_over
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import remove_all, remove_left_over
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, read_entry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import FOLLOWER_REPLICAS, LEADER_RATE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS, RUN, read_entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    Rates,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run_throttle import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.sent_changes import SentChanges
 
@@ -72,6 +78,14 @@ def next_run(tmp_path: Path, cluster: Configurable) -> tuple[list[str], bool]:
     cluster.configs_in_doubt = {}
     with ThrottleJournal(tmp_path, "east", "abc") as opened:
         _changes, problems, _moving = remove_left_over(cluster, opened)
+        return problems, any(map(any, opened.recorded().values()))
+
+
+def remove_everything(tmp_path: Path, cluster: Configurable) -> tuple[list[str], bool]:
+    """Another process removes all throttles. Return as `next_run`."""
+    cluster.configs_in_doubt = {}
+    with ThrottleJournal(tmp_path, "east", "abc") as opened:
+        problems = remove_all(cluster, opened, LAYERS)[1]
         return problems, any(map(any, opened.recorded().values()))
 
 
@@ -215,6 +229,77 @@ def test_entries_that_a_broker_says_it_has_removed_stay_recorded_while_others_sh
     cluster.ignored = None
     assert next_run(tmp_path, cluster) == ([], False)
     assert cluster.topics["t"] == {FOLLOWER_REPLICAS: "7:7"}
+
+
+def test_a_rate_that_a_broker_still_shows_stays_recorded(tmp_path: Path, journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Configurable()
+    alter = cluster.alter_configs
+
+    def ignore_rates(changes: Iterable[ConfigOperation], validate_only: bool = False) -> Answers:
+        wanted = list(changes)
+        return {change.resource: None for change in wanted} | alter([one for one in wanted if one.resource != ONE], validate_only)
+
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        monkeypatch.setattr(cluster, "alter_configs", ignore_rates)
+    assert throttle.warnings == ["broker 1 still shows the replication rates that were removed; the next run looks again"]
+    monkeypatch.setattr(cluster, "alter_configs", alter)
+    assert next_run(tmp_path, cluster) == ([], False)
+    assert as_before(cluster)
+
+
+def test_a_rate_of_before_that_a_broker_may_still_set_stays_recorded(
+    tmp_path: Path, journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a run sets the rates of the standing throttle below it. Broker 1 takes that and hangs, and a controller removes all of its rates."""
+    cluster = Configurable()
+    ReplicationThrottle(cluster, journal, 0).present(Rates.same(7000), [("t", 0)])
+    alter, read = cluster.alter_configs, cluster.broker_configs
+    queued: list[ConfigOperation] = []
+
+    def hang(changes: Iterable[ConfigOperation], validate_only: bool = False) -> Answers:
+        wanted = list(changes)
+        if own := [one for one in wanted if one.resource == ONE]:
+            queued.extend(own)
+            cluster.configs_in_doubt[ONE], cluster.hanging = {1}, {1}
+        return alter([one for one in wanted if one not in own], validate_only)
+
+    with Throttle(cluster, journal, 9000) as throttle:
+        throttle.cover(MOVES)
+        monkeypatch.setattr(cluster, "alter_configs", hang)
+    monkeypatch.setattr(cluster, "alter_configs", alter)
+    monkeypatch.setattr(cluster, "broker_configs", lambda ids, names: {one: found for one, found in read(ids, names).items() if one != 1})
+    for _run in range(2):
+        problems, recorded = remove_everything(tmp_path, cluster)
+        assert recorded and "broker 1 got a change of its replication rates and never answered" in problems[0]
+    cluster.brokers[1] = {change.config: str(change.value) for change in queued}  # as it goes on
+    monkeypatch.setattr(cluster, "broker_configs", read)
+    cluster.hanging = set()
+    assert remove_everything(tmp_path, cluster) == ([], False)
+    assert as_before(cluster)
+
+
+def test_entries_follow_a_topic_although_brokers_do_not_answer_then(
+    tmp_path: Path, journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Configurable()
+    alter, partitions = cluster.alter_configs, cluster.partitions
+
+    def silent(_keys: object = None) -> Any:
+        raise ClusterError("no broker answered")
+
+    def alter_later(changes: Iterable[ConfigOperation], validate_only: bool = False) -> Answers:
+        cluster.states = cluster.stated = {key: replace(state, topic_id="another") for key, state in cluster.states.items()}
+        monkeypatch.setattr(cluster, "alter_configs", alter)
+        monkeypatch.setattr(cluster, "partitions", silent)
+        return alter(changes, validate_only)
+
+    monkeypatch.setattr(cluster, "alter_configs", alter_later)
+    with pytest.raises(ClusterError), Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+    monkeypatch.setattr(cluster, "partitions", partitions)
+    assert next_run(tmp_path, cluster) == ([], False)
+    assert as_before(cluster)
 
 
 def test_a_throttle_that_brokers_do_not_show_is_named(journal: ThrottleJournal) -> None:
