@@ -115,6 +115,7 @@ class Judges:
         self.runs = Runs(cluster.world)
         self.misled_elections = 0  # by runs that got wrong answers
         self.elects_preferred = False
+        self.disks_read_at: dict[int, float] = {}  # when the disks of brokers became evidence
         self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
         self.saves = True
         self.set_aside = b""
@@ -370,7 +371,8 @@ class Judges:
         for one in state.replicas:
             file = self._workdir / "disks" / NAME / f"{one}.jsonl"
             broker = self._cluster.brokers[one]
-            logs = {} if broker.running else broker.logs | broker.disks.kept
+            is_old = self.disks_read_at.get(one, -math.inf) < broker.down_since  # it has run since, which makes it void
+            logs = {} if broker.running or is_old else broker.logs | broker.disks.kept
             rows = map(json.loads, file.read_text().splitlines() if key in logs and file.exists() else ())
             if any((row.get("topic"), row.get("partition")) == key for row in rows):
                 yield one, logs[key]

@@ -135,6 +135,7 @@ class Rescue:
 
     def _keep(self, broker: int, log_dirs: list[str]) -> None:
         counts = self._operator.make_evidence(broker, log_dirs)["counts"]
+        self._judges.disks_read_at[broker] = self._cluster.world.now
         self._cluster.world.tell(f"the disk of broker {broker} becomes evidence: {story_lines.counts(counts)}")
         self._counts["logs of disks that are evidence"] += counts["used"]
         self._counts["logs of disks that are no evidence"] += counts["not_used"]
