@@ -132,6 +132,7 @@ class History:
             self._events.other_tools.tidy_up()
             self._start_some()
             self._world.wait(CALM_SECONDS)
+            self._events.slowed = False  # what hung goes on long before
             self._judges.judge_truncations()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.between_runs})

@@ -106,8 +106,9 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
 
     def that_refuse(nodes: Iterable[Any]) -> set[int]:
         world.sleep(0.01)
-        known = {node.broker_id: cluster.at(node.host, node.port) for node in nodes}
-        return {broker for broker, one in known.items() if one and not (one.running and one.has_open_port) and not one.unreachable}
+        known = [(node.broker_id, cluster.at(node.host, node.port)) for node in nodes]
+        refusing = [(broker, bool(one and not (one.running and one.has_open_port) and not one.unreachable)) for broker, one in known]
+        return {broker for broker, _refuses in refusing} - {broker for broker, refuses in refusing if not refuses}
 
     random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
     with ExitStack() as stack:

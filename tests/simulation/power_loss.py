@@ -41,8 +41,10 @@ class DurableFiles:
                 self._replace(path, inode)
             elif inode is not None and not path.is_dir():
                 self._cut(path, inode, random, share)
+                self._contents[inode] = path.read_bytes()
             if path.is_dir():
                 self._restore(path, random, share)
+        self._names[folder.stat().st_ino] = _names(folder)  # a machine that starts again has nothing that is not on its disk
 
     def _replace(self, path: Path, inode: int | None) -> None:
         """Let a name stand for what it stood for on the disk: another file, or none."""

@@ -97,3 +97,19 @@ def test_what_was_not_synced_is_lost(tmp_path: Path, disk: DurableFiles) -> None
     path.unlink()
     disk.lose_power(Nothing())
     assert path.read_bytes() == b"synced", "to remove a name, too, needs a sync of its folder"
+
+
+def test_what_is_left_after_one_power_loss_is_on_the_disk_before_the_next(tmp_path: Path, disk: DurableFiles) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b"one")
+    disk.sync(os.open(path, os.O_RDONLY))
+    disk.sync(os.open(tmp_path, os.O_RDONLY))
+    path.with_name("new").write_bytes(b"two")
+    disk.sync(os.open(path.with_name("new"), os.O_RDONLY))
+    path.with_name("new").replace(path)
+    disk.lose_power(Nothing())
+    assert path.read_bytes() == b"one"
+    path.write_bytes(b"one and more")
+    disk.sync(os.open(path, os.O_RDONLY))
+    disk.lose_power(Nothing())
+    assert path.read_bytes() == b"one and more"

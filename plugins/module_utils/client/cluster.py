@@ -206,7 +206,8 @@ class Cluster(PartitionClient, ReplicaLogClient):
         answering = self._answering(asked)
         mute = asked - answering
         unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
-        return mute - connection_diagnosis.that_refuse(nodes[broker] for broker in mute) | unknown | self._behind(answering)
+        refusing = connection_diagnosis.that_refuse(node for broker in mute for node in nodes[broker])
+        return mute - refusing | unknown | self._behind(answering)
 
     def confirm_cluster_id(self) -> None:
         """Raise AnswerError if another broker, or another one of bootstrap_servers, states another cluster id than the one that answered first."""
@@ -222,13 +223,18 @@ class Cluster(PartitionClient, ReplicaLogClient):
                         "broken, or of another cluster; check bootstrap_servers, and stop the one that is wrong"
                     )
 
-    def _registered_by_any(self) -> dict[int, brokers.Node]:
-        """Return the brokers that are registered by the word of the broker that describes them, or of others: one alone may leave out one that hangs."""
-        nodes = {node.broker_id: node for node in self._refresh_nodes()}
+    def _registered_by_any(self) -> dict[int, list[brokers.Node]]:
+        """Return the brokers that are registered by the word of the broker that describes them, or of others, with each address that these state.
+
+        One alone may leave out one that hangs, or state a wrong address of it.
+        """
+        nodes = {node.broker_id: [node] for node in self._refresh_nodes()}
         others = self._apart_from(self._describer)[:OTHER_DESCRIBERS]
         answers = self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in others}, self._read_brokers)
         for node in (node for found in answers.values() for described in found for node in described):
-            nodes.setdefault(node.broker_id, node)
+            known = nodes.setdefault(node.broker_id, [])
+            if (node.host, node.port) not in {(one.host, one.port) for one in known}:
+                known.append(node)
         return nodes
 
     def unfenced(self) -> set[int]:

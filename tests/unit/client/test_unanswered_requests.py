@@ -172,6 +172,23 @@ def test_a_broker_that_one_broker_leaves_out_may_still_hang(broker: fake_brokers
             assert cluster.silent() == {3}
 
 
+def test_a_broker_of_which_one_broker_states_an_address_where_nothing_listens_may_still_hang(broker: fake_brokers.Broker) -> None:
+    with (
+        fake_brokers.brokers(1) as (other,),
+        socket.create_server(("127.0.0.1", 0)) as hanging,
+        socket.create_server(("127.0.0.1", 0)) as closed,
+    ):
+        refusing = closed.getsockname()[1]
+        closed.close()
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        broker.names([*both, (3, "127.0.0.1", refusing)])
+        other.names([*both, (3, "127.0.0.1", hanging.getsockname()[1])])
+        for one in (broker, other):
+            one.follows({1: 0.0, 2: 0.0})
+        with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent({3}) == {3}
+
+
 def test_a_broker_whose_list_cannot_be_read_is_left_out(broker: fake_brokers.Broker) -> None:
     with fake_brokers.brokers(1) as (other,):
         both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]

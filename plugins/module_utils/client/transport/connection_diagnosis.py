@@ -30,22 +30,28 @@ def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
 
     It takes at most NAME_SECONDS (less if the caller's deadline is earlier), and CONNECT_SECONDS for each CONCURRENT_CONNECTIONS of them.
     """
-    return {broker for broker, failed in _connection_failures([node for node in nodes if node.fenced]).items() if failed is None}
+    return {broker for broker, failed in _connection_failures([node for node in nodes if node.fenced]) if failed is None}
 
 
 def that_refuse(nodes: Iterable[Node]) -> set[int]:
-    """Return the ids of the brokers among `nodes` whose host refuses connections to their port: no process listens there. Time: as above."""
-    return {broker for broker, failed in _connection_failures(nodes).items() if isinstance(failed, ConnectionRefusedError)}
+    """Return the ids of the brokers among `nodes` whose host refuses connections to their port: no process listens there. Time: as above.
+
+    A broker may have several addresses, as brokers state them: then all of them must refuse.
+    """
+    failures = _connection_failures(nodes)
+    return {broker for broker, _failed in failures} - {
+        broker for broker, failed in failures if not isinstance(failed, ConnectionRefusedError)
+    }
 
 
-def _connection_failures(nodes: Iterable[Node]) -> dict[int, OSError | None]:
-    """Return why no connection to these nodes could be made, None for one that was made, by broker id. Invalid addresses are left out."""
+def _connection_failures(nodes: Iterable[Node]) -> list[tuple[int, OSError | None]]:
+    """Return why no connection to these nodes could be made, None for one that was made, each after its broker's id. Invalid addresses are left out."""
     resolver = addresses.Resolver()
     valid = [node for node in nodes if is_address(node.host, node.port)]
     lookups = [resolver.lookup(node.host, node.port) for node in valid]
     futures.wait(lookups, deadline.at_most(NAME_SECONDS))
     with futures.ThreadPoolExecutor(max_workers=CONCURRENT_CONNECTIONS) as pool:
-        return {node.broker_id: failed for node, failed in zip(valid, pool.map(_connection_failure, valid, lookups), strict=True)}
+        return [(node.broker_id, failed) for node, failed in zip(valid, pool.map(_connection_failure, valid, lookups), strict=True)]
 
 
 def _connection_failure(node: Node, lookup: futures.Future[list[addresses.Address]]) -> OSError | None:
