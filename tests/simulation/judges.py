@@ -239,7 +239,7 @@ class Judges:
             if one not in (*liars, designated)
             and brokers[one].running
             and key in brokers[one].logs
-            and (self._cluster.controller.alive(one) or brokers[one].answers_fenced)
+            and (self._cluster.controller.alive(one) or brokers[one].answers_fenced or not self._gives_up)
         }
         leader = brokers[after.leader]
         elected = leader.logs.get(key) or leader.disks.kept.get(key, Log())
