@@ -23,7 +23,7 @@ KINDS = (
     "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
     "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",
     "disk failed", "broker started without a disk", "broker out of reach", "disk full while records are saved",
-    "records of an old leader given up by an election", "brokers busy", "records replayed", "replays killed", "leaders named",
+    "brokers busy", "records replayed", "replays killed", "leaders named",
     "batches of transactions", "batches of idempotent producers", "impact",
     "rehearsals: check", "rehearsals: held", "control nodes stopped by a signal", "healthy snapshots", "wrong moves and throttles",
     "wrong elections", "wrong replays", "leaders named in first runs", "order set by another tool", "move begun by another tool", "replays approved",
