@@ -368,7 +368,7 @@ class History:
         if not self._script.between:
             return
         self._look_on()
-        # A late election takes the first live replica, whoever has set the order.
+        # A late election takes the first live replica, no matter which tool has set the order.
         self._world.wait(LONGEST_HANG)
         for step in self._script.between:
             self._events.happen(step)

@@ -192,7 +192,7 @@ class ModelJudge:
         return found | ({"must_be_named"} if codes & ALARMING else set())
 
     def _known(self, key: Key, state: Partition, survivors: Mapping[int, Log], others: Mapping[int, Log]) -> KnownLogs | None:
-        """Return what can be known of a partition, None if nobody knows what was removed from its logs."""
+        """Return what can be known of a partition, None if it is not known what was removed from its logs."""
         logs = {one: _epochs(log) for one, log in {**survivors, **others}.items()}
         if any(one is None for one in logs.values()):
             return None

@@ -11,7 +11,7 @@ from random import Random
 
 
 class DurableFiles:
-    """What the disk has of the files below `top`, which is on it itself, in the order in which files are synced. In the workdir nothing was synced before."""
+    """What the disk has of the files below `top`, a folder whose name is on the disk. Nothing in it was synced before."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
@@ -41,7 +41,6 @@ class DurableFiles:
                 self._replace(path, inode)
             elif inode is not None and not path.is_dir():
                 self._cut(path, inode, random, share)
-                self._contents[inode] = path.read_bytes()
             if path.is_dir():
                 self._restore(path, random, share)
         self._names[folder.stat().st_ino] = _names(folder)  # a machine that starts again has nothing that is not on its disk
@@ -64,6 +63,8 @@ class DurableFiles:
         content, durable = path.read_bytes(), self._contents.get(inode, b"")
         if content != durable and random.random() >= share:
             path.write_bytes(durable)
+            content = durable
+        self._contents[inode] = content
 
 
 def _names(folder: Path) -> dict[str, int]:

@@ -28,6 +28,6 @@ def test_story_begins_with_the_seed_and_the_cluster(story: list[str]) -> None:
 
 def test_story_shows_no_python(story: list[str]) -> None:
     """Neither lists and dictionaries nor None, True and False. kafka-python writes `[Error 7]` for itself."""
-    told = [line.replace("[Error ", "") for line in story]
-    shown = [line for line in told if any(sign in line for sign in ("[", "{", "None", "True", "False", "Outcome."))]
+    lines = [line.replace("[Error ", "") for line in story]
+    shown = [line for line in lines if any(sign in line for sign in ("[", "{", "None", "True", "False", "Outcome."))]
     assert shown == []

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import Saved, TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_folder import folder_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import limit_warnings, log_sizes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tail_sizes import limit_warnings, log_sizes, total
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import Tail, tails_of
 
 REMEDY = "repair that and run again, or give these records up with save_records=false (kafka_recovery_save_records)"
@@ -111,7 +111,7 @@ class RecordSaver:
             self._tails |= dict.fromkeys(_tails(entries))
             with suppress(RecoveryError):
                 sizes = log_sizes(self._cluster, self._tails)
-                self._bytes_at_most = sum(sizes.values()) if len(sizes) == len(self._tails) else None
+                self._bytes_at_most = total(sizes, self._tails)
                 self.warnings += limit_warnings(sizes, self._limits)
 
     def report(self) -> dict[str, Any]:

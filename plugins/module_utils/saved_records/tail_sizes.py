@@ -17,8 +17,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 
 def bytes_at_most(cluster: LogDirSource, tails: Collection[Tail]) -> int | None:
     """Return the bytes of all logs of which these tails are the ends, None if a broker does not report the size of one."""
-    found = log_sizes(cluster, tails)
-    return sum(found.values()) if len(found) == len(tails) else None
+    return total(log_sizes(cluster, tails), tails)
+
+
+def total(sizes: Mapping[Tail, int], tails: Collection[Tail]) -> int | None:
+    """Return the bytes of the logs of these tails, None if that of one is not known. `sizes`: as of `log_sizes`."""
+    return sum(sizes.values()) if len(sizes) == len(tails) else None
 
 
 def log_sizes(cluster: LogDirSource, tails: Collection[Tail]) -> dict[Tail, int]:
@@ -33,7 +37,7 @@ def limit_warnings(sizes: Mapping[Tail, int], limits: Limits) -> list[str]:
     by_partition: Counter[TopicPartition] = Counter()
     for tail, size in sizes.items():
         by_partition[tail.key] += size
-    total = by_partition.total()
+    most = by_partition.total()
     above = [key for key, size in by_partition.items() if limits.partition_bytes is not None and size > limits.partition_bytes]
     warnings = []
     if above:
@@ -41,6 +45,6 @@ def limit_warnings(sizes: Mapping[Tail, int], limits: Limits) -> list[str]:
             f"{some_names(above)} may have more records to save than max_saved_partition_bytes ({limits.partition_bytes}): a partition that has more is held"
         )
     for option, limit in (("max_saved_bytes", limits.cluster_bytes), ("max_saved_run_bytes", limits.run_bytes)):
-        if limit is not None and total > limit:
-            warnings.append(f"up to {total} bytes are to be saved, and {option} is {limit}: partitions beyond it are held")
+        if limit is not None and most > limit:
+            warnings.append(f"up to {most} bytes are to be saved, and {option} is {limit}: partitions beyond it are held")
     return warnings
