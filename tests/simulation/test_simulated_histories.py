@@ -57,6 +57,11 @@ def test_histories_end_well() -> None:
         assert kind in said, said
 
 
+def test_an_election_gives_up_records_of_an_old_leader() -> None:
+    """This is too rare to happen in the seeds above."""
+    assert "records of an old leader given up by an election" in run("1804")
+
+
 @pytest.mark.parametrize("kept", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
 def test_what_ended_badly_with_a_mistake_ends_well_without(kept: Path) -> None:
     outcome = play(Script.from_json(kept.read_text()))
