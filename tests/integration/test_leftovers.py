@@ -129,7 +129,7 @@ def test_a_forged_journal_changes_no_replicas(operator: Operator) -> None:
     operator.cluster.create_topics([NewTopic(MOVED, [[1, 2]])])
     (row,) = [row for row in operator.ask("kafka_partition_info", state="all")["partitions"] if row["topic"] == MOVED]
     intents = [
-        {"kind": "intent", "id": str(number), "cluster_id": operator.cluster.cluster_id, "orders": [
+        {"kind": "intent", "id": str(number), "cluster_id": operator.cluster.cluster_id, "listed": [], "orders": [
             {"topic": MOVED, "partition": 0, "topic_id": row["topic_id"], "original": original, "changed": changed}
         ]} for number, (original, changed) in enumerate([([3, 2], [2, 3]), ([2, 1], [1, 2])])
     ]  # fmt: skip

@@ -23,7 +23,7 @@ def test_orders_are_open_once_their_run_has_ended_and_to_look_writes_nothing(buc
     source, run = bucket.root(), bucket.root()
     assert open_orders(source, "abc") == {} and bucket.contents() == {}
     with Journal(journal_file(run, FOLDER, "abc"), "abc", "run-1") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
         with pytest.raises(JournalBusy, match="another run works on this cluster"):
             open_orders(source, "abc")
     before = bucket.contents()
@@ -38,7 +38,7 @@ def test_orders_are_open_once_their_run_has_ended_and_to_look_writes_nothing(buc
 def test_a_journal_that_is_too_long_is_not_read(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     source, run = bucket.root(), bucket.root()
     with Journal(journal_file(run, FOLDER, "abc"), "abc", "run-1") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     monkeypatch.setattr(module, "MOST_BYTES", 10)
     keys: list[str] = []
     rule = bucket.gate.ruled(bucket.name, lambda request: keys.append(request.key))

@@ -341,7 +341,7 @@ def test_a_journal_that_a_living_run_has_open_is_told_from_one_of_a_killed_run(b
     path = work_file(bucket.root(), "journal", "id-abc", suffix=".jsonl")
     there = bucket.mounted().root / "journal/id-abc.jsonl"
     with ReorderJournal(path, "abc", "run-1") as running:
-        running.intend([ChangedOrder("orders", 0, "id", (1, 2), (2, 1))])
+        running.intend([ChangedOrder("orders", 0, "id", (1, 2), (2, 1))], [])
         with ReorderJournal(there, "abc", read_only=True) as journal, pytest.raises(JournalBusy, match="run-1"):
             journal.fail_if_held()
         left = bucket.contents()["journal/id-abc.jsonl.lease"]

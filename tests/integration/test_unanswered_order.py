@@ -45,7 +45,7 @@ def test_an_order_that_a_hanging_broker_sets_late_is_restored(west: Operator, tm
         with opened(west) as cluster, Journal(path, cluster.cluster_id) as journal:
             one = ChangedOrder(*KEY, cluster.partitions({KEY})[KEY].topic_id, ORIGINAL, CHANGED)
             cluster.reorder({KEY: ORIGINAL})  # its connection is established then
-            identifier = journal.intend([one])
+            identifier = journal.intend([one], [])
             west.cluster.pause(broker)
             try:
                 assert not replica_orders.change(cluster, {KEY: CHANGED})

@@ -224,6 +224,8 @@ class SimulatedCluster:
             if state.leader == broker.node_id and (old is None or old.leadership != state.leadership):
                 broker.logs[key].begin_epoch(state.epoch)
                 broker.follower_ends[key] = {}
+            if state.leader == broker.node_id:
+                self._commit(broker, key)  # the ISR may be the leader alone now
 
     # --- logs ------------------------------------------------------------------------------------------------------------
 

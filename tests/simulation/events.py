@@ -220,7 +220,7 @@ class Events(TopicEvents):
         if broker.running and not broker.hangs:
             self._count("broker hangs")
             self.slowed = True
-            self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0)[numbers[1] % 4])
+            self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0, 50.0)[numbers[1] % 5])
 
     def strike_at(self, strike: Strike) -> None:
         """Let the broker hang, or kill it, that gets a certain request; or strike control nodes while they save records."""

@@ -90,7 +90,7 @@ def _elected(operator: Operator, path: Path, text: str, **given: Any) -> dict[st
 def _refused_journals(operator: Operator, cluster_id: str) -> Iterator[tuple[str, Request]]:
     """Yield elections with journals that no run of this cluster can have written. The journal is there again afterwards."""
     order = {"topic": "orders", "partition": 0, "topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "original": [1, 2], "changed": [2, 1]}
-    intent = {"kind": "intent", "id": "1", "cluster_id": cluster_id, "orders": [order]}
+    intent = {"kind": "intent", "id": "1", "cluster_id": cluster_id, "orders": [order], "listed": []}
     lines: dict[str, Any] = {
         "a line that is not JSON": None,
         "a line of another kind": {"kind": "wish"},

@@ -29,7 +29,7 @@ from simulation.wrong_answers import WrongAnswersScript, draw_wrong_answers
 
 DAMAGE = {
     "write": 12, "replicate": 10, "shrink": 3, "alone": 5, "crash_leader": 5, "crash": 1, "shut_down": 1, "start": 6, "wait": 2, "hand_over": 1,
-    "fail_disk": 1, "fail_leaders_disk": 1
+    "fail_disk": 1, "fail_leaders_disk": 1, "hang": 1
 }  # fmt: skip
 CALM = {"write": 4, "replicate": 4, "hand_over": 1}
 FAULTS = {

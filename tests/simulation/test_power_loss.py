@@ -43,7 +43,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DurableFiles:
 
 def order(workdir: Path) -> None:
     with Journal(journal_file(workdir, "journal", CLUSTER), CLUSTER) as journal:
-        journal.intend([ChangedOrder("t", 0, "id", (1, 2), (2, 1))])
+        journal.intend([ChangedOrder("t", 0, "id", (1, 2), (2, 1))], [])
 
 
 def throttle(workdir: Path) -> None:

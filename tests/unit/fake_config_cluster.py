@@ -71,6 +71,7 @@ class Configurable:
         self.mute = False
         self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.hanging: set[int] = set()
+        self.unlisted: set[int] = set()  # brokers that hang, and are not listed any more
         self.changes: list[ConfigOperation] = []
         self.sizes: dict[TopicPartition, int] = {}
         self.growth = 0
@@ -94,8 +95,11 @@ class Configurable:
     def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         return dict(self.ongoing)
 
-    def silent(self, wanted: Collection[int] | None = None) -> set[int]:
-        return self.hanging & {*(self.brokers if wanted is None else wanted)}
+    def listed(self) -> set[int]:
+        return set(self.live)
+
+    def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]:
+        return self.hanging & {*(self.brokers if wanted is None else wanted)} | ({*(listed if wanted is None else wanted)} & self.unlisted)
 
     def registered(self) -> list[Node]:
         return [Node(broker, "h", 9092, None, broker not in self.live) for broker in sorted(self.brokers)]

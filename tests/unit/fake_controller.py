@@ -57,6 +57,7 @@ class Controller:
         self.elections_in_doubt: set[TopicPartition] = set()
         self.moves: set[TopicPartition] = set()  # partitions under reassignment
         self.misstated: dict[TopicPartition, PartitionState] = {}
+        self.unlisted: set[int] = set()  # brokers that hang, and are not listed any more
         self.alone = False  # whether no second broker answers
 
     def _request(self) -> None:
@@ -90,9 +91,12 @@ class Controller:
         self._request()
         return self.levels.get(feature)
 
-    def silent(self, wanted: Collection[int] | None = None) -> set[int]:
+    def listed(self) -> set[int]:
+        return {*ALIVE, *self.hanging}
+
+    def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]:
         self._request()
-        return self.hanging if wanted is None else self.hanging & {*wanted}
+        return (self.hanging if wanted is None else self.hanging & {*wanted}) | ({*(listed if wanted is None else wanted)} & self.unlisted)
 
     def unfenced(self) -> set[int]:
         return set(ALIVE)

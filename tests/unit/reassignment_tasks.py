@@ -60,7 +60,7 @@ class IntRange(Moved):
         self.broker_configs = self.configs.broker_configs
         self.topic_configs_of = self.configs.topic_configs_of
         self.alter_configs = self.configs.alter_configs
-        self.second_replicas, self.silent = self.configs.second_replicas, self.configs.silent
+        self.second_replicas, self.silent, self.listed = self.configs.second_replicas, self.configs.silent, self.configs.listed
         self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.operations = frozenset({"ALTER", "DESCRIBE"})
 

@@ -194,8 +194,12 @@ class Cluster(PartitionClient, ReplicaLogClient):
             self.unreachable.pop(broker, None)
         return found
 
-    def silent(self, wanted: Collection[int] | None = None) -> set[int]:
-        """Return which of these brokers may still execute what they got. None: all that are registered.
+    def listed(self) -> set[int]:
+        """Return the ids of the brokers that may get a request now."""
+        return {node.broker_id for node in self._nodes}
+
+    def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]:
+        """Return which of these brokers may still execute what they got. None: all that are registered, and those that were `listed` then.
 
         These neither answer nor refuse connections, and may hang; or they do not follow the active controller, and forward to it what they got (KIP-590) once
         they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced looks the same, and is.
@@ -205,7 +209,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
         answering = self._answering(asked)
         mute = asked - answering
-        unknown = set() if self._lists_fenced or wanted is None else {*wanted} - nodes.keys()
+        unknown = set() if self._lists_fenced else {*(listed if wanted is None else wanted)} - nodes.keys()
         refusing = connection_diagnosis.that_refuse(node for broker in mute for node in nodes[broker])
         return mute - refusing | unknown | self._behind(answering)
 

@@ -24,15 +24,15 @@ RESUMED_SECONDS = 2.0
 class SilentBrokers(Protocol):
     """A cluster that knows which brokers may still execute what they got."""
 
-    def silent(self, wanted: Collection[int] | None = None) -> set[int]: ...
+    def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]: ...
 
 
-def still_silent(cluster: SilentBrokers, wanted: set[int] | None) -> set[int]:
-    """Return which of these brokers may still execute what they got. The others have had RESUMED_SECONDS for it. None: all that are registered.
+def still_silent(cluster: SilentBrokers, wanted: set[int] | None, listed: Collection[int]) -> set[int]:
+    """Return which of these brokers may still execute what they got. The others have had RESUMED_SECONDS for it.
 
-    Raises ClusterError if the cluster does not answer.
+    `wanted` None: all that are registered, and those that were `listed` when a request was sent. Raises ClusterError if the cluster does not answer.
     """
-    silent = cluster.silent(wanted)
+    silent = cluster.silent(wanted, listed)
     if wanted is None or not wanted <= silent:
         time.sleep(RESUMED_SECONDS)
     return silent

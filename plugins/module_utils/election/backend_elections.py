@@ -81,7 +81,7 @@ def elect_by_order(
         for entry in batch
         if entry.key in reordered or entry.key in live.originals
     ]
-    identifier = journal.intend(changed) if changed else None
+    identifier = journal.intend(changed, cluster.listed()) if changed else None
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
     overtaken: dict[TopicPartition, Result] = {}
@@ -160,7 +160,7 @@ def _close(
     if left:
         keys = {order.key for order in left}
         elections, brokers = keys & cluster.elections_in_doubt, replica_orders.unanswered_by(cluster, keys)
-        journal.expect(journal.intend(left) if is_split else identifier, elections, brokers)
+        journal.expect(journal.intend(left, cluster.listed()) if is_split else identifier, elections, brokers)
     if is_split:
         journal.close(identifier)
 

@@ -7,8 +7,8 @@
 line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
 partitions of an intent that an election may still reach: on disk before it is sent, and again, with fewer of them, if orders of the
 intent stay open after the answer. It also names the brokers that got a request for the order of such a partition and have not answered it:
-they may still carry it out. Without an `election` line that may be any broker. The process that has the journal open holds its lock, and
-is named in a `run` line; the kernel releases it when the process ends, however it ends.
+they may still carry it out. Without an `election` line that may be any broker, also one that was `listed` when the intent was recorded.
+The process that has the journal open holds its lock, and is named in a `run` line; the kernel releases it when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ChangedOrder:
 _ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "changed": [BROKER]}
 _SHAPES: dict[str, dict[str, Any]] = {
     "run": {"run_id": Name(), "host": Name(), "pid": int, "begun": Name()},
-    "intent": {"id": Name(), "cluster_id": Name(), "orders": [_ORDER]},
+    "intent": {"id": Name(), "cluster_id": Name(), "orders": [_ORDER], "listed": [BROKER]},
     "election": {"id": Name(), "partitions": [{"topic": Name(), "partition": int}], "unanswered_by": [BROKER]},
     "done": {"id": Name()},
 }
@@ -105,6 +105,7 @@ class Journal(JournalFile):
         self._open: dict[str, list[ChangedOrder]] = {}
         self._in_doubt: dict[str, set[TopicPartition]] = {}
         self._unanswered_by: dict[str, frozenset[int]] = {}
+        self._listed: dict[str, frozenset[int]] = {}
         self._known: list[ChangedOrder] = []
         self._run: Origin | None = None
         self._origins: dict[str, Origin | None] = {}
@@ -144,6 +145,7 @@ class Journal(JournalFile):
                 ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
                 for row in entry["orders"]
             ]
+            self._listed[entry["id"]] = frozenset(entry["listed"])
         elif entry["kind"] == "election":
             self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
             self._unanswered_by[entry["id"]] = frozenset(entry["unanswered_by"])
@@ -154,6 +156,7 @@ class Journal(JournalFile):
         self._open.pop(identifier, None)
         self._in_doubt.pop(identifier, None)
         self._unanswered_by.pop(identifier, None)
+        self._listed.pop(identifier, None)
 
     def _refuse_other_clusters(self) -> None:
         # Open orders of another cluster with this name cannot be restored here. Its finished entries do not matter.
@@ -182,10 +185,10 @@ class Journal(JournalFile):
         """Return the partitions of `known` whose orders were restored since the journal was opened."""
         return self.known().keys() - self.left_behind().keys()
 
-    def intend(self, orders: Sequence[ChangedOrder]) -> str:
+    def intend(self, orders: Sequence[ChangedOrder], listed: Collection[int]) -> str:
         """Record changes before they are made; they are on disk when this returns. Returns the id of this intent, for `close`.
 
-        Raises FileError if the journal cannot be written: then no order may be changed.
+        `listed`: the brokers that may get the changes. Raises FileError if the journal cannot be written: then no order may be changed.
         """
         identifier = str(uuid.uuid4())
         rows = [
@@ -199,8 +202,9 @@ class Journal(JournalFile):
             for order in orders
         ]
         with self._guard:
-            self._append({"kind": "intent", "id": identifier, "cluster_id": self._cluster_id, "orders": rows})
+            self._append({"kind": "intent", "id": identifier, "cluster_id": self._cluster_id, "orders": rows, "listed": sorted(listed)})
             self._open[identifier] = list(orders)
+            self._listed[identifier] = frozenset(listed)
             self._known += orders
         return identifier
 
@@ -219,6 +223,11 @@ class Journal(JournalFile):
                     others = found.get(key, frozenset())
                     found[key] = None if brokers is None or others is None else brokers | others
         return found
+
+    def listed(self) -> set[int]:
+        """Return the brokers that were listed when orders were recorded of which it is not known who may still change them."""
+        with self._guard:
+            return {broker for identifier in self._open.keys() - self._unanswered_by.keys() for broker in self._listed[identifier]}
 
     def expect(self, identifier: str, elections: Collection[TopicPartition], unanswered_by: Collection[int]) -> None:
         """Record what may still be done to the partitions of an intent. It is on disk when this returns.
@@ -256,7 +265,7 @@ class Journal(JournalFile):
         if as_before and all(self._unanswered_by.get(identifier) == {*unanswered_by} for identifier in before):
             return
         if rest:
-            self.expect(self.intend(rest), self.elections_in_doubt() & unsettled.keys(), unanswered_by)
+            self.expect(self.intend(rest, self.listed()), self.elections_in_doubt() & unsettled.keys(), unanswered_by)
         for identifier in before:
             self.close(identifier)
 

@@ -26,7 +26,7 @@ def restore_later(cluster: Reordering, journal: Journal, found: Left) -> None:
     """
     if not found or not journal.outwait():
         return
-    journal.intend([order for orders in found.values() for order in orders])
+    journal.intend([order for orders in found.values() for order in orders], cluster.listed())
     repair(cluster, journal)
 
 
@@ -36,7 +36,7 @@ def restore_own(cluster: Reordering, path: Path, cluster_id: str, run_id: str, c
     try:
         with Journal(path, cluster_id, run_id, patience=PATIENCE) as journal:
             if changed:
-                journal.intend([order for orders in changed.values() for order in orders])
+                journal.intend([order for orders in changed.values() for order in orders], cluster.listed())
             repair(cluster, journal)
             left = journal.left_behind()
     except RecoveryError as error:

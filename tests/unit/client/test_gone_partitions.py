@@ -56,7 +56,7 @@ def repaired(tmp_path: Path, first: Answer, second: Answer, alone: bool = False)
     cluster.states[KEY] = replace(cluster.states[KEY], replicas=CHANGED)
     path = tmp_path / "journal.jsonl"
     with Journal(path, "abc") as journal:
-        journal.intend([ChangedOrder(*KEY, cluster.states[KEY].topic_id, ORIGINAL, CHANGED)])
+        journal.intend([ChangedOrder(*KEY, cluster.states[KEY].topic_id, ORIGINAL, CHANGED)], [])
     with Journal(path, "abc") as journal:
         what = replica_orders.plan_repair(cluster, journal)
         replica_orders.execute_repair(cluster, journal, what)

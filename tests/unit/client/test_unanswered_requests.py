@@ -218,3 +218,5 @@ def test_a_broker_that_is_not_listed_may_be_fenced_before_kafka_4(broker: fake_b
     broker.follows({1: 0.0})
     with opened(broker) as cluster:
         assert cluster.silent({1, 4}) == {4}
+        assert cluster.silent(None, {1, 4}) == {4}
+        assert cluster.silent() == set()

@@ -118,7 +118,7 @@ def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_
     recovery._entries = [found_again(entry)]
     recovery._journal_path.parent.mkdir(parents=True, exist_ok=True)
     with Journal(recovery._journal_path, cluster.cluster_id) as journal:
-        identifier = journal.intend([ChangedOrder("t", 0, "id", (1, 3, 2), (2, 3, 1))])
+        identifier = journal.intend([ChangedOrder("t", 0, "id", (1, 3, 2), (2, 3, 1))], [])
         journal.expect(identifier, [("t", 0)], [])
     recovery.elect()
     report = recovery.report(preview=20)
@@ -213,7 +213,7 @@ def test_a_restored_order_of_a_partition_that_the_run_does_not_elect_is_a_warnin
     recovery._entries = [found_again(entry)]
     recovery._journal_path.parent.mkdir(parents=True, exist_ok=True)
     with Journal(recovery._journal_path, cluster.cluster_id) as journal:
-        journal.intend([ChangedOrder("t", 1, "id", (1, 2, 3), (2, 3, 1))])
+        journal.intend([ChangedOrder("t", 1, "id", (1, 2, 3), (2, 3, 1))], [])
     recovery.elect()
     assert recovery.report(preview=20)["repaired"] == ["t-1"]
     assert cluster.states["t", 1].replicas == (1, 2, 3)

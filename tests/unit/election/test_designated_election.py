@@ -235,8 +235,8 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_its_broke
     class Hanging(Controller):
         late: Mapping[TopicPartition, Sequence[int]] = {}
 
-        def silent(self, wanted: Collection[int] | None = None) -> set[int]:
-            found = super().silent(wanted)
+        def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]:
+            found = super().silent(wanted, listed)
             if not found and self.late:  # the broker goes on, and answers before it has carried out the request
                 late, self.late = self.late, {}
                 self.reorder(late)
@@ -281,6 +281,21 @@ def test_an_order_of_a_run_that_was_killed_may_be_changed_by_any_broker_that_han
     with Journal(tmp_path / "j", "abc") as journal:
         assert journal.unanswered_by() == {("t", 0): {1}}
     controller.hanging = set()
+    recover(controller, tmp_path / "j")
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_a_broker_that_is_fenced_after_a_run_was_killed_may_still_change_an_order(tmp_path: Path) -> None:
+    """Before Kafka 4.0 it is not listed any more."""
+    controller = Controller(end_at=10)
+    with suppress(Killed):
+        recover(controller, tmp_path / "j")
+    controller.end_at, controller.unlisted = None, {1, 7}
+    recover(controller, tmp_path / "j")
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.unanswered_by() == {("t", 0): {1}}, "broker 7 was not listed when the order was changed"
+    controller.unlisted = set()
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
         assert journal.left_behind() == {}

@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_an_intent_without_its_end_is_found_by_the_next_run(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
         journal.settle({})
@@ -52,7 +52,7 @@ def test_an_intent_without_its_end_is_found_by_the_next_run(path: Path) -> None:
 
 def test_what_was_restored_is_not_left_behind(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        journal.close(journal.intend([ORDER]))
+        journal.close(journal.intend([ORDER], []))
         assert journal.left_behind() == {}
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {}
@@ -61,8 +61,8 @@ def test_what_was_restored_is_not_left_behind(path: Path) -> None:
 def test_a_long_journal_becomes_empty_when_nothing_of_it_is_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reorder_journal, "MANY_BYTES", 300)
     with Journal(path, "abc", "1") as journal:
-        journal.close(journal.intend([ORDER]))
-        identifier = journal.intend([LATER])
+        journal.close(journal.intend([ORDER], []))
+        identifier = journal.intend([LATER], [])
     length = path.stat().st_size
     with Journal(path, "abc", "2") as journal:
         assert path.stat().st_size > length > 300
@@ -78,8 +78,8 @@ def test_a_long_journal_becomes_empty_when_nothing_of_it_is_open(path: Path, mon
 
 def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        journal.close(journal.intend([ORDER]))
-        journal.intend([LATER])
+        journal.close(journal.intend([ORDER], []))
+        journal.intend([LATER], [])
     whole = path.read_bytes()
     ends = [position + 1 for position, byte in enumerate(whole) if byte == ord("\n")]
     for length in range(len(whole) + 1):
@@ -93,7 +93,7 @@ def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
 
 def test_an_election_that_may_be_under_way_is_known_to_the_next_run_until_its_order_is_put_back(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        identifier = journal.intend([ORDER])
+        identifier = journal.intend([ORDER], [])
         journal.expect(identifier, [("orders", 0)], [])
     for _run in range(2):
         with Journal(path, "abc") as journal:
@@ -108,7 +108,7 @@ def test_an_election_that_may_be_under_way_is_known_to_the_next_run_until_its_or
 def test_an_election_stays_in_doubt_while_its_order_is_not_settled(path: Path) -> None:
     other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
     with Journal(path, "abc") as journal:
-        journal.expect(journal.intend([ORDER, other]), [("orders", 0), ("payments", 0)], [])
+        journal.expect(journal.intend([ORDER, other], []), [("orders", 0), ("payments", 0)], [])
         journal.settle({("orders", 0): (ORDER,)})
         assert journal.elections_in_doubt() == {("orders", 0)}
     whole = path.read_bytes()
@@ -122,7 +122,7 @@ def test_an_election_stays_in_doubt_while_its_order_is_not_settled(path: Path) -
 
 def test_an_election_that_was_answered_is_in_doubt_no_more(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        identifier = journal.intend([ORDER])
+        identifier = journal.intend([ORDER], [])
         journal.expect(identifier, [("orders", 0)], [])
         journal.expect(identifier, [], [])
     with Journal(path, "abc") as journal:
@@ -133,7 +133,7 @@ def test_an_election_that_was_answered_is_in_doubt_no_more(path: Path) -> None:
 def test_brokers_that_may_still_change_an_order_are_known_to_the_next_run(path: Path) -> None:
     key = ("orders", 0)
     with Journal(path, "abc") as journal:
-        identifier = journal.intend([ORDER])
+        identifier = journal.intend([ORDER], [])
         assert journal.unanswered_by() == {key: None}
         journal.expect(identifier, [key], {4, 5})
         assert journal.unanswered_by() == {key: {4, 5}}
@@ -141,7 +141,7 @@ def test_brokers_that_may_still_change_an_order_are_known_to_the_next_run(path: 
         journal.settle({key: (ORDER,)}, {4, 5})
         journal.answered_by_all_but({5, 6})
         assert (journal.unanswered_by(), journal.elections_in_doubt()) == ({key: {5}}, {key})
-        journal.intend([LATER])
+        journal.intend([LATER], [])
         assert journal.unanswered_by() == {key: None}
     with Journal(path, "abc") as journal:
         journal.answered_by_all_but({6})
@@ -155,22 +155,22 @@ def test_brokers_that_may_still_change_an_order_are_known_to_the_next_run(path: 
 @pytest.mark.parametrize("left", [0, 20])
 def test_a_line_without_room_is_refused_and_leaves_nothing_behind(path: Path, left: int) -> None:
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
         whole = path.read_bytes()
         with no_room(path, left), pytest.raises(FileError, match=rf"cannot write {re.escape(str(path))}: .*make room"):
-            journal.intend([LATER])
+            journal.intend([LATER], [])
         assert journal.left_behind() == journal.known() == {("orders", 0): (ORDER,)}
         assert path.read_bytes() == whole
-        journal.intend([LATER])
+        journal.intend([LATER], [])
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {("orders", 0): (ORDER, LATER)}
 
 
 def test_a_journal_without_room_can_be_closed(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     with no_room(path, 20), pytest.raises(FileError), Journal(path, "abc") as journal:
-        journal.intend([LATER])
+        journal.intend([LATER], [])
 
 
 def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_run_that_begins_while_the_journal_is_only_looked_at_waits_for_the_loo
 
 def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     with pytest.raises(RecoveryError, match="unfinished work on cluster abc, but this is xyz"), Journal(path, "xyz"):
         pass
     with Journal(path, "abc") as journal:
@@ -214,7 +214,7 @@ def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:
 @pytest.mark.parametrize("line", ["nonsense\n", "{}\n", '{"kind":"intent","id":"1","cluster_id":"abc","orders":[{}]}\n', "[]\n"])
 def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> None:
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     path.write_text(path.read_text() + line)
     with pytest.raises(RecoveryError, match=r"line 2: not an entry of a journal \("), Journal(path, "abc"):
         pass
@@ -222,7 +222,7 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
 
 def test_a_number_of_thousands_of_digits_is_not_quoted_whole(path: Path) -> None:
     row = {"topic": "t", "partition": 10**4000, "topic_id": "id", "original": [1, 2], "changed": [2, 1]}
-    path.write_text(json.dumps({"kind": "intent", "id": "1", "cluster_id": "abc", "orders": [row]}) + "\n")
+    path.write_text(json.dumps({"kind": "intent", "id": "1", "cluster_id": "abc", "orders": [row], "listed": []}) + "\n")
     with pytest.raises(RecoveryError, match="cannot be a partition of Kafka") as error, Journal(path, "abc"):
         pytest.fail("opened")
     assert len(str(error.value)) < len(str(path)) + 300
@@ -253,7 +253,7 @@ def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
 def test_an_order_that_another_tool_has_set_stays_in_the_journal(path: Path) -> None:
     other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER, other])
+        journal.intend([ORDER, other], [])
         left = journal.left_behind()
         assert foreign(left, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (ORDER,)}
         for settled in (state((1, 2, 3)), state((3, 1, 2)), state((3, 1, 4)), state((2, 3, 1), "new")):
@@ -273,7 +273,7 @@ def test_a_journal_that_is_only_read_is_left_as_it_is(path: Path) -> None:
         assert journal.left_behind() == {}
     assert not path.exists()
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     torn = path.read_bytes() + b'{"kind": "int'
     path.write_bytes(torn)
     with Journal(path, "abc", read_only=True) as journal:

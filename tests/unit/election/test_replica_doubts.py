@@ -93,7 +93,7 @@ def test_no_order_is_restored_unless_a_second_broker_states_the_same_replicas(tm
     controller = Moved(CHANGED)
     controller.alone = alone
     with Journal(tmp_path / "j", "abc") as journal:
-        journal.intend([ChangedOrder(*LIED, "id", BEFORE, CHANGED)])
+        journal.intend([ChangedOrder(*LIED, "id", BEFORE, CHANGED)], [])
     with Journal(tmp_path / "j", "abc") as journal:
         assert replica_orders.repair(controller, journal) == []
         assert not controller.orders
@@ -117,7 +117,7 @@ def test_an_order_of_a_killed_run_that_no_second_broker_confirms_serves_its_elec
     controller.alone = True
     controller.states[LIED] = replace(controller.states[LIED], replicas=CHANGED)
     with Journal(tmp_path / "j", "abc") as journal:
-        journal.intend([ChangedOrder(*LIED, "id", BEFORE, CHANGED)])
+        journal.intend([ChangedOrder(*LIED, "id", BEFORE, CHANGED)], [])
     assert elect(controller, tmp_path / "j")[LIED].outcome == "elected"
     assert controller.states[LIED].replicas == CHANGED
     controller.alone = False

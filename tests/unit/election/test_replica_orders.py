@@ -49,7 +49,7 @@ def entry(replicas: tuple[int, ...] = ORIGINAL) -> Entry:
 def kill(controller: Controller, path: Path, original: tuple[int, ...], changed: tuple[int, ...]) -> None:
     """Leave what a run leaves that is killed while its order stands."""
     with Journal(path, "abc") as journal:
-        journal.intend([ChangedOrder(*KEY, "id", original, changed)])
+        journal.intend([ChangedOrder(*KEY, "id", original, changed)], [])
     controller.states[KEY] = replace(controller.states[KEY], replicas=changed)
 
 

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     """A journal in which a run has announced a change, which it has not made yet."""
     path = tmp_path / "id-abc.jsonl"
     with Journal(path, "abc") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     return path
 
 

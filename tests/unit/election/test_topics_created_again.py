@@ -37,7 +37,10 @@ class Stating:
     def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
         return {state.key: self.second for state in states}
 
-    def silent(self, _wanted: object = None) -> set[int]:
+    def listed(self) -> set[int]:
+        return {1, 2, 3}
+
+    def silent(self, _wanted: object = None, _listed: object = ()) -> set[int]:
         return set()
 
     def reassigning(self) -> set[TopicPartition]:
@@ -62,6 +65,6 @@ def test_one_broker_neither_restores_an_order_nor_forgets_it(
     cluster: Any = Stating(PartitionState(*KEY, stated, 1, 1, CHANGED, CHANGED, (), (), (), described_by=1), second)
     with Journal(tmp_path / "journal.jsonl", "abc") as journal:
         for topic_id in ids:
-            journal.expect(journal.intend([ChangedOrder(*KEY, topic_id, BEFORE, CHANGED)]), (), ())
+            journal.expect(journal.intend([ChangedOrder(*KEY, topic_id, BEFORE, CHANGED)], []), (), ())
         assert replica_orders.repair(cluster, journal) == []
         assert journal.left_behind().keys() == {KEY}

@@ -45,7 +45,7 @@ def opened(workdir: Path, run_id: str) -> Journal:
 def leave(workdir: Path, run_id: str) -> None:
     """Leave what a run leaves that is killed before it restores its orders."""
     with opened(workdir, run_id) as journal:
-        journal.intend(ORDERS)
+        journal.intend(ORDERS, [])
 
 
 def sent(
@@ -150,7 +150,7 @@ def test_orders_of_a_run_in_progress_are_sent_when_it_was_killed(tmp_path: Path,
 
     async def work() -> None:
         with opened(tmp_path, "1") as journal:
-            journal.intend(ORDERS)
+            journal.intend(ORDERS, [])
             await asyncio.sleep(SECONDS)
             ended.append(True)
         await asyncio.sleep(SECONDS)
@@ -201,7 +201,7 @@ def test_each_cluster_at_the_same_addresses_has_its_own_event_once(tmp_path: Pat
 
     leave(tmp_path, "1")
     with Journal(journal_file(tmp_path, FOLDER, "def"), "def", "2") as journal:
-        journal.intend(ORDERS)
+        journal.intend(ORDERS, [])
     assert sorted(event["cluster_id"] for event in sent(tmp_path, active, lambda: asyncio.sleep(4 * SECONDS), Alternates())) == [
         "abc",
         "def",

@@ -229,7 +229,7 @@ def test_landing_files(tmp_path: Path, data: st.DataObject) -> None:
 
 
 INTENT = {
-    "kind": "intent", "id": "1", "cluster_id": "abc",
+    "kind": "intent", "id": "1", "cluster_id": "abc", "listed": [],
     "orders": [{"topic": "t", "partition": 0, "topic_id": "id", "original": [1, 2, 3], "changed": [1, 3, 2]},
                {"topic": "t", "partition": 1, "topic_id": "id", "original": [2, 1, 3], "changed": [1, 2, 3]}],
 }  # fmt: skip

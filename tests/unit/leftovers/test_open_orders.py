@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 def test_an_order_is_open_until_it_is_restored(path: Path, tmp_path: Path) -> None:
     assert open_orders(tmp_path, "abc") == {} and not path.exists()
     with Journal(path, "abc", "run-1") as journal:
-        identifier = journal.intend([ORDER])
+        identifier = journal.intend([ORDER], [])
     before = path.read_bytes()
     ((key, origin),) = open_orders(tmp_path, "abc").items()
     assert key == ("orders", 0) and origin is not None and origin.run_id == "run-1"
@@ -40,7 +40,7 @@ def test_an_order_is_open_until_it_is_restored(path: Path, tmp_path: Path) -> No
 
 def test_a_run_that_lives_may_still_restore_its_orders(path: Path, tmp_path: Path) -> None:
     with Journal(path, "abc", "run-1") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
         with pytest.raises(JournalBusy, match="run-1"):
             open_orders(tmp_path, "abc")
     assert open_orders(tmp_path, "abc")
@@ -51,7 +51,7 @@ def test_a_journal_that_no_run_can_have_written_is_refused(path: Path, tmp_path:
     with pytest.raises(RecoveryError, match="line 1: not an entry of a journal"):
         open_orders(tmp_path, "abc")
     with Journal(journal_file(tmp_path, FOLDER, "other"), "other") as journal:
-        journal.intend([ORDER])
+        journal.intend([ORDER], [])
     journal.path.rename(path)
     with pytest.raises(RecoveryError, match="unfinished work on cluster other"):
         open_orders(tmp_path, "abc")

@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 def leave(controller: Controller, path: Path, present: tuple[int, ...] = CHANGED, expected: bool = False) -> None:
     """Leave what a run leaves that is killed while its order stands."""
     with Journal(path, "abc", "run-1") as journal:
-        identifier = journal.intend([ChangedOrder(*KEY, "id", ORIGINAL, CHANGED)])
+        identifier = journal.intend([ChangedOrder(*KEY, "id", ORIGINAL, CHANGED)], [])
         if expected:
             journal.expect(identifier, [KEY], [])
     controller.states[KEY] = replace(controller.states[KEY], replicas=present)

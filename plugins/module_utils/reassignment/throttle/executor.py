@@ -51,7 +51,7 @@ def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: Throt
     out. Raises RecoveryError if Kafka refuses a change, ClusterError if no broker answers.
     """
     warnings = _override_warnings(journal, what.rates)
-    journal.record_intent(what.owner, what.rates, what.added)
+    journal.record_intent(what.owner, what.rates, what.added, cluster.listed())
     answers = cluster.alter_configs(model.changes_to_set(what.rates, what.added))
     silent = sorted({*what.silent, *(rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in answers)})
     set_rates = [rate for rate in what.rates if rate.broker not in silent and answers[Resource(BROKER, str(rate.broker))] is None]

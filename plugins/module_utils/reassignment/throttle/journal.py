@@ -138,6 +138,7 @@ class ThrottleJournal(JournalFile):
                     AddedReplicas(**{**_only(row, LIST), "entries": tuple(row["entries"])}, was_empty=row["was_empty"])
                     for row in entry["replicas"]
                 ],
+                entry["listed"],
             )
         else:
             self._forget(
@@ -177,6 +178,10 @@ class ThrottleJournal(JournalFile):
         recorded |= {Resource(TOPIC, row.topic) for rows in self.replicas().values() for row in rows}
         return {resource: brokers for resource, brokers in self._sent.unanswered().items() if resource in recorded}
 
+    def listed(self) -> frozenset[int]:
+        """Return the brokers that were listed when changes were recorded of which it is not known who may still make them."""
+        return self._sent.listed
+
     def has_standing(self) -> bool:
         """Return whether there is a standing throttle."""
         return bool(self._rates[STANDING] or self._added[STANDING])
@@ -213,10 +218,11 @@ class ThrottleJournal(JournalFile):
             self.expiry = expiry
             self._append({"kind": "expiry", "expiry": None if expiry is None else expiry._asdict()})
 
-    def record_intent(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
+    def record_intent(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas], listed: Collection[int] = ()) -> None:
         """Record the throttles of `owner` that are to be set; they are on disk when this returns. The last of a rate's `values` is the one to set.
 
-        Raises FileError if the journal cannot be written, RecoveryError if it could not be read again: then nothing may be set.
+        `listed`: the brokers that may get the changes, none if they were sent before. Raises FileError if the journal cannot be written, RecoveryError if it
+        could not be read again: then nothing may be set.
         """
         if not rates and not added:
             return
@@ -226,6 +232,7 @@ class ThrottleJournal(JournalFile):
             "cluster_id": self._cluster_id,
             "rates": [{**_key(rate), "before": rate.before, "value": rate.values[-1]} for rate in rates],
             "replicas": [asdict(row) for row in added],
+            "listed": sorted(listed),
         }
         try:
             read_entry(json.dumps(entry).encode())
@@ -235,12 +242,12 @@ class ThrottleJournal(JournalFile):
             ) from error
         self._append(entry)
         self._clusters[owner] = self._cluster_id
-        self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
+        self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added, listed)
 
     def record_sending(self, resources: Collection[Resource]) -> None:
         """Record that changes of these, of which the journal has throttles, are about to be sent. Raises FileError if the journal cannot be written."""
         if resources:
-            self._sent.send(resources)
+            self._sent.send(resources)  # a change of a broker's configs goes to that broker alone
             self._append_unanswered()
 
     def note_answers(self, unanswered: Mapping[Resource, Collection[int]]) -> None:
@@ -294,8 +301,8 @@ class ThrottleJournal(JournalFile):
             self._cut(0)
             self._sent = SentChanges()
 
-    def _remember(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
-        self._sent.send([Resource(BROKER, str(rate.broker)) for rate in rates] + [Resource(TOPIC, row.topic) for row in added])
+    def _remember(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas], listed: Collection[int]) -> None:
+        self._sent.send([Resource(BROKER, str(rate.broker)) for rate in rates] + [Resource(TOPIC, row.topic) for row in added], listed)
         for rate in rates:
             place = (rate.broker, rate.config)
             # What a run has set above a standing throttle is not what stood before that.

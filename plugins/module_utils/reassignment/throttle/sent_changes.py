@@ -18,9 +18,11 @@ class SentChanges:
     def __init__(self) -> None:
         self._by: dict[Resource, frozenset[int] | None] = {}
         self._before: dict[Resource, frozenset[int] | None] = {}  # the changes that are sent now
+        self.listed: frozenset[int] = frozenset()  # the brokers that may have got changes of which it is not known who answered
 
-    def send(self, resources: Iterable[Resource]) -> None:
-        """Changes of these are about to be sent."""
+    def send(self, resources: Iterable[Resource], listed: Collection[int] = ()) -> None:
+        """Changes of these are about to be sent. `listed`: the brokers that may get them."""
+        self.listed |= {*listed}
         for resource in resources:
             self._before.setdefault(resource, self._by.get(resource, frozenset()))
             self._by[resource] = None
@@ -39,6 +41,8 @@ class SentChanges:
         self._by = {
             resource: None if brokers is None else frozenset(brokers) for resource, brokers in unanswered.items() if brokers != set()
         }
+        if None not in self._by.values():
+            self.listed = frozenset()
         return self._by != before
 
     def unanswered(self) -> dict[Resource, frozenset[int] | None]:

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 def entry(value: str, replica: str) -> dict[str, Any]:
     rates = [{"broker": 1, "config": LEADER_RATE, "before": None, "value": value}]
     replicas = [{"topic": "t", "topic_id": "id", "config": LEADER_REPLICAS, "entries": [replica], "was_empty": False}]
-    return {"kind": "set", "owner": RUN, "cluster_id": "abc", "rates": rates, "replicas": replicas}
+    return {"kind": "set", "owner": RUN, "cluster_id": "abc", "rates": rates, "replicas": replicas, "listed": []}
 
 
 @pytest.mark.parametrize("value", ["0", "-1", str(2**63 - 1)])

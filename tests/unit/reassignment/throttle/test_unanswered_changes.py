@@ -126,6 +126,22 @@ def test_any_broker_may_still_set_what_a_killed_run_has_sent(
     assert not hanging or as_before(cluster)
 
 
+def test_a_broker_that_is_fenced_after_a_run_was_killed_may_still_set_entries(
+    tmp_path: Path, journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Kafka 4.0 it is not listed any more."""
+    cluster = Configurable(5, after=True)
+    killed(journal, cluster, monkeypatch)
+    cluster.end_at = None
+    cluster.unlisted = {3, 9}
+    problems, recorded = next_run(tmp_path, cluster)
+    assert recorded and any("broker 3 got a change of the throttled replicas of topic t" in problem for problem in problems)
+    cluster.topics["t"] = {FOLLOWER_REPLICAS: "0:4"}
+    cluster.unlisted = set()
+    assert next_run(tmp_path, cluster) == ([], False)
+    assert as_before(cluster)
+
+
 def test_a_rate_that_a_controller_removes_in_the_place_of_its_broker_stays_recorded(tmp_path: Path, journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
