@@ -322,19 +322,23 @@ class Judges:
     def judge_undisturbed_end(self) -> None:
         """Judge a run in peace that has ended without an error: it leaves nothing for the next one."""
         # An order of another tool may be that of a run with another workdir: the product leaves it to people.
-        if left := {key for key in self._journalled() if key not in self._changed_meanwhile}:
+        if left := {key for key in self._journalled() if key not in self._changed_meanwhile} - self._awaiting_election():
             self.add_violation(f"the journal has orders of {', '.join(map(name, left))} open")
 
     def judge_calm(self, result: dict[str, Any] | None) -> None:
         """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
+        awaiting = self._awaiting_election()
         for key, state in self._cluster.controller.partitions.items():
-            if not self._is_settled(key, state):
+            if not self._is_settled(key, state) and not (key in awaiting and state.replicas in self._journalled().get(key, ())):
                 self.add_violation(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
         self.judge_undisturbed_end()
         if result is None:
             if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
                 self.add_violation("a run in peace fails")
             return
+        for key in awaiting:
+            if not any(name(key) in warning and "election" in warning for warning in result.get("warnings", ())):
+                self.add_violation(f"an election of {name(key)} may still be under way, and the run does not warn of it")
         rows = {(row["topic"], row["partition"]): row for row in result["results"]}
         for key, state in self._cluster.controller.partitions.items():
             if state.leader != NO_LEADER:
@@ -448,6 +452,20 @@ class Judges:
         excepted = (*MAY_BE_WRITTEN, *may_be_written)
         files = [one for one in self._workdir.rglob("*") if one.is_file() and one.relative_to(self._workdir).parts[0] not in excepted]
         return self.changes, sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
+
+    def _awaiting_election(self) -> set[Key]:
+        """Return the partitions without a leader for which the journal has an election that a killed run may have sent.
+
+        One that a controller carries out late takes the first live replica, so they keep the order of that election.
+        """
+        named = {
+            (row["topic"], row["partition"])
+            for file in (self._workdir / "journal").glob("*.jsonl")
+            for entry in parsed(file.read_bytes())
+            if entry.get("kind") == "election"
+            for row in entry["partitions"]
+        }
+        return {key for key in named & self._journalled().keys() if self._cluster.controller.partitions[key].leader == NO_LEADER}
 
     def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""
