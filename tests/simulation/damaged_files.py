@@ -126,9 +126,9 @@ class DamagedFiles:
         damaged = path.read_bytes() if path.exists() else b""
         self._tell(f"{path.relative_to(self._workdir)} {how}")
         self._counts["files damaged before a run"] += 1
-        self._judges.set_aside = kept if path.parent.name == FOLDER else b""
+        self._judges.files.set_aside = kept if path.parent.name == FOLDER else b""
         yield True
-        self._judges.set_aside = b""
+        self._judges.files.set_aside = b""
         present = path.read_bytes() if path.exists() else b""
         if path.parent.name == FOLDER:
             present = kept[: kept.rfind(b"\n") + 1] + b"".join(_added(damaged.splitlines(True), present.splitlines(True)))

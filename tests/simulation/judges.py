@@ -5,79 +5,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from simulation.cluster import SimulatedCluster
 from simulation.events import Events
+from simulation.expected_orders import SENT_SECONDS, ExpectedOrders
+from simulation.judged_elections import Election
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
 from simulation.operator import NAME, REQUEST_SECONDS
 from simulation.runs import LATE_SECONDS, Runs
+from simulation.workdir_files import WorkdirFiles
 
 # From the guards, which are read again if they are older, to the election.
 GUARD_SECONDS = 2.0
-# From the last look of a run at an order until its election.
-SENT_SECONDS = 0.1
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
-# What a run that changes nothing may write.
-MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
-
-
-class Election(NamedTuple):
-    """An unclean election by a control node: who was alive then, or fenced and answered, and with which log. `leader`: who was elected.
-
-    `elected`: the log of the leader, also if that is killed already, or the disk has failed. `read_at`: when control nodes had asked each of the brokers last
-    where its log ends. `electable`: those that were not fenced. `committed`: what was committed before. A record that was lost by it may be
-    committed later, by a leader that never truncated it. `saves`: whether the runs save what it destroys. `is_named`: an operator may have named its leader.
-    `lost_before`: names of committed batches that an earlier leader lacked.
-    """
-
-    key: Key
-    epoch: int
-    leader: int
-    logs: Mapping[int, Log]
-    elected: Log
-    read_at: Mapping[int, float]
-    electable: frozenset[int]
-    committed: Mapping[str, Batch]
-    saves: bool = True
-    is_named: bool = False
-    lost_before: frozenset[str] = frozenset()
-
-    def destroys(self, broker: int, batch: Batch) -> bool:
-        """Return whether a broker has these records that the leader lacks. Sooner or later it truncates them."""
-        return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
-
-    def had_to_choose(self, batch: Batch) -> bool:
-        """Return whether an earlier leader lacked these committed records, too, and the elected one has other committed records in their place."""
-        holders = [log for log in self.logs.values() if log.holds(batch)]
-        others = [one for one in self.committed.values() if self.elected.holds(one) and not any(log.holds(one) for log in holders)]
-        return batch.name in self.lost_before and bool(others)
-
-    def has_latest_epoch(self) -> bool:
-        """Return whether no electable log has a last batch of a later epoch than that of the leader."""
-        return all(_last_epoch(self.logs[one]) <= _last_epoch(self.elected) for one in self.electable)
-
-
-def _last_epoch(log: Log) -> int:
-    return log.batches[-1].epoch if log.batches else -1
 
 
 class Judges:
     """Watches a cluster from now on. `violations`: what was wrong so far.
 
     `saves`: runs save now what elections destroy. `elects_preferred`: a command elects preferred leaders now. `runs`: of control nodes. If a broker has
-    answered one wrongly about its logs, neither what these have nor what its own election costs is judged. `set_aside`: a journal before it was damaged.
+    answered one wrongly about its logs, neither what these have nor what its own election costs is judged. `files`: of the workdir.
     """
 
     def __init__(
@@ -87,16 +45,11 @@ class Judges:
 
         model  judges the last run
         """
-        self._cluster, self._workdir, self._events, self._gives_up = cluster, workdir, events, gives_up
+        self._cluster, self._events, self._gives_up = cluster, events, gives_up
+        self.files = WorkdirFiles(workdir)
         self._holds_forks = not gives_up and not history
         self._model, self._loss = model, LossJudge(cluster)
-        self.orders: dict[Key, tuple[int, ...]] = {key: state.replicas for key, state in cluster.controller.partitions.items()}
-        # Of other tools: orders that a partition may have, too, when partitions changed that a journal had open, and which ones were moved.
-        self._may_have: dict[Key, set[tuple[int, ...]]] = {}
-        self._changed_meanwhile: dict[Key, float] = {}
-        self._moved_by_others: set[Key] = set()
-        self._ordered_by_others: dict[Key, float] = {}
-        self._before_others: dict[Key, tuple[int, ...]] = {}
+        self.orders = ExpectedOrders(cluster, self.files)
         self._led_since: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
@@ -118,7 +71,6 @@ class Judges:
         self.disks_read_at: dict[int, float] = {}  # when the disks of brokers became evidence
         self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
         self.saves = True
-        self.set_aside = b""
         self._lost_before = frozenset[str]()  # of the partition that is about to be changed
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
@@ -140,7 +92,7 @@ class Judges:
 
     def _forget(self, key: Key) -> None:
         """Forget a partition whose topic was deleted and created again: it has another order, and no election concerns it yet."""
-        self.orders[key] = self._cluster.controller.partitions[key].replicas
+        self.orders.forget(key)
         self.elections = [one for one in self.elections if one.key != key]
         self._led_since.pop(key, None)
         for chosen in (self._on_forks, self._on_gaps, self._in_spite_of_proof):
@@ -150,45 +102,23 @@ class Judges:
         self.changes += 1
         self._lost_before = frozenset(self._loss.lost_before[key])
         if self._events.acts_for_others:
-            self._note_others(what, key, order)
+            self.orders.note_others(what, key, order)
             return
         self.watch()
         if self.elects_preferred:
             return
         since = self._led_since.get(key)
-        restores = what == "reorder" and order in self._allowed(key)
+        restores = what == "reorder" and order in self.orders.allowed(key)
         if not restores and not self._cluster.world.late:
             self.own_changes.append((what, key, self._cluster.controller.fenced()))
         if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > self._unseen_seconds():
             self.add_violation(f"{what} of {name(key)}, which has had a leader for {self._cluster.world.now - since:.1f} s")
-        if what == "reorder" and not restores and order not in self._journalled().get(key, []):
+        if what == "reorder" and not restores and order not in self.files.open_orders().get(key, []):
             self.add_violation(f"{name(key)} gets the order {order}, which no journal has")
-        if what == "reorder" and key in self._before_others and self._is_unseen(key):
-            self._may_have.setdefault(key, set()).add(self._before_others[key])
-
-    def _note_others(self, what: str, key: Key, order: tuple[int, ...]) -> None:
-        """Note what another tool does. A run that has changed the order of a partition may set that from before it once more: Kafka asks for no condition."""
-        if key in self._journalled():
-            self._changed_meanwhile[key] = self._cluster.world.now
         if what == "reorder":
-            self._ordered_by_others[key] = self._cluster.world.now
-            if key in self._changed_meanwhile:
-                self._may_have.setdefault(key, set()).add(self.orders[key])
-            self._before_others[key] = self.orders[key]
-            self.orders[key] = order
-        elif what == "move":
-            self._ordered_by_others[key] = self._cluster.world.now
-            self._moved_by_others.add(key)
-            self._may_have.setdefault(key, set()).add(order)
-        elif what == "cancel":
-            self._may_have.setdefault(key, set()).add(self._cluster.controller.partitions[key].assignment.original)
-
-    def _is_unseen(self, key: Key) -> bool:
-        """Return whether another tool has set an order that no broker may have shown yet. A run that sets its own restores the one from before both."""
-        seconds = self._cluster.world.now - self._ordered_by_others.get(key, -math.inf)
-        return seconds < self._cluster.metadata_seconds[1] + SENT_SECONDS
+            self.orders.note_own(key)
 
     def _unseen_seconds(self) -> float:
         """Return for how long a leader, an order or the loss of a broker need not be known to the run that has sent the request of now."""
@@ -198,14 +128,11 @@ class Judges:
         on_the_way = REQUEST_SECONDS if self._events.slowed else SENT_SECONDS
         return GUARD_SECONDS + on_the_way + self._cluster.metadata_seconds[1]
 
-    def _allowed(self, key: Key) -> set[tuple[int, ...]]:
-        return {self.orders[key], *self._may_have.get(key, ())}
-
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
         self.own_elected += [] if self._cluster.world.late else [key]
-        if self._is_unseen(key) or self._cluster.world.now - self._changed_meanwhile.get(key, -math.inf) < self._unseen_seconds():
+        if self.orders.is_unseen(key) or self.orders.seconds_since_change(key) < self._unseen_seconds():
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
@@ -264,23 +191,18 @@ class Judges:
             is_lost = not broker.running and self._cluster.world.now - since > self._unseen_seconds()
             if lacking and is_lost:
                 self._needed_verdicts.add(one)
-            if lacking and is_lost and not self._is_unsafe(one):
+            if lacking and is_lost and not self.files.is_unsafe(one):
                 self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
 
-    def _is_unsafe(self, broker: int) -> bool:
-        """Return whether a file says that a broker is not safe to start."""
-        file = self._workdir / "rescue" / NAME / f"broker-{broker}.json"
-        return file.exists() and not any(row.get("safe_to_start") for row in parsed(file.read_bytes()))
-
     @contextmanager
     def keeps_verdicts(self) -> Iterator[None]:
         """Judge the block, in which a control node loses power: what an election needed was on its disk before."""
-        unsafe = [broker for broker in sorted(self._needed_verdicts) if self._is_unsafe(broker)]
+        unsafe = [broker for broker in sorted(self._needed_verdicts) if self.files.is_unsafe(broker)]
         yield
         for broker in unsafe:
-            if not self._is_unsafe(broker):
+            if not self.files.is_unsafe(broker):
                 self.add_violation(f"power is lost after an election, and no file says any more that broker {broker} is not safe to start")
 
     def _look_for_forks(self, election: Election) -> None:
@@ -316,21 +238,21 @@ class Judges:
         self._note_forks(result["results"])
         said = " ".join(result["repaired"])
         for key, state in self._cluster.controller.partitions.items():
-            if not self._is_settled(key, state) and key not in self._journalled():
+            if not self._is_settled(key, state) and key not in self.files.open_orders():
                 self.add_violation(f"{name(key)} is left with the order {state.replicas}, and no journal has that; the run said {said!r}")
 
     def judge_undisturbed_end(self) -> None:
         """Judge a run in peace that has ended without an error: it leaves nothing for the next one."""
         # An order of another tool may be that of a run with another workdir: the product leaves it to people.
-        if left := {key for key in self._journalled() if key not in self._changed_meanwhile} - self._awaiting_election():
+        if left := self.files.open_orders().keys() - self.orders.changed_meanwhile.keys() - self._awaiting_election():
             self.add_violation(f"the journal has orders of {', '.join(map(name, left))} open")
 
     def judge_calm(self, result: dict[str, Any] | None) -> None:
         """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
         awaiting = self._awaiting_election()
         for key, state in self._cluster.controller.partitions.items():
-            if not self._is_settled(key, state) and not (key in awaiting and state.replicas in self._journalled().get(key, ())):
-                self.add_violation(f"{name(key)} is left with the order {state.replicas} instead of {self.orders[key]}")
+            if not self._is_settled(key, state) and not (key in awaiting and state.replicas in self.files.open_orders().get(key, ())):
+                self.add_violation(f"{name(key)} is left with the order {state.replicas} instead of {self.orders.expected[key]}")
         self.judge_undisturbed_end()
         if result is None:
             if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
@@ -366,14 +288,12 @@ class Judges:
 
     def _is_settled(self, key: Key, state: Partition) -> bool:
         """Return whether a partition has the replicas that it must have when all runs have ended."""
-        if key in self._moved_by_others and (state.assignment.is_moving or {*state.replicas} in map(set, self._allowed(key))):
-            return True
-        return state.replicas in self._allowed(key)
+        return self.orders.is_settled(key, state)
 
     def _on_disks(self, key: Key, state: Partition) -> Iterator[tuple[int, Log]]:
         """Yield brokers that are down, each with its log, if that is evidence from its disk."""
         for one in state.replicas:
-            file = self._workdir / "disks" / NAME / f"{one}.jsonl"
+            file = self.files.workdir / "disks" / NAME / f"{one}.jsonl"
             broker = self._cluster.brokers[one]
             is_old = self.disks_read_at.get(one, -math.inf) < broker.down_since  # it has run since, which makes it void
             logs = {} if broker.running or is_old else broker.logs | broker.disks.kept
@@ -422,6 +342,22 @@ class Judges:
             if not self.is_saved(key, batch):
                 self.add_violation(f"{batch.name} of {name(key)} on the disk of broker {broker} {why}, and is not saved")
 
+    def is_saved(self, key: Key, batch: Batch) -> bool:
+        """Return whether a part of saved records has these. Saved from another replica, they may have records that the cleaner has removed from this one."""
+        written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
+        return self.files.has_saved(key, (batch.data, *written))
+
+    def state(self, *may_be_written: str) -> tuple[int, list[str]]:
+        """Return how many changes there were, and the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
+        return self.changes, self.files.digests(*may_be_written)
+
+    def _awaiting_election(self) -> set[Key]:
+        """Return the partitions without a leader for which the journal has an election that a killed run may have sent.
+
+        One that a controller carries out late takes the first live replica, so they keep the order of that election.
+        """
+        return {key for key in self.files.open_elections() if self._cluster.controller.partitions[key].leader == NO_LEADER}
+
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""
         return [
@@ -431,71 +367,10 @@ class Judges:
             if any(one.destroys(broker, batch) for broker in (one.electable if self._gives_up else one.logs))
         ]
 
-    def is_saved(self, key: Key, batch: Batch) -> bool:
-        """Return whether a part of saved records has these, and its index says so. Batches without an index cannot be read again.
-
-        Saved from another replica, they may have records that the cleaner has removed from this one.
-        """
-        written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
-        for index in (self._workdir / "saved").rglob("*.jsonl"):
-            batches = index.with_suffix(".batches")
-            content = batches.read_bytes() if batches.exists() else b""
-            for row in parsed(index.read_bytes()):
-                if row.get("kind") == "piece" and (row["topic"], row["partition"]) == key:
-                    part = content[row["position"] : row["position"] + row["bytes"]]
-                    if any(data in part for data in (batch.data, *written)):
-                        return True
-        return False
-
-    def state(self, *may_be_written: str) -> tuple[int, list[str]]:
-        """Return how many changes there were, and the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
-        excepted = (*MAY_BE_WRITTEN, *may_be_written)
-        files = [one for one in self._workdir.rglob("*") if one.is_file() and one.relative_to(self._workdir).parts[0] not in excepted]
-        return self.changes, sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
-
-    def _awaiting_election(self) -> set[Key]:
-        """Return the partitions without a leader for which the journal has an election that a killed run may have sent.
-
-        One that a controller carries out late takes the first live replica, so they keep the order of that election.
-        """
-        named = {
-            (row["topic"], row["partition"])
-            for file in (self._workdir / "journal").glob("*.jsonl")
-            for entry in parsed(file.read_bytes())
-            if entry.get("kind") == "election"
-            for row in entry["partitions"]
-        }
-        return {key for key in named & self._journalled().keys() if self._cluster.controller.partitions[key].leader == NO_LEADER}
-
-    def _journalled(self) -> dict[Key, list[tuple[int, ...]]]:
-        """Return the orders that the journal has open, by partition, read with our own eyes."""
-        found: dict[Key, list[tuple[int, ...]]] = {}
-        files = [file.read_bytes() for file in (self._workdir / "journal").glob("*.jsonl")]
-        for content in (*files, self.set_aside):
-            intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
-            # A line may be cut off by a kill, or damaged.
-            for entry in parsed(content):
-                if entry.get("kind") == "intent":
-                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
-                elif entry.get("kind") == "done":
-                    intents.pop(entry["id"], None)
-            for rows in intents.values():
-                for key, order in rows:
-                    found.setdefault(key, []).append(order)
-        return found
-
     def add_violation(self, text: str) -> None:
         """Note a violation."""
         self._cluster.world.tell(f"VIOLATION: {text}")
         self.violations.append(text)
-
-
-def parsed(content: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file of JSON lines, without lines that are none."""
-    for line in content.splitlines():
-        with suppress(ValueError):
-            if isinstance(row := json.loads(line), dict):
-                yield row
 
 
 def name(key: Key) -> str:

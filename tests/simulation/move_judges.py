@@ -42,7 +42,7 @@ class MoveJudges(Judges):
         """`is_calm`: no faults happen, so that nothing is excused by them."""
         super().__init__(cluster, workdir, events, model, gives_up)
         self._script, self._is_calm = script, is_calm
-        self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders}
+        self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders.expected}
         self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way
         self.arrived = False  # the operator has moved everything, and has not cancelled anything since
         self.standing_from = self.standing_until = math.inf  # the standing throttle expires between these
@@ -60,7 +60,7 @@ class MoveJudges(Judges):
     # --- replicas --------------------------------------------------------------------------------------------------------
 
     def _legal(self, key: Key) -> list[set[int]]:
-        return [{*self.targets.get(key, self.orders[key])}, *map(set, self._allowed(key))]
+        return [{*self.targets.get(key, self.orders.expected[key])}, *map(set, self.orders.allowed(key))]
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
         if what == "elect" or (what == "reorder" and key not in self.targets):
@@ -80,7 +80,7 @@ class MoveJudges(Judges):
         if full and answer and not self._cluster.world.late:
             self.add_violation(f"{name(key)} is moved to broker {min(full)}, which has no room")
         # A move of another tool that no broker may have shown is replaced: Kafka's requests have no condition.
-        if self._script.throttle is not None and not self._cluster.world.late and not self._is_unseen(key):
+        if self._script.throttle is not None and not self._cluster.world.late and not self.orders.is_unseen(key):
             self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
 
     def _look_for_throttle(self, key: Key, adding: set[int]) -> None:
@@ -157,7 +157,7 @@ class MoveJudges(Judges):
     def _journal(self) -> Iterator[tuple[str, Resource, str, str, str | None]]:
         """Yield what the journal of throttles has open, read with our own eyes: owner, resource, config, entry or value, value before."""
         found: dict[tuple[str, Resource, str, str], tuple[str, str | None]] = {}
-        for file in (self._workdir / "throttles").glob("*.jsonl"):
+        for file in (self.files.workdir / "throttles").glob("*.jsonl"):
             for line in file.read_text().splitlines():
                 try:
                     entry = json.loads(line)
@@ -216,7 +216,7 @@ class MoveJudges(Judges):
                 self.add_violation(f"others have set {config} of {resource[1]} to {value}, and it is {present}")
         if rows := list(self._journal()):
             self.add_violation(f"the journal of throttles has {rows[0]} open")
-        for file in (self._workdir / "throttles").glob("*.run"):
+        for file in (self.files.workdir / "throttles").glob("*.run"):
             with file.open("rb") as stream:
                 try:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

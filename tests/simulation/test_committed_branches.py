@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.judges import Election
+from simulation.judged_elections import Election
 from simulation.logs import Batch, Log, batch
 from simulation.test_simulated_judges import KEY
 

@@ -1,0 +1,86 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the files of control nodes say, read with the judges' own eyes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from simulation.kraft import Key
+from simulation.operator import NAME
+
+# What a run that changes nothing may write.
+MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
+
+
+class WorkdirFiles:
+    """Reads the files of a workdir. `set_aside`: a journal before it was damaged."""
+
+    def __init__(self, workdir: Path) -> None:
+        self.workdir = workdir
+        self.set_aside = b""
+
+    def open_orders(self) -> dict[Key, list[tuple[int, ...]]]:
+        """Return the orders that the journal has open, by partition, read with our own eyes."""
+        found: dict[Key, list[tuple[int, ...]]] = {}
+        files = [file.read_bytes() for file in (self.workdir / "journal").glob("*.jsonl")]
+        for content in (*files, self.set_aside):
+            intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
+            # A line may be cut off by a kill, or damaged.
+            for entry in parsed(content):
+                if entry.get("kind") == "intent":
+                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
+                elif entry.get("kind") == "done":
+                    intents.pop(entry["id"], None)
+            for rows in intents.values():
+                for key, order in rows:
+                    found.setdefault(key, []).append(order)
+        return found
+
+    def open_elections(self) -> set[Key]:
+        """Return the partitions whose orders the journal has open with an election that a run may have sent."""
+        named = {
+            (row["topic"], row["partition"])
+            for file in (self.workdir / "journal").glob("*.jsonl")
+            for entry in parsed(file.read_bytes())
+            if entry.get("kind") == "election"
+            for row in entry["partitions"]
+        }
+        return named & self.open_orders().keys()
+
+    def has_saved(self, key: Key, contents: Collection[bytes]) -> bool:
+        """Return whether a part of saved records has one of these, and its index says so. Batches without an index cannot be read again."""
+        for index in (self.workdir / "saved").rglob("*.jsonl"):
+            batches = index.with_suffix(".batches")
+            content = batches.read_bytes() if batches.exists() else b""
+            for row in parsed(index.read_bytes()):
+                if row.get("kind") == "piece" and (row["topic"], row["partition"]) == key:
+                    part = content[row["position"] : row["position"] + row["bytes"]]
+                    if any(data in part for data in contents):
+                        return True
+        return False
+
+    def is_unsafe(self, broker: int) -> bool:
+        """Return whether a file says that a broker is not safe to start."""
+        file = self.workdir / "rescue" / NAME / f"broker-{broker}.json"
+        return file.exists() and not any(row.get("safe_to_start") for row in parsed(file.read_bytes()))
+
+    def digests(self, *may_be_written: str) -> list[str]:
+        """Return the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
+        excepted = (*MAY_BE_WRITTEN, *may_be_written)
+        files = [one for one in self.workdir.rglob("*") if one.is_file() and one.relative_to(self.workdir).parts[0] not in excepted]
+        return sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
+
+
+def parsed(content: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines, without lines that are none."""
+    for line in content.splitlines():
+        with suppress(ValueError):
+            if isinstance(row := json.loads(line), dict):
+                yield row
