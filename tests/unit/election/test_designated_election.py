@@ -291,10 +291,10 @@ def test_a_broker_that_is_fenced_after_a_run_was_killed_may_still_change_an_orde
     controller = Controller(end_at=10)
     with suppress(Killed):
         recover(controller, tmp_path / "j")
-    controller.end_at, controller.unlisted = None, {1, 7}
+    controller.end_at, controller.unlisted = None, {3, 7}
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
-        assert journal.unanswered_by() == {("t", 0): {1}}, "broker 7 was not listed when the order was changed"
+        assert journal.unanswered_by() == {("t", 0): {3}}, "broker 7 was not listed when the order was changed"
     controller.unlisted = set()
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
