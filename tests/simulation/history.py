@@ -23,6 +23,7 @@ from simulation.events import Events
 from simulation.judges import Judges
 from simulation.later_runs import LaterRun
 from simulation.limits_judge import LimitsJudge
+from simulation.logins import ALTER
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.other_commands import OtherCommands
@@ -278,7 +279,7 @@ class History:
         kind = self._script.request.rehearsal
         if kind is None:
             return
-        self._rehearsal = rehearsal = Rehearsal(kind, self._judges)
+        self._rehearsal = rehearsal = Rehearsal(kind, self._judges, self._cluster, lambda: self._events.happened)
         self._counts[f"rehearsals: {kind}"] += 1
         self._world.run({"rehearsal": lambda: rehearsal.judge(self._run("rehearsal"))})
 
@@ -447,6 +448,7 @@ class History:
         request = NO_REQUEST if run_id.startswith("last") else self._script.request
         named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
+        is_predicted = self._rehearsal is not None and run_id == "first" and self._may_be_predicted() and self._rehearsal.holds
         try:
             if run_id == "first" and self._script.reviews.names is not None:
                 result = self._elect_by_hand(run_id)
@@ -455,19 +457,27 @@ class History:
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1
+            if self._rehearsal and is_predicted:
+                self._counts["predictions judged"] += self._rehearsal.judge_next(None, str(error))
             return None
         self._judges.judge_end(result)
         if run_id.startswith("last") or (run_id == "first" and self._is_undisturbed()):
             self._judges.judge_undisturbed_end()
         judge_list(self._judges, result)
-        if self._rehearsal and run_id == "first" and self._is_undisturbed():
-            self._rehearsal.judge_next(result)
+        if self._rehearsal and is_predicted:
+            self._counts["predictions judged"] += self._rehearsal.judge_next(result)
         self._world.tell(f"{run_id} ends: {elections(result)}")
         if run_id == "rehearsal":
             return result
         for row in result["results"]:
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result
+
+    def _may_be_predicted(self) -> bool:
+        """Return whether the first run does as the one before it, if nothing happens meanwhile."""
+        script = self._script
+        differs = script.reviews.names or script.reviews.meanwhile or self._events.slowed or ALTER in script.lacks or script.quota
+        return not differs and script.second is script.request.stop_at is None
 
     def _is_undisturbed(self) -> bool:
         """Return whether nothing happens to the first run."""

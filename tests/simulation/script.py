@@ -17,12 +17,12 @@ from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
 from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
+from simulation.logins import ALTER, OF_MOVES, draw_lacking
 from simulation.logins import LACKING as LACKING_ANY
-from simulation.logins import OF_MOVES, draw_lacking
 from simulation.move_script import MoveScript, draw_moves
 from simulation.offset_proofs import proven_by_offsets
 from simulation.replay_script import ReplayScript, draw_replay
-from simulation.request_script import NO_REQUEST, RequestScript, draw_request
+from simulation.request_script import CHECK, NO_REQUEST, RequestScript, draw_request
 from simulation.review_script import NO_REVIEW, ReviewScript, draw_review
 from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, draw_second, draw_step, draw_step_number, draw_steps
 from simulation.wrong_answers import WrongAnswersScript, draw_wrong_answers
@@ -100,6 +100,7 @@ MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of e
 LITTLE_TIME = 0.06  # of all histories of elections
 LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
+PREDICTED = 0.5  # of histories of elections with a login that may elect, without quotas and wrong answers
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -219,7 +220,8 @@ def drawn(seed: int) -> Script:
         script = replace(script, quota=login.choice(RATES))
     share = LACKING if script.moves is None else LACKING_FOR_MOVES
     is_right = script.is_certain or script.wrong_answers or login.random() >= share
-    return script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
+    script = script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
+    return _with_prediction(script, Random(f"prediction of {seed}"))
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
@@ -256,6 +258,25 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
     return script
+
+
+def _with_prediction(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a run in check mode that nothing follows but the run that it predicts. One more recovery has faults instead."""
+    is_other = script.moves or script.is_certain or script.wrong_answers or ALTER in script.lacks or script.quota
+    if is_other or random.random() >= PREDICTED:
+        return script
+    return replace(
+        script,
+        request=replace(script.request, rehearsal=CHECK, stop_at=None),
+        reviews=replace(script.reviews, names=None, meanwhile=None),
+        faults=(),
+        strike=None,
+        kill_at=None,
+        second=None,
+        between=(),
+        review=0.0,
+        later=(*script.later, *draw_later_runs(random, _draw_damage, FAULTS, 1)),
+    )
 
 
 def _with_reviews(script: Script, random: Random) -> Script:
