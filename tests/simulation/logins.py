@@ -8,7 +8,7 @@ A login that lacks an operation has all others, also those that include it: Kafk
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ OF_REPLAYS = (
     (DESCRIBE_TRANSACTION,), (DESCRIBE_CONFIGS,)
 )  # fmt: skip
 ALTER_OPERATION = 7
+TOPIC_OPERATIONS = {READ_TOPIC: 3, DESCRIBE_CONFIGS: 10, ALTER_CONFIGS: 11}
+CLUSTER_ACTION_OPERATION = 9  # the only one of these that a topic does not have
 TRANSACTION = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 TOPIC, GROUP, CLUSTER = "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
 OF_TOPIC = 2  # a resource whose configs are described
@@ -60,9 +62,24 @@ def permitted(cluster: SimulatedCluster, what: str, request: Any, answer: Any) -
     return answer
 
 
-def hidden_topics(cluster: SimulatedCluster) -> Collection[str]:
+def hidden_topics(cluster: SimulatedCluster) -> Set[str]:
     """Return the topic that the login may not describe, if any: the last one, so that others are left if there are several."""
-    return {_last_topic(cluster)} if DESCRIBE_TOPIC in cluster.lacking else ()
+    return {_last_topic(cluster)} if DESCRIBE_TOPIC in cluster.lacking else frozenset()
+
+
+def unread_topics(cluster: SimulatedCluster) -> Set[str]:
+    """Return the topic whose records the login may not read, or that it may not describe, if any."""
+    return {_last_topic(cluster)} if {READ_TOPIC, DESCRIBE_TOPIC} & {*cluster.lacking} else frozenset()
+
+
+def topic_operations(cluster: SimulatedCluster, topic: str) -> frozenset[int] | None:
+    """Return the operations on a topic that brokers report (KIP-430), None if they report none."""
+    if UNREPORTED in cluster.lacking:
+        return None
+    lacked = {
+        TOPIC_OPERATIONS[one] for one in cluster.lacking if one in TOPIC_OPERATIONS and (one != READ_TOPIC or topic == _last_topic(cluster))
+    }
+    return frozenset(range(3, 12)) - {CLUSTER_ACTION_OPERATION, *lacked}
 
 
 def _last_topic(cluster: SimulatedCluster) -> str:
@@ -191,6 +208,7 @@ _ANSWERS: Mapping[str, Sequence[tuple[Set[str], Change]]] = {
     "FindCoordinatorRequest": [({DESCRIBE_GROUP}, _refuse_coordinator(False)), ({DESCRIBE_TRANSACTION}, _refuse_coordinator(True))],
     "DescribeClusterRequest": [
         ({ALTER}, _report(lambda given: given - {ALTER_OPERATION})),
+        ({CLUSTER_ACTION}, _report(lambda given: given - {CLUSTER_ACTION_OPERATION})),
         ({DESCRIBE_CLUSTER}, _report(lambda _given: frozenset())),
         ({UNREPORTED}, _report(lambda _given: None)),
     ],

@@ -22,7 +22,7 @@ from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC
 from simulation.kafka_errors import code
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logins import TOPIC as TOPIC_REFUSED
-from simulation.logins import hidden_topics
+from simulation.logins import hidden_topics, topic_operations
 from simulation.versions import ELR_FEATURE, VERSIONS
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def metadata(broker: Broker, request: Any) -> Any:
     topics = [
         topic(
             error_code=0, name=name, topic_id=topic_uuid(rows[0][1].topic_id), is_internal=False,
+            authorized_operations=topic_operations(broker.cluster, name) if request.include_topic_authorized_operations else None,
             partitions=[
                 topic.MetadataResponsePartition(
                     error_code=code(None if state.leader != NO_LEADER else "LEADER_NOT_AVAILABLE"), partition_index=key[1],

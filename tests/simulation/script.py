@@ -100,6 +100,7 @@ MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of e
 LITTLE_TIME = 0.06  # of all histories of elections
 LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
+PREDICTED_REPLAYS = 0.6  # of histories with replays that are asked for in check mode, or proposed, before
 PREDICTED = 0.5  # of histories of elections with a login that may elect, without quotas and wrong answers
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
@@ -221,7 +222,8 @@ def drawn(seed: int) -> Script:
     share = LACKING if script.moves is None else LACKING_FOR_MOVES
     is_right = script.is_certain or script.wrong_answers or login.random() >= share
     script = script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
-    return _with_prediction(script, Random(f"prediction of {seed}"))
+    script = _with_prediction(script, Random(f"prediction of {seed}"))
+    return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
@@ -277,6 +279,15 @@ def _with_prediction(script: Script, random: Random) -> Script:
         review=0.0,
         later=(*script.later, *draw_later_runs(random, _draw_damage, FAULTS, 1)),
     )
+
+
+def _with_predicted_replay(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a first replay that nothing disturbs, after one in check mode or a proposal."""
+    is_asked_for = script.reviews.approves or script.reviews.replay
+    if script.replay is None or not is_asked_for or random.random() >= PREDICTED_REPLAYS:
+        return script
+    replay = replace(script.replay, kill_at=None, second=None, faults=(), strike=None, stop_at=None)
+    return replace(script, replay=replay, reviews=replace(script.reviews, offline=None))
 
 
 def _with_reviews(script: Script, random: Random) -> Script:
