@@ -89,6 +89,14 @@ def test_what_happens_in_between_ends_the_prediction(happens: Callable[[Rehearse
     assert not one.rehearsal.holds
 
 
+def test_committed_offsets_that_come_within_reach_may_prove_more_if_check_mode_warns() -> None:
+    for warnings, is_right in ((["once __consumer_offsets has a leader, committed offsets can be read"], True), ([], False)):
+        one = Rehearsed()
+        one.rehearsal.judge({**result("held"), "warnings": warnings})
+        assert one.rehearsal.judge_next(result("elected", 2))
+        assert (one.judges.violations == []) == is_right
+
+
 def test_what_happens_during_the_next_run_ends_the_prediction() -> None:
     one = Rehearsed()
     one.rehearsal.judge(result("held"))
