@@ -101,7 +101,7 @@ LITTLE_TIME = 0.06  # of all histories of elections
 LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
 PREDICTED_REPLAYS = 0.6  # of histories with replays that are asked for in check mode, or proposed, before
-PREDICTED = 0.5  # of histories of elections with a login that may elect, without quotas and wrong answers
+PREDICTED = 0.55  # of histories of elections with a login that may elect, without quotas and wrong answers
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -263,7 +263,7 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
 
 
 def _with_prediction(script: Script, random: Random) -> Script:
-    """Return the script, of some seeds with a run in check mode that nothing follows but the run that it predicts. One more recovery has faults instead."""
+    """Return the script, of some seeds with a run in check mode that nothing follows but the run that it predicts. More recoveries have faults instead."""
     is_other = script.moves or script.is_certain or script.wrong_answers or ALTER in script.lacks or script.quota
     if is_other or random.random() >= PREDICTED:
         return script
@@ -277,7 +277,7 @@ def _with_prediction(script: Script, random: Random) -> Script:
         second=None,
         between=(),
         review=0.0,
-        later=(*script.later, *draw_later_runs(random, _draw_damage, FAULTS, 1)),
+        later=(*script.later, *draw_later_runs(random, _draw_damage, FAULTS, 2)),
     )
 
 
