@@ -72,7 +72,8 @@ def test_a_batch_that_is_larger_is_never_sent() -> None:
 def test_a_broker_reads_no_other_request_of_a_client_that_it_throttles() -> None:
     cluster = cluster_with(1, 600)
     read(cluster)
-    world, answered = cluster.world, []
+    world = cluster.world
+    answered: list[tuple[float, float]] = []
 
     async def send_two() -> None:
         sent = [connections.send(read_request(), "bootstrap-0", 60_000) for _ in range(2)]
