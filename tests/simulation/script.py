@@ -17,7 +17,7 @@ from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
 from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
-from simulation.logins import ALTER, OF_MOVES, draw_lacking
+from simulation.logins import ALTER, CLUSTER_ACTION, OF_MOVES, draw_lacking
 from simulation.logins import LACKING as LACKING_ANY
 from simulation.move_script import MoveScript, draw_moves
 from simulation.offset_proofs import proven_by_offsets
@@ -221,7 +221,9 @@ def drawn(seed: int) -> Script:
         script = replace(script, quota=login.choice(RATES))
     share = LACKING if script.moves is None else LACKING_FOR_MOVES
     is_right = script.is_certain or script.wrong_answers or login.random() >= share
-    script = script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
+    if not is_right:
+        lacks = draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY)
+        script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
     script = _with_prediction(script, Random(f"prediction of {seed}"))
     return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
 
