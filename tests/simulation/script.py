@@ -101,7 +101,7 @@ LITTLE_TIME = 0.06  # of all histories of elections
 LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
 PREDICTED_REPLAYS = 0.6  # of histories with replays that are asked for in check mode, or proposed, before
-PREDICTED = 0.55  # of histories of elections with a login that may elect, without quotas and wrong answers
+PREDICTED = 0.6  # of histories of elections with a login that may elect, without quotas, wrong answers and rare events
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -265,10 +265,15 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
 
 
 def _with_prediction(script: Script, random: Random) -> Script:
-    """Return the script, of some seeds with a run in check mode that nothing follows but the run that it predicts. More recoveries have faults instead."""
-    is_other = script.moves or script.is_certain or script.wrong_answers or ALTER in script.lacks or script.quota
-    if is_other or random.random() >= PREDICTED:
+    """Return the script, of some seeds with a run in check mode that nothing follows but the run that it predicts.
+
+    What would have disturbed that one comes after it, with the same damage again. Histories of rare events stay.
+    """
+    is_rare = script.is_certain or script.between or (script.strike is not None and script.strike.request == SAVING)
+    is_other = script.moves or script.wrong_answers or ALTER in script.lacks or script.quota
+    if is_rare or is_other or random.random() >= PREDICTED:
         return script
+    again = LaterRun(script.damage, script.faults, script.kill_at, script.request.stop_at)
     return replace(
         script,
         request=replace(script.request, rehearsal=CHECK, stop_at=None),
@@ -277,9 +282,8 @@ def _with_prediction(script: Script, random: Random) -> Script:
         strike=None,
         kill_at=None,
         second=None,
-        between=(),
         review=0.0,
-        later=(*script.later, *draw_later_runs(random, _draw_damage, FAULTS, 2)),
+        later=(again, *script.later, *draw_later_runs(random, _draw_damage, FAULTS, 1)),
     )
 
 
