@@ -110,5 +110,6 @@ class Broker:
         """Return the answer to a request; None if there will be none. Raises NotImplementedError for a request that is not simulated."""
         if request.name not in ANSWERS:
             raise NotImplementedError(f"a broker has got {request}")
-        answer = permitted(self.cluster, request, ANSWERS[request.name](self, request))
+        self.cluster.client_quotas.cap(request)
+        answer = permitted(self.cluster, request.name, request, ANSWERS[request.name](self, request))
         return self.cluster.client_quotas.limited(self.node_id, request, answer)

@@ -60,29 +60,27 @@ def alter_reassignments(broker: Broker, request: Any) -> Any:
 
 def _altered_reassignments(broker: Broker, request: Any) -> Any:
     kind = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
-    if _is_denied(broker.cluster, ALTER):
-        return AlterPartitionReassignmentsResponse(
-            throttle_time_ms=0, allow_replication_factor_change=False, error_code=code(DENIED), error_message=None, responses=[]
-        )
-    found = {
-        (one.name, row.partition_index): broker.cluster.reassign(
-            (one.name, row.partition_index), None if row.replicas is None else tuple(row.replicas), request.allow_replication_factor_change
-        )
+    asked = {
+        (one.name, row.partition_index): None if row.replicas is None else tuple(row.replicas)
         for one in request.topics
         for row in one.partitions
+    }
+    refusal = DENIED if denies(broker.cluster, ALTER) else None
+    found = {
+        key: refusal or broker.cluster.reassign(key, replicas, request.allow_replication_factor_change) for key, replicas in asked.items()
     }
     topics = [
         kind(
             name=name,
             partitions=[
-                kind.ReassignablePartitionResponse(partition_index=key[1], error_code=code(error), error_message=None)
+                kind.ReassignablePartitionResponse(partition_index=key[1], error_code=code(error), error_message=error)
                 for key, error in rows
             ],
         )
         for name, rows in _by_topic(found)
     ]
     return AlterPartitionReassignmentsResponse(
-        throttle_time_ms=0, allow_replication_factor_change=False, error_code=0, error_message=None, responses=topics
+        throttle_time_ms=0, allow_replication_factor_change=False, error_code=code(refusal), error_message=refusal, responses=topics
     )
 
 
@@ -124,7 +122,7 @@ def altered_configs(cluster: SimulatedCluster, request: Any, refusal: Callable[[
     kind = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     rows = []
     for row in request.resources:
-        error = (DENIED if row.resource_type == BROKER else DENIED_TOPIC) if _is_denied(cluster, ALTER_CONFIGS) else refusal(row)
+        error = (DENIED if row.resource_type == BROKER else DENIED_TOPIC) if denies(cluster, ALTER_CONFIGS) else refusal(row)
         if error is None and not request.validate_only:
             operations = [Operation(one.name, one.config_operation, one.value) for one in row.configs]
             cluster.alter_configs((row.resource_type, row.resource_name), operations)
@@ -146,7 +144,7 @@ def elected_leaders(cluster: SimulatedCluster, request: Any) -> Any:
     kind = ElectLeadersResponse.ReplicaElectionResult
     unclean = request.election_type == 1
     keys = [(one.topic, number) for one in request.topic_partitions for number in one.partitions]
-    is_denied = _is_denied(cluster, ALTER)
+    is_denied = denies(cluster, ALTER)
     found = {key: DENIED if is_denied else cluster.elect(key, unclean) for key in keys}
     topics = [
         kind(
@@ -160,7 +158,7 @@ def elected_leaders(cluster: SimulatedCluster, request: Any) -> Any:
     return ElectLeadersResponse(throttle_time_ms=0, error_code=code(DENIED if is_denied else None), replica_election_results=topics)
 
 
-def _is_denied(cluster: SimulatedCluster, operation: str) -> bool:
+def denies(cluster: SimulatedCluster, operation: str) -> bool:
     return cluster.is_denied or operation in cluster.lacking
 
 

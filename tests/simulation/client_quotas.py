@@ -9,8 +9,28 @@ from typing import Any
 
 from simulation.world import World
 
-RATES = 100, 1_000, 10_000  # bytes per second
-LONGEST = 1.0  # seconds: a window of the quota (quota.window.size.seconds)
+RATES = 50, 100, 200, 1_000  # bytes per second: logs have some hundred bytes
+SAMPLES, WINDOW = 11, 1.0  # quota.window.num, quota.window.size.seconds
+ROW_BYTES = 50  # of an answer about a partition, without records: Kafka counts the whole answer
+
+
+class _Reads:
+    """What a client has read from a broker, in samples as Kafka's Rate takes them."""
+
+    def __init__(self) -> None:
+        self._samples: list[list[float]] = []  # when each began, and its bytes
+
+    def throttle_seconds(self, now: float, size: int, rate: int) -> float:
+        """Record an answer. Return how long the client must wait instead of getting it: until the rate is kept, however long that takes (0: it gets it)."""
+        self._samples = [one for one in self._samples if now - one[0] < SAMPLES * WINDOW]
+        if not self._samples or now - self._samples[-1][0] >= WINDOW:
+            self._samples = [*self._samples, [now, 0.0]][-SAMPLES:]
+        elapsed = now - self._samples[0][0]
+        window = elapsed + max(0, SAMPLES - 1 - int(elapsed / WINDOW)) * WINDOW
+        seconds = (sum(one[1] for one in self._samples) + size) / rate - window
+        if seconds <= 0:
+            self._samples[-1][1] += size
+        return max(0.0, seconds)
 
 
 class ClientQuotas:
@@ -20,18 +40,20 @@ class ClientQuotas:
         self._world = world
         self.rate: int | None = None
         self.count = 0
-        self._free_at: dict[int, float] = {}
+        self._reads: dict[int, _Reads] = {}
+
+    def cap(self, request: Any) -> None:
+        """Cap the bytes of an answer as brokers do: one with more would never be sent. A batch that has more is never sent, then."""
+        if self.rate is not None and request.name == "FetchRequest":
+            request.max_bytes = min(request.max_bytes, int(self.rate * (SAMPLES - 1) * WINDOW))
 
     def limited(self, broker: int, request: Any, answer: Any) -> Any:
         """Return the answer of a broker to a request that reads records: without them as long as the client has read too much."""
         if self.rate is None or request.name != "FetchRequest" or answer is None:
             return answer
-        rows = [row for topic in answer.responses for row in topic.partitions]
-        size = sum(len(row.records or b"") for row in rows)
-        wait = self._free_at.get(broker, 0.0) - self._world.now
-        if size and wait > 0:
+        size = sum(ROW_BYTES + len(row.records or b"") for topic in answer.responses for row in topic.partitions)
+        seconds = self._reads.setdefault(broker, _Reads()).throttle_seconds(self._world.now, size, self.rate)
+        if round(seconds * 1000) > 0:
             self.count += 1
-            answer.throttle_time_ms, answer.responses = int(min(wait, LONGEST) * 1000), []
-        elif size:
-            self._free_at[broker] = self._world.now + size / self.rate
+            answer.throttle_time_ms, answer.responses = round(seconds * 1000), []
         return answer

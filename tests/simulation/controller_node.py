@@ -13,8 +13,9 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse
 
-from simulation.change_answers import altered_configs, elected_leaders, refused_election
+from simulation.change_answers import altered_configs, denies, elected_leaders, refused_election
 from simulation.kafka_errors import code
+from simulation.logins import ALTER, METADATA_LOG, permitted
 from simulation.metadata_answers import quorum
 
 if TYPE_CHECKING:
@@ -49,11 +50,12 @@ class ControllerNode:
                 zk_migration_ready=False,
             )  # fmt: skip
         if request.name == "DescribeQuorumRequest":
-            return quorum(self.cluster) if self._is_active() else self._refused_quorum()
+            return permitted(self.cluster, request.name, request, quorum(self.cluster) if self._is_active() else self._refused_quorum())
         if request.name == "FetchRequest":
-            return self._fetch(request)
-        if request.name == "ElectLeadersRequest":
-            return elected_leaders(self.cluster, request) if self._is_active() else refused_election("NOT_CONTROLLER")
+            return permitted(self.cluster, METADATA_LOG, request, self._fetch(request))
+        if request.name == "ElectLeadersRequest":  # permissions come first
+            is_answered = self._is_active() or denies(self.cluster, ALTER)
+            return elected_leaders(self.cluster, request) if is_answered else refused_election("NOT_CONTROLLER")
         if request.name == "IncrementalAlterConfigsRequest":
             return altered_configs(self.cluster, request, lambda _row: None if self._is_active() else "NOT_CONTROLLER")
         raise NotImplementedError(f"a controller has got {request}")

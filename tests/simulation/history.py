@@ -21,8 +21,11 @@ from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
 from simulation.events import Events
 from simulation.judges import Judges
+from simulation.kraft import Key
 from simulation.later_runs import LaterRun
 from simulation.limits_judge import LimitsJudge
+from simulation.login_judge import LoginJudge
+from simulation.logins import ALTER
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.other_commands import OtherCommands
@@ -91,6 +94,7 @@ class History:
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
+        self._logins = LoginJudge(self._judges, self._cluster, workdir)
         self._rehearsal: Rehearsal | None = None
         self._wrong: WrongAnswers | None = None
         commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
@@ -116,8 +120,11 @@ class History:
         with simulated(self._cluster):
             self._damage()
             self._watch()
-            self._cluster.lacking, self._cluster.client_quotas.rate = self._script.lacks, self._script.quota
-            self._counts["histories with a login that lacks permissions"] += bool(self._script.lacks)
+            self._cluster.client_quotas.rate = self._script.quota
+            # In half of the histories what the first run has left is found by a login that lacks permissions.
+            self._lacks_later = self._script.moves is None and self._script.seed % 2 == 1
+            if not self._lacks_later:
+                self._lose_permissions()
             self._read_disks()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.before_recovery})
@@ -278,7 +285,7 @@ class History:
         kind = self._script.request.rehearsal
         if kind is None:
             return
-        self._rehearsal = rehearsal = Rehearsal(kind, self._judges)
+        self._rehearsal = rehearsal = Rehearsal(kind, self._judges, self._cluster, lambda: self._events.happened)
         self._counts[f"rehearsals: {kind}"] += 1
         self._world.run({"rehearsal": lambda: rehearsal.judge(self._run("rehearsal"))})
 
@@ -350,6 +357,8 @@ class History:
         kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
         stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
         self._count_struck(self._world.run(works, kill, stop))
+        if self._lacks_later:
+            self._lose_permissions()
         self._look_between()
         strike = self._script.strike
         if strike is not None and strike.request in CHANGES and strike.seconds >= LONG_HANG and self._script.moves is None:
@@ -362,6 +371,24 @@ class History:
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()
                 self._recover_later(f"later-{number}", later)
+
+    def _lose_permissions(self) -> None:
+        """Take permissions from the login, in some histories, and let preflight name them."""
+        if not self._script.lacks:
+            return
+        self._cluster.lacking = self._script.lacks
+        self._counts["histories with a login that lacks permissions"] += 1
+        named = self._script.request.of(self._events.keys) if self._script.moves is None else None
+        self._world.run({"preflight": partial(self._find_missing_permissions, named)})
+
+    def _find_missing_permissions(self, named: list[Key] | None) -> None:
+        try:
+            found = self._operator.missing_permissions(named)
+        except RecoveryError as error:
+            self._world.tell(f"preflight fails: {error}")
+            return
+        self._counts["preflight checks of a login that lacks permissions"] += 1
+        self._logins.judge_missing(found, self._script.controllers, named)
 
     def _look_between(self) -> None:
         """Recover in check mode, which must change nothing, while a broker hangs with the request of a killed run, and again after other tools have acted."""
@@ -447,6 +474,7 @@ class History:
         request = NO_REQUEST if run_id.startswith("last") else self._script.request
         named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
+        is_predicted = self._rehearsal is not None and run_id == "first" and self._may_be_predicted() and self._rehearsal.holds
         try:
             if run_id == "first" and self._script.reviews.names is not None:
                 result = self._elect_by_hand(run_id)
@@ -455,19 +483,29 @@ class History:
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1
+            self._logins.judge_run(run_id, None)
+            if self._rehearsal and is_predicted:
+                self._counts["predictions judged"] += self._rehearsal.judge_next(None, str(error))
             return None
         self._judges.judge_end(result)
+        self._logins.judge_run(run_id, result)
         if run_id.startswith("last") or (run_id == "first" and self._is_undisturbed()):
             self._judges.judge_undisturbed_end()
         judge_list(self._judges, result)
-        if self._rehearsal and run_id == "first" and self._is_undisturbed():
-            self._rehearsal.judge_next(result)
+        if self._rehearsal and is_predicted:
+            self._counts["predictions judged"] += self._rehearsal.judge_next(result)
         self._world.tell(f"{run_id} ends: {elections(result)}")
         if run_id == "rehearsal":
             return result
         for row in result["results"]:
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result
+
+    def _may_be_predicted(self) -> bool:
+        """Return whether the first run does as the one before it, if nothing happens meanwhile."""
+        script = self._script
+        differs = script.reviews.names or script.reviews.meanwhile or self._events.slowed or ALTER in script.lacks or script.quota
+        return not differs and script.second is script.request.stop_at is None
 
     def _is_undisturbed(self) -> bool:
         """Return whether nothing happens to the first run."""

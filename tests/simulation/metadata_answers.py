@@ -21,6 +21,8 @@ from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC
 from simulation.kafka_errors import code
 from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.logins import TOPIC as TOPIC_REFUSED
+from simulation.logins import hidden_topics, topic_operations
 from simulation.versions import ELR_FEATURE, VERSIONS
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def metadata(broker: Broker, request: Any) -> Any:
     topics = [
         topic(
             error_code=0, name=name, topic_id=topic_uuid(rows[0][1].topic_id), is_internal=False,
+            authorized_operations=topic_operations(broker.cluster, name) if request.include_topic_authorized_operations else None,
             partitions=[
                 topic.MetadataResponsePartition(
                     error_code=code(None if state.leader != NO_LEADER else "LEADER_NOT_AVAILABLE"), partition_index=key[1],
@@ -65,6 +68,10 @@ def metadata(broker: Broker, request: Any) -> Any:
         )
         for name, rows in _topics(broker, names)
     ]  # fmt: skip
+    topics += [
+        topic(error_code=code(error), name=name, topic_id=uuid.UUID(int=0), is_internal=False, partitions=[])
+        for name, error in _not_described(broker, names)
+    ]
     return kind(
         throttle_time_ms=0,
         brokers=brokers,
@@ -143,15 +150,14 @@ def describe_topic_partitions(broker: Broker, request: Any) -> Any:
         if len(shown) < len(wanted):
             cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=wanted[len(shown)][0][1])
             break
-    known = {name for name, _ in _topics(broker, None)}
-    for name in names or ():
-        if name not in known and name >= start[0]:
-            topics.append(
-                topic(
-                    error_code=code("UNKNOWN_TOPIC_OR_PARTITION"), name=name, topic_id=uuid.UUID(int=0), is_internal=False,
-                    partitions=[], topic_authorized_operations=NOT_AUTHORIZED_OPERATIONS,
-                )
-            )  # fmt: skip
+    topics += [
+        topic(
+            error_code=code(error), name=name, topic_id=uuid.UUID(int=0), is_internal=False, partitions=[],
+            topic_authorized_operations=NOT_AUTHORIZED_OPERATIONS,
+        )
+        for name, error in _not_described(broker, names)
+        if name >= start[0]
+    ]  # fmt: skip
     return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=topics, next_cursor=cursor)
 
 
@@ -168,10 +174,21 @@ def _offline(broker: Broker, key: Key, state: Partition) -> list[int]:
 
 
 def _topics(broker: Broker, names: Iterable[str] | None) -> Iterator[tuple[str, list[tuple[Key, Partition]]]]:
-    wanted = None if names is None else {*names}
+    """Yield the topics with these names (None: all) but those that the login may not describe."""
+    wanted, hidden = None if names is None else {*names}, hidden_topics(broker.cluster)
     for name, rows in groupby(sorted(broker.image.items()), key=lambda row: row[0][0]):
-        if wanted is None or name in wanted:
+        if name not in hidden and (wanted is None or name in wanted):
             yield name, list(rows)
+
+
+def _not_described(broker: Broker, names: Iterable[str] | None) -> Iterator[tuple[str, str]]:
+    """Yield those of the names that a broker refuses to describe, each with Kafka's error. A list of all topics leaves them out."""
+    hidden, known = hidden_topics(broker.cluster), {name for name, _ in _topics(broker, None)}
+    for name in names or ():
+        if name in hidden:
+            yield name, TOPIC_REFUSED
+        elif name not in known:
+            yield name, "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def describe_configs(broker: Broker, request: Any) -> Any:

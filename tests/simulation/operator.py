@@ -42,7 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import EVIDENCE_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import log_dir
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
@@ -236,6 +236,13 @@ class Operator:
         )
         with NativeCluster(task.connection) as cluster:
             return collect_landing_file(task, cluster)
+
+    def missing_permissions(self, keys: Iterable[Key] | None) -> dict[str, Any]:
+        """Return the ACLs that a recovery of these partitions (None: all without a leader) lacks (`kafka_permission_info`)."""
+        spec = {**readiness.stage_arguments(), **backend_selection.BACKEND_ARGUMENTS}
+        task = self._task("preflight", spec, **self._connection, elect=True)
+        with NativeCluster(task.connection) as cluster:
+            return readiness.permissions(cluster, task.params, None if keys is None else [*keys])
 
     def snapshot(self, run_id: str, followers: str) -> dict[str, Any]:
         """Take a healthy snapshot (`kafka_watermark_info`)."""

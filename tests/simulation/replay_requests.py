@@ -28,6 +28,7 @@ class ReplayRequests:
         self._replayer, self._reviews, self._judges, self._replay_judges, self._counts = replayer, reviews, judges, replay_judges, counts
         self._approved: dict[str, Path] = {}
         self.predicted: dict[str, int] = {}
+        self._is_only_one = False
 
     def prepare(self) -> None:
         """Ask in check mode, propose, and ask wrongly: nothing may change."""
@@ -46,6 +47,7 @@ class ReplayRequests:
                 self._approved[run_id] = Path(result["proposal_path"])
             if self._reviews.refuses:
                 self._ask_wrongly(run_id)
+        self._is_only_one = len(self._replayer.saved_runs()) == 1
         if self._replay_judges.ends() != before:
             self._judges.add_violation("a replay in check mode, or one that was refused, has changed a log")
 
@@ -68,12 +70,13 @@ class ReplayRequests:
         return self._replayer.replay(run_id, **self._reviews.replay)
 
     def judge(self, run_id: str, result: Mapping[str, Any]) -> None:
-        """Judge a replay that nothing has disturbed by the prediction. Others may have been replayed since, of which some may be the same records."""
-        predicted = self.predicted.pop(run_id, None)
-        if predicted is not None and result["counts"]["replayed"] > predicted:
-            self._judges.add_violation(
-                f"check mode predicts {predicted} records of run {run_id}, and {result['counts']['replayed']} are replayed"
-            )
+        """Judge a replay that nothing has disturbed by the prediction. If other runs have saved records, some of them may be the same ones."""
+        predicted, replayed = self.predicted.pop(run_id, None), result["counts"]["replayed"]
+        if predicted is None:
+            return
+        self._counts["predictions of replays judged"] += predicted > 0
+        if replayed > predicted or (replayed < predicted and self._is_only_one):
+            self._judges.add_violation(f"check mode predicts {predicted} records of run {run_id}, and {replayed} are replayed")
 
 
 def _is_refused(ask: Request) -> bool:

@@ -17,12 +17,12 @@ from simulation.disk_script import DiskScript, draw_disks
 from simulation.group_log import GROUP_LOG
 from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
+from simulation.logins import ALTER, CLUSTER_ACTION, OF_MOVES, draw_lacking
 from simulation.logins import LACKING as LACKING_ANY
-from simulation.logins import OF_MOVES, draw_lacking
 from simulation.move_script import MoveScript, draw_moves
 from simulation.offset_proofs import proven_by_offsets
 from simulation.replay_script import ReplayScript, draw_replay
-from simulation.request_script import NO_REQUEST, RequestScript, draw_request
+from simulation.request_script import CHECK, NO_REQUEST, RequestScript, draw_request
 from simulation.review_script import NO_REVIEW, ReviewScript, draw_review
 from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, draw_second, draw_step, draw_step_number, draw_steps
 from simulation.wrong_answers import WrongAnswersScript, draw_wrong_answers
@@ -100,6 +100,8 @@ MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of e
 LITTLE_TIME = 0.06  # of all histories of elections
 LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
+PREDICTED_REPLAYS = 0.6  # of histories with replays that are asked for in check mode, or proposed, before
+PREDICTED = 0.6  # of histories of elections with a login that may elect, without quotas, wrong answers and rare events
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 # Logs that have forked, of which one has records and ends of transactions that were committed in it alone.
@@ -219,7 +221,11 @@ def drawn(seed: int) -> Script:
         script = replace(script, quota=login.choice(RATES))
     share = LACKING if script.moves is None else LACKING_FOR_MOVES
     is_right = script.is_certain or script.wrong_answers or login.random() >= share
-    return script if is_right else replace(script, lacks=draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY))
+    if not is_right:
+        lacks = draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY)
+        script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
+    script = _with_prediction(script, Random(f"prediction of {seed}"))
+    return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
@@ -256,6 +262,38 @@ def _with_wrong_input(script: Script, random: Random) -> Script:
     if drawn > 1 - COMMANDS and script.moves is None:
         return replace(script, commands=random.randrange(1 << 20))
     return script
+
+
+def _with_prediction(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a run in check mode that nothing follows but the run that it predicts.
+
+    What would have disturbed that one comes after it, with the same damage again. Histories of rare events stay.
+    """
+    is_rare = script.is_certain or script.between or (script.strike is not None and script.strike.request == SAVING)
+    is_other = script.moves or script.wrong_answers or ALTER in script.lacks or script.quota
+    if is_rare or is_other or random.random() >= PREDICTED:
+        return script
+    again = LaterRun(script.damage, script.faults, script.kill_at, script.request.stop_at)
+    return replace(
+        script,
+        request=replace(script.request, rehearsal=CHECK, stop_at=None),
+        reviews=replace(script.reviews, names=None, meanwhile=None),
+        faults=(),
+        strike=None,
+        kill_at=None,
+        second=None,
+        review=0.0,
+        later=(again, *script.later, *draw_later_runs(random, _draw_damage, FAULTS, 1)),
+    )
+
+
+def _with_predicted_replay(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a first replay that nothing disturbs, after one in check mode or a proposal."""
+    is_asked_for = script.reviews.approves or script.reviews.replay
+    if script.replay is None or not is_asked_for or random.random() >= PREDICTED_REPLAYS:
+        return script
+    replay = replace(script.replay, kill_at=None, second=None, faults=(), strike=None, stop_at=None)
+    return replace(script, replay=replay, reviews=replace(script.reviews, offline=None))
 
 
 def _with_reviews(script: Script, random: Random) -> Script:

@@ -39,6 +39,7 @@ KINDS = (
     "replays in check mode while brokers are down",
     "replays in check mode with a login that lacks permissions", "snapshots of damaged clusters", "histories with many partitions",
     "histories with many leader epochs", "answers without records because of a quota", "runs in check mode after a killed one",
+    "predictions judged", "predictions of replays judged", "preflight checks of a login that lacks permissions",
     "faults during other commands", "odd disks", "broker hangs while records are saved",
 )  # fmt: skip
 

@@ -161,6 +161,7 @@ class _Connection:
         self._waiting: deque[tuple[Any, Any]] = deque()  # request, future; the first one is at the node
         self._established = False  # it has exchanged versions: then requests are written at once, also to a node that hangs
         self._cut: Any = None
+        self._muted_until = 0.0
         self.closed = False
 
     def send(self, request: Any, seconds: float, is_cut: bool = False) -> Any:
@@ -225,6 +226,9 @@ class _Connection:
         if self._node.hangs or self._node.unreachable:
             self._world.after(HANG_SECONDS, self._arrive)
             return
+        if self._world.now < self._muted_until:
+            self._world.after(self._muted_until - self._world.now, self._arrive)
+            return
         request, future = self._waiting[0]
         self._established = True
         self._write(request)
@@ -242,6 +246,8 @@ class _Connection:
             return
         if answer is None:
             return  # it waits; the client gives up
+        # A broker reads nothing from a client that it throttles (KIP-219).
+        self._muted_until = self._world.now + getattr(answer, "throttle_time_ms", 0) / 1000
         data = self._nodes.falsified(self._node.node_id, received, answer, version)
         self._world.after(self._latency(), lambda: self._deliver(data or bytes(answer.encode(version=version)), type(answer), version))
 

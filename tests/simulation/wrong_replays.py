@@ -11,7 +11,6 @@ from functools import partial
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from simulation.cluster import SimulatedCluster
 from simulation.judges import Judges
-from simulation.logins import DESCRIBE_TOPIC
 from simulation.logins import OF_REPLAYS as LACKING
 from simulation.replay_judges import ReplayJudges
 from simulation.replay_operator import ReplayOperator
@@ -46,11 +45,11 @@ class ReplaysInCheckMode:
         self._judge(before, "that got wrong answers")
 
     def with_other_logins(self) -> None:
-        """Let the login lack one permission in each run."""
+        """Let the login lack other permissions in each run."""
         before = self._replay_judges.replayed()
-        for lacked in LACKING:
-            self._cluster.lacking = (lacked,)
-            self._replay("replays in check mode with a login that lacks permissions", lacked < DESCRIBE_TOPIC)
+        for number, lacked in enumerate(LACKING):
+            self._cluster.lacking = lacked
+            self._replay("replays in check mode with a login that lacks permissions", bool(number % 2))
         self._cluster.lacking = ()
         self._judge(before, "whose login lacks permissions")
 
