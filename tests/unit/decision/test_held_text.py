@@ -57,6 +57,12 @@ def test_a_live_broker_that_does_not_answer_may_be_elected_or_may_have_lost_its_
     assert "If it stays so, repair broker 1 or its disk" in text
 
 
+def test_a_broker_that_refuses_to_show_records_needs_a_permission_and_no_repair() -> None:
+    text = advice(Situation("orders", {1: "TOPIC_AUTHORIZATION_FAILED", 2: "NO_ANSWER", 3: LONG}), "incomplete")
+    assert "grant READ on the topic (broker 1 refuses to show its records)" in text
+    assert "repair broker 2 (alive" in text
+
+
 @pytest.mark.parametrize("reason", ["wait_for_clean_leader", "incomplete"])
 def test_a_broker_that_never_ends_its_return_is_stopped_before_the_election_is_forced(reason: str) -> None:
     """An election that saves records holds the partition while the log of such a broker is not read."""
