@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     COMING_BACK,
+    READ_REFUSED,
     UNFENCED,
     ClusterHeader,
     Log,
@@ -24,7 +25,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import CANNOT_COMPLETE, end_reassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.kafka_errors import TOPIC_AUTHORIZATION_FAILED
 
 IF_NAMED = "if kafka_recovery_partitions (or kafka_recovery_partitions_file) names it when the plan is made"
 # What is wrong, and what to look at. The rest of the explanation has the offsets.
@@ -62,7 +62,7 @@ def _repairs(logs: Collection[Log]) -> Iterator[str]:
     returning = [log.broker_id for log in logs if log.broker_state == COMING_BACK]
     cut_off = [log.broker_id for log in logs if log.answered and log.read_from_disk_at is None and log.broker_id not in returning]
     disks = [log.broker_id for log in logs if log.disk_failed]
-    refusing = [log.broker_id for log in logs if log.error == TOPIC_AUTHORIZATION_FAILED]
+    refusing = [log.broker_id for log in logs if log.error == READ_REFUSED]
     silent = [log.broker_id for log in logs if log.silent and log.broker_id not in refusing]
     others = [log.broker_id for log in logs if log.broker_id not in (*cut_off, *disks, *refusing, *silent, *returning)]
     if returning:

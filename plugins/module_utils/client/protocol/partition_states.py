@@ -13,7 +13,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.topic_rows import topic_id
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import IDS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -60,7 +59,7 @@ def read_topic_partitions(answer: Any, node: int | None = None) -> list[Partitio
 
 def refuse_hidden(answer: Any) -> None:
     """Raise ClusterError if topics are left out of an answer because this client may not describe them: they may exist or not."""
-    hidden = [topic.name for topic in answer.topics if error_name(topic.error_code) == kafka_errors.TOPIC_AUTHORIZATION_FAILED]
+    hidden = [topic.name for topic in answer.topics if error_name(topic.error_code) == "TOPIC_AUTHORIZATION_FAILED"]
     if hidden:
         raise ClusterError(f"topic {hidden[0]!r:.300} cannot be described: grant DESCRIBE on it")
 
