@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation import odd_metadata
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
@@ -35,7 +36,7 @@ from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.steps import Step
 from simulation.story_lines import elections
 from simulation.world import Process, World
-from simulation.wrong_answers import WrongAnswers
+from simulation.wrong_answers import OF_LOGS, REQUESTS, WrongAnswers
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 5  # until everything must be calm
@@ -173,8 +174,12 @@ class History:
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
         self._cluster.falsified, self._events.slowed = wrong.falsified, True
         for number in range(script.rehearsals):
-            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS)
+            requests = OF_LOGS if number % 4 == 1 else REQUESTS
+            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS, requests)
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
+        if script.rehearsals and self._script.controllers:
+            self._world.run({"rehearsal": partial(self._read_odd_metadata, operator, script.number)})
+            self._cluster.falsified = wrong.falsified
         yield
         wrong.rest()
         self._counts["wrong answers"] += wrong.count
@@ -213,6 +218,16 @@ class History:
         self._disturbed |= {run_id} if self._wrong_count() > wrong else set()
         if self._judges.state() != before:
             self._judges.add_violation("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
+
+    def _read_odd_metadata(self, operator: CommandOperator, number: int) -> None:
+        """Recover in check mode by metadata logs that are odd, which must change nothing."""
+        before = self._judges.state()
+        runs = odd_metadata.recover_in_check_mode(self._cluster, operator, number)
+        self._counts["recoveries"] += len(runs)
+        self._counts["runs in check mode with odd metadata logs"] += len(runs)
+        self._disturbed |= runs
+        if self._judges.state() != before:
+            self._judges.add_violation("a run in check mode that got an odd metadata log has changed the cluster, its journal or saved records")
 
     def _read_disks(self) -> None:
         """Read the disks of lost brokers, before the recovery."""

@@ -71,8 +71,7 @@ class OtherCommands:
         self._cluster.is_denied = False
         self._strike()
         self._do("preferred leaders once more", partial(self._elect, PREFERRED))
-        if self._operator.knows_controllers:
-            self._elect_without_brokers()
+        self._elect_without_brokers()
         self._judges.elects_preferred = False
         if elects_uncleanly:
             self._do("unclean leaders", partial(self._elect, UNCLEAN))
@@ -91,6 +90,10 @@ class OtherCommands:
         self._cluster.world.wait(LONGEST_FAULT)
         for broker in self._cluster.brokers:
             self._cluster.hide(broker, OUT_OF_REACH)
+        if not self._operator.knows_controllers:
+            self._do("preferred leaders without brokers and controllers", partial(self._elect, PREFERRED))
+            self._cluster.world.wait(OUT_OF_REACH)
+            return
         before = self._judges.changes
         self._do("unclean leaders without brokers", partial(self._elect, UNCLEAN))
         self._do("preferred leaders without brokers, in check mode", partial(self._elect, PREFERRED, check_mode=True))

@@ -51,14 +51,31 @@ def refused_plans(operator: Operator, cluster_id: str) -> Iterator[tuple[str, Re
     }
     for what, document in documents.items():
         yield f"a plan {what}", partial(_elected, operator, path, json.dumps(document))
+    for row in plan["partitions"][:1]:
+        named = _sealed({**plan, "strategy": "balanced", "partitions": [{**row, "topic": "__transaction_state", "named": True}]})
+        yield "a plan that names an internal topic", partial(_elected, operator, path, json.dumps(named), allowed_strategies=["balanced"])
+        other = _sealed({**plan, "partitions": [{**row, "guards": {**row["guards"], "backend": "native"}}]})
+        yield "a plan that was made with another backend", partial(_elected, operator, path, json.dumps(other))
     for name, text in {"JSON": "{", "an object": "[]", "shallow": "[" * 100_000}.items():
         yield f"a plan that is not {name}", partial(_elected, operator, path, text)
     yield (
         "a bare file where aggressive is not allowed",
         partial(_elected, operator, path, json.dumps({"partitions": [_designation("orders", 0, 1)]}), allowed_strategies=["balanced"]),
     )
+    for what, numbers in _backends():
+        yield f"leaders with {what}", partial(operator.elect, RUN, {("orders", 0): 1}, **numbers)
     yield "leaders of no partition", partial(operator.elect, RUN, {("orders", 0): 1}, partitions=[])
     yield from _refused_journals(operator, cluster_id)
+
+
+def _backends() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield options of the native backend (KIP-1275) that no broker of a released Kafka offers, or whose numbers have another meaning there."""
+    native: dict[str, Any] = {"backend": "native"}
+    yield "the native backend", native
+    yield "a key that no broker offers", {**native, "get_replica_log_info_api_key": 900}
+    yield "a key of another message", {**native, "get_replica_log_info_api_key": 3}
+    yield "an unclean election as a designated one", {**native, "designated_election_type": 1}
+    yield "an error of something else", {**native, "request_limit_reached_error": 3}
 
 
 def _rows(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:

@@ -28,6 +28,8 @@ REQUESTS = (
     "OffsetFetchRequest", "OffsetForLeaderEpochRequest", "ListPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest",
     "ElectLeadersRequest", "IncrementalAlterConfigsRequest", "DescribeProducersRequest", "ApiVersionsRequest",
 )  # fmt: skip
+# How logs relate, and which offsets groups have committed in them.
+OF_LOGS = "OffsetForLeaderEpochRequest", "FetchRequest", "OffsetFetchRequest", "ListOffsetsRequest"
 CUT, OTHER_NUMBER = "is cut", "has the number of another request"
 WHOLE = (CUT, OTHER_NUMBER)  # ways to falsify a whole answer
 ATTEMPTS = 8
