@@ -55,13 +55,13 @@ class DamagedFiles:
         except RecoveryError:  # no broker answers
             return
         landing = self._workdir / "landing" / RUN / f"{NAME}.jsonl"
+        header = json.loads(landing.read_bytes().splitlines()[0])
         self._decide_on_edits(landing.read_bytes().splitlines())
         before = len(self._judges.own_elected)
         self._collect_with_edited_disks()
         self._elect_edited(landing)
-        if (journals := sorted((self._workdir / FOLDER).glob("*.jsonl"))) and self._random.random() < LONG_JOURNALS:
-            journals[0].write_bytes(journals[0].read_bytes() + RUN_LINE * MANY_LINES)
-            self._counts["long journals"] += 1
+        for journal in sorted((self._workdir / FOLDER).glob("*.jsonl")):
+            self._append_to(journal, header["cluster_id"])
         self._counts["elections by edited plans and evidence"] += len(self._judges.own_elected) - before
 
     def _decide_on_edits(self, lines: list[bytes]) -> None:
@@ -79,6 +79,23 @@ class DamagedFiles:
                 landing_lines.read_cluster(edited(header, self._random))
             except RecoveryError:
                 self._counts["headers with wrong values refused"] += 1
+
+    def _append_to(self, journal: Path, cluster_id: str) -> None:
+        """Append what earlier runs may have left: orders of topics that are gone since or were created again, or very many lines of runs that have ended.
+
+        The next run that elects must come to an end with both, and leave nothing open.
+        """
+        content = journal.read_bytes()
+        if self._random.random() < LONG_JOURNALS:
+            journal.write_bytes(content + RUN_LINE * MANY_LINES)
+            self._counts["long journals"] += 1
+            return
+        for topic in ("gone", "orders"):
+            order = {"topic": topic, "partition": 0, "topic_id": OTHER_ID, "original": [1, 2], "changed": [2, 1]}
+            line = json.dumps({"kind": "intent", "id": f"of {topic}", "cluster_id": cluster_id, "orders": [order]})
+            content += line.encode() + b"\n"
+        journal.write_bytes(content)
+        self._counts["journals with orders of topics that are gone"] += 1
 
     def _collect_with_edited_disks(self) -> None:
         """Collect and decide with evidence of disks that was edited and sealed again. That changes nothing on the cluster."""

@@ -45,7 +45,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
@@ -124,6 +124,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (replay_client, "Producer", partial(SimulatedProducer, cluster)),
             (designated_election, "ThreadPoolExecutor", InTurn),
             (log_dir, "ThreadPoolExecutor", InTurn),
+            (saved_folder, "room", partial(_room, cluster, saved_folder.room)),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
@@ -140,6 +141,10 @@ def _wall_clock(world: World) -> type[datetime]:
             return cls.fromtimestamp(world.own_clock(), tz)
 
     return Virtual
+
+
+def _room(cluster: SimulatedCluster, real: Callable[[Path], int], folder: Path) -> int:
+    return 0 if cluster.disk_is_full else real(folder)
 
 
 def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,11 +13,13 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from simulation import story_lines
 from simulation.cluster import SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER
+from simulation.operator import NAME, SAVED
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
@@ -120,6 +123,8 @@ class OtherCommands:
         self._operator.plan(RUN, self._random.choice(("aggressive", None)))
         if self._random.random() < 0.5:
             self._operator.save(RUN, check_mode=True)
+        self._save_wrongly()
+        self._leave_part()
         limits: dict[str, Any] = self._random.choice(
             ({}, {}, {"max_saved_bytes": 100}, {"max_saved_run_bytes": 100}, {"saved_bytes_per_second": 500})
         )
@@ -129,6 +134,37 @@ class OtherCommands:
         if not limits and again["counts"]["saved"]:
             self._counts["replicas saved again"] += again["counts"]["saved"]
         return again
+
+    def _save_wrongly(self) -> None:
+        """Save with a bare file, and with a plan of another cluster. Both must be refused."""
+        path = self._operator.workdir / "plans" / RUN / f"{NAME}.json"
+        plan = json.loads(path.read_text())
+        other = {**plan, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"}
+        bare = {"partitions": [{"topic": "orders", "partition": 0, "designatedLeader": 1}]}
+        for what, document in (
+            ("a bare file", bare),
+            ("a plan of another cluster", {**other, "sha256": plan_file.sha256(other)}),
+        ):
+            file = path.with_name("wrong.json")
+            file.write_text(json.dumps(document))
+            try:
+                self._operator.save(RUN, plan=str(file))
+            except RecoveryError:
+                continue
+            finally:
+                file.unlink()
+            self._judges.add_violation(f"records are saved with {what}")
+
+    def _leave_part(self) -> None:
+        """Leave batches without an index, as a run does that is killed while it saves. They do not count as saved."""
+        folder = self._operator.workdir / SAVED / RUN / NAME
+        if folder.exists():
+            return
+        for one in (folder.parents[1], folder.parent, folder):
+            one.mkdir(mode=0o700, exist_ok=True)
+        (folder / "000001.batches").write_bytes(b"half of a batch")
+        if self._operator.list_records(RUN)["counts"]["records"]:
+            self._judges.add_violation("batches without an index count as saved records")
 
     def _list(self, run_id: str) -> None:
         """List the records of a run, all of them and some, and export them twice: the second time nothing changes."""
@@ -152,6 +188,9 @@ class OtherCommands:
 
         self._do(f"the list of {run_id}", count)
         self._do(f"an export of {run_id} in check mode", partial(export, check_mode=True))
+        self._cluster.disk_is_full = True
+        self._do(f"an export of {run_id} to a full disk", partial(export, overwrite=True))
+        self._cluster.disk_is_full = False
         self._do(f"an export of {run_id}", export)
         for _ in range(2):
             options = {option: self._random.choice(SELECTIONS[option]) for option in self._random.sample([*SELECTIONS], 2)}

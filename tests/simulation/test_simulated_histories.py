@@ -40,6 +40,8 @@ KINDS = (
     "replays in check mode with a login that lacks permissions", "snapshots of damaged clusters", "histories with many partitions",
     "histories with many leader epochs", "answers without records because of a quota", "runs in check mode after a killed one",
     "faults during other commands", "odd disks", "broker hangs while records are saved",
+    "parts of saved records forged", "runs in check mode with odd metadata logs", "odd results of hosts", "disks with edited evidence",
+    "long journals",
 )  # fmt: skip
 
 
