@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -104,7 +104,8 @@ class DamagedFiles:
             kept = path.read_bytes()
             lines = [json.loads(line) for line in kept.splitlines()[:-1]]
             at = self._random.randrange(len(lines))
-            path.write_bytes(sealed([*lines[:at], edited(lines[at], self._random), *lines[at + 1 :]]))
+            change = self._random.choice((edited, edited, _of_other_epochs))
+            path.write_bytes(sealed([*lines[:at], change(lines[at], self._random), *lines[at + 1 :]]))
             self._counts["disks with edited evidence"] += 1
             self._do("a plan with an edited disk", self._plan_in_check_mode)
             path.write_bytes(kept)
@@ -245,6 +246,22 @@ def _added(before: Sequence[bytes], after: Sequence[bytes]) -> Sequence[bytes]:
     while common < min(len(before), len(after)) and before[common] == after[common]:
         common += 1
     return after[common:]
+
+
+def _of_other_epochs(row: Mapping[str, Any], random: Random) -> dict[str, Any]:
+    """Return evidence of a disk that contradicts that of survivors: later leader epochs, a later start, or another last batch."""
+    if "epochs" not in row:
+        return {**row}
+    epoch, end = row["epochs"][-1]["epoch"], row["log_end_offset"]
+    later = [{"epoch": epoch + random.choice((1, 9)), "start_offset": 0}]
+    ways: list[dict[str, Any]] = [
+        {"epochs": later},
+        {"epochs": later, "log_start_offset": min(1, end - 1)},
+        {"last_batch_base_offset": max(0, end - 2), "last_batch_transactional": not row["last_batch_transactional"]},
+        {"log_start_offset": end - 1},
+        {"epochs": [{"epoch": number, "start_offset": number} for number in range(min(end, 20))]},
+    ]
+    return {**row, **random.choice(ways)}
 
 
 def _of_other_topics(content: bytes, name: str, value: str) -> bytes:

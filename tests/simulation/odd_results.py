@@ -36,6 +36,11 @@ def _of_other_epoch(row: Mapping[str, Any]) -> dict[str, Any]:
 RESULTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "of a task that failed": partial(_with, {"failed": True, "msg": "no such folder"}),
     "of a task that was skipped": lambda _disk: {"skipped": True},
+    "of another broker": lambda disk: {
+        **disk,
+        "broker_id": disk["broker_id"] + 1,
+        "log_dirs": [{**row, "node_id": disk["broker_id"] + 1} for row in disk["log_dirs"]],
+    },
     "without log dirs": partial(_with, {"log_dirs": []}),
     "of a topic that cannot be": partial(_with_logs, lambda _row: {"topic": "a b"}),
     "of a partition that does not exist": partial(_with_logs, lambda row: {"partition": row["partition"] + 50}),

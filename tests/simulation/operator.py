@@ -244,7 +244,7 @@ class Operator:
 
     def snapshot(self, run_id: str, followers: str) -> dict[str, Any]:
         """Take a healthy snapshot (`kafka_watermark_info`)."""
-        task: Any = self._task(run_id, {}, followers=followers, keep_hours=0.1, keep_days=1.0)
+        task: Any = self._task(run_id, {}, followers=followers, keep_hours=0.0 if followers == "none" else 0.1, keep_days=1.0)
         with Cluster(task.connection) as cluster:
             return watermark_info(task, cluster)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
-from simulation import story_lines
+from simulation import falsified_elections, story_lines
 from simulation.cluster import SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges, name
@@ -69,6 +69,7 @@ class OtherCommands:
         self._list("nothing")
         self._judges.elects_preferred = True
         self._cluster.is_denied = self._random.random() < 0.3
+        self._elect_with_false_answers()
         self._strike()
         self._do("preferred leaders", partial(self._elect, PREFERRED))
         self._cluster.is_denied = False
@@ -78,6 +79,14 @@ class OtherCommands:
         self._judges.elects_preferred = False
         if elects_uncleanly:
             self._do("unclean leaders", partial(self._elect, UNCLEAN))
+
+    def _elect_with_false_answers(self) -> None:
+        """Elect preferred leaders while brokers say of that what is not so."""
+        what = self._random.choice([*falsified_elections.WAYS])
+        right, self._cluster.falsified = self._cluster.falsified, falsified_elections.falsified(what)
+        self._counts["elections whose answers are false"] += 1
+        self._do(f"a preferred election whose answer {what}", partial(self._elect, PREFERRED, answer_is_false=True))
+        self._cluster.falsified = right
 
     def _strike(self) -> None:
         """Let a node fail while the next command runs, in some histories."""
@@ -105,7 +114,7 @@ class OtherCommands:
         self._do("preferred leaders without brokers", partial(self._elect, PREFERRED))
         self._cluster.world.wait(OUT_OF_REACH)
 
-    def _elect(self, kind: str, **given: Any) -> dict[str, Any]:
+    def _elect(self, kind: str, answer_is_false: bool = False, **given: Any) -> dict[str, Any]:
         keys = sorted(self._cluster.controller.partitions)
         named = self._random.choice((None, keys, [*keys[:1], ("orders", 99)]))
         result = self._operator.elect_leaders(kind, named, election_attempts=self._random.choice((0, 1)), **given)
@@ -114,12 +123,18 @@ class OtherCommands:
             self._counts[f"{kind} leaders: {row['outcome']}"] += 1
             state = self._cluster.controller.partitions.get(key)
             is_seen = row["reason_code"] != "elected_unseen"
-            if row["outcome"] == "elected" and is_seen and not given and (state is None or state.leader == NO_LEADER):
+            if (
+                row["outcome"] == "elected"
+                and is_seen
+                and not given
+                and not answer_is_false
+                and (state is None or state.leader == NO_LEADER)
+            ):
                 self._judges.add_violation(f"{name(key)} counts as elected, and has no leader")
         return result
 
     def _save(self) -> dict[str, Any]:
-        self._operator.collect(RUN)
+        self._operator.collect(RUN, [*self._cluster.controller.partitions, ("orders", 99)])
         self._operator.plan(RUN, self._random.choice(("aggressive", None)))
         if self._random.random() < 0.5:
             self._operator.save(RUN, check_mode=True)

@@ -41,6 +41,8 @@ def refused_plans(operator: Operator, cluster_id: str) -> Iterator[tuple[str, Re
         "of another version": {**plan, "version": 1},
         "of another cluster": _sealed({**plan, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"}),
         "with a strategy that does not exist": _sealed({**plan, "strategy": "none", "ranking": "luck"}),
+        "that was made with the native backend": _sealed({**plan, "backend": "native"}),
+        "that was made with a backend that does not exist": _sealed({**plan, "backend": "other"}),
         "that names a partition twice": {"partitions": [_designation("orders", 0, 1)] * 2},
         "that names nothing that can be a partition": {"partitions": [_designation("a b", 0, 1)]},
         "that names no partition": {"partitions": []},
@@ -54,8 +56,6 @@ def refused_plans(operator: Operator, cluster_id: str) -> Iterator[tuple[str, Re
     for row in plan["partitions"][:1]:
         named = _sealed({**plan, "strategy": "balanced", "partitions": [{**row, "topic": "__transaction_state", "named": True}]})
         yield "a plan that names an internal topic", partial(_elected, operator, path, json.dumps(named), allowed_strategies=["balanced"])
-        other = _sealed({**plan, "partitions": [{**row, "guards": {**row["guards"], "backend": "native"}}]})
-        yield "a plan that was made with another backend", partial(_elected, operator, path, json.dumps(other))
     for name, text in {"JSON": "{", "an object": "[]", "shallow": "[" * 100_000}.items():
         yield f"a plan that is not {name}", partial(_elected, operator, path, text)
     yield (
