@@ -188,6 +188,7 @@ class DamagedFiles:
         kept = path.read_bytes()
         how = self._damage(path, self._random.choice(files))
         damaged = path.read_bytes() if path.exists() else b""
+        self._operator.sync(path)
         self._tell(f"{path.relative_to(self._workdir)} {how}")
         self._counts["files damaged before a run"] += 1
         self._judges.set_aside = kept if path.parent.name == FOLDER else b""
@@ -200,6 +201,7 @@ class DamagedFiles:
             present = kept
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(present)
+        self._operator.sync(path)
         self._tell(f"{path.relative_to(self._workdir)} is put back")
 
     def _files(self) -> list[Path]:
