@@ -71,6 +71,12 @@ class CommandOperator(Operator):
         task: Any = SimpleNamespace(params=params, check_mode=check_mode, warn=warnings.append)
         return {**records_info(task), "warnings": warnings}
 
+    def sync(self, path: Path) -> None:
+        """Let a power loss leave a file that was written by others as it is now, if it is there."""
+        if path.exists():
+            with path.open("rb") as stream:
+                self._cluster.after_sync(stream.fileno())
+
     def files(self) -> list[Path]:
         """Return the files of the workdir."""
         return sorted(path for path in self.workdir.rglob("*") if path.is_file())

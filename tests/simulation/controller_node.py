@@ -13,6 +13,7 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_log_fetch import FetchSnapshotResponse
 from simulation.change_answers import altered_configs, denies, elected_leaders, refused_election
 from simulation.kafka_errors import code
 from simulation.logins import ALTER, METADATA_LOG, permitted
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 # Of a controller of Kafka 4.3: API key → lowest and highest version.
+SNAPSHOT_PIECE = 100  # bytes
 VERSIONS = {1: (13, 18), 18: (0, 5), 43: (0, 2), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
 
 
@@ -53,6 +55,8 @@ class ControllerNode:
             return permitted(self.cluster, request.name, request, quorum(self.cluster) if self._is_active() else self._refused_quorum())
         if request.name == "FetchRequest":
             return permitted(self.cluster, METADATA_LOG, request, self._fetch(request))
+        if request.name == "FetchSnapshotRequest":
+            return self._snapshot(request)
         if request.name == "ElectLeadersRequest":  # permissions come first
             is_answered = self._is_active() or denies(self.cluster, ALTER)
             return elected_leaders(self.cluster, request) if is_answered else refused_election("NOT_CONTROLLER")
@@ -81,12 +85,27 @@ class ControllerNode:
             error = "NOT_LEADER_OR_FOLLOWER"
         elif asked.current_leader_epoch != log.epoch:
             error = "FENCED_LEADER_EPOCH"
+        # What a snapshot has is deleted from the log.
+        snapshot = None if error or log.snapshot is None or asked.fetch_offset >= log.snapshot[0] else log.snapshot
         row = kind.PartitionData(
             partition_index=0, error_code=code(error), high_watermark=log.end, last_stable_offset=log.end, log_start_offset=0,
             diverging_epoch=kind.PartitionData.EpochEndOffset(epoch=-1, end_offset=-1),
             current_leader=kind.PartitionData.LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
-            snapshot_id=kind.PartitionData.SnapshotId(end_offset=-1, epoch=-1), aborted_transactions=None, preferred_read_replica=-1,
-            records=b"" if error else log.read(asked.fetch_offset, asked.partition_max_bytes),
+            snapshot_id=kind.PartitionData.SnapshotId(end_offset=snapshot[0] if snapshot else -1, epoch=log.epoch if snapshot else -1),
+            aborted_transactions=None, preferred_read_replica=-1,
+            records=b"" if error or snapshot else log.read(asked.fetch_offset, asked.partition_max_bytes),
         )  # fmt: skip
         topics = [kind(topic_id=request.topics[0].topic_id, partitions=[row])]
         return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics, node_endpoints=[])
+
+    def _snapshot(self, request: Any) -> Any:
+        """Return a piece of the snapshot. Pieces end anywhere, also within a batch."""
+        asked, snapshot = request.topics[0].partitions[0], self.cluster.metadata_log.snapshot
+        kind = FetchSnapshotResponse.TopicSnapshot
+        data = b"" if snapshot is None else snapshot[1]
+        row = kind.PartitionSnapshot(
+            index=0, error_code=code("SNAPSHOT_NOT_FOUND" if snapshot is None else None), size=len(data), position=asked.position,
+            snapshot_id=kind.PartitionSnapshot.SnapshotId(end_offset=asked.snapshot_id.end_offset, epoch=asked.snapshot_id.epoch),
+            unaligned_records=data[asked.position : asked.position + SNAPSHOT_PIECE],
+        )  # fmt: skip
+        return FetchSnapshotResponse(throttle_time_ms=0, error_code=0, topics=[kind(name=request.topics[0].name, partitions=[row])])

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from simulation.command_operator import CommandOperator
+from simulation.forged_parts import forge
 from simulation.judges import Judges
 from simulation.operator import NAME, SAVED
+from simulation.sealed_lines import sealed
 from simulation.story_lines import ending
 from simulation.wrong_values import edited
 
 RUN, CHECKED = "damaged", "checked"
-EDITS, PLANS, FILES = 40, 3, 6
-CHECKED_SHARE = 0.3  # of the elections by edited plans and evidence
+EDITS, PLANS, FILES, FORGERIES, DISK_EDITS = 40, 3, 6, 3, 6
+DISKS = "disks"  # the folder of evidence of disks
+OTHER_ID = "AAAAAAAAAAAAAAAAAAAAzw"
+# What a journal has of a run that has left nothing open. With so many of these lines the next run empties it.
+RUN_LINE = b'{"kind":"run","run_id":"earlier","host":"control-node","pid":4711,"begun":"2026-01-01T00:00:00Z"}\n'
+MANY_LINES = 12_000
+CHECKED_SHARE, LONG_JOURNALS = 0.3, 0.2  # of the elections by edited plans and evidence
 EXCEPTED = "landing", "plans", "results"
 
 
@@ -48,9 +55,13 @@ class DamagedFiles:
         except RecoveryError:  # no broker answers
             return
         landing = self._workdir / "landing" / RUN / f"{NAME}.jsonl"
+        header = json.loads(landing.read_bytes().splitlines()[0])
         self._decide_on_edits(landing.read_bytes().splitlines())
         before = len(self._judges.own_elected)
+        self._collect_with_edited_disks()
         self._elect_edited(landing)
+        for journal in sorted((self._workdir / FOLDER).glob("*.jsonl")):
+            self._append_to(journal, header["cluster_id"])
         self._counts["elections by edited plans and evidence"] += len(self._judges.own_elected) - before
 
     def _decide_on_edits(self, lines: list[bytes]) -> None:
@@ -69,6 +80,40 @@ class DamagedFiles:
             except RecoveryError:
                 self._counts["headers with wrong values refused"] += 1
 
+    def _append_to(self, journal: Path, cluster_id: str) -> None:
+        """Append what earlier runs may have left: orders of topics that are gone since or were created again, or very many lines of runs that have ended.
+
+        The next run that elects must come to an end with both, and leave nothing open.
+        """
+        content = journal.read_bytes()
+        if self._random.random() < LONG_JOURNALS:
+            journal.write_bytes(content + RUN_LINE * MANY_LINES)
+            self._counts["long journals"] += 1
+            return
+        for topic in ("gone", "orders"):
+            order = {"topic": topic, "partition": 0, "topic_id": OTHER_ID, "original": [1, 2], "changed": [2, 1]}
+            line = json.dumps({"kind": "intent", "id": f"of {topic}", "cluster_id": cluster_id, "orders": [order]})
+            content += line.encode() + b"\n"
+        journal.write_bytes(content)
+        self._counts["journals with orders of topics that are gone"] += 1
+
+    def _collect_with_edited_disks(self) -> None:
+        """Collect and decide with evidence of disks that was edited and sealed again. That changes nothing on the cluster."""
+        files = sorted((self._workdir / DISKS).rglob("*.jsonl"))
+        for path in self._random.sample(files * DISK_EDITS, len(files) * DISK_EDITS):
+            kept = path.read_bytes()
+            lines = [json.loads(line) for line in kept.splitlines()[:-1]]
+            at = self._random.randrange(len(lines))
+            change = self._random.choice((edited, edited, _of_other_epochs))
+            path.write_bytes(sealed([*lines[:at], change(lines[at], self._random), *lines[at + 1 :]]))
+            self._counts["disks with edited evidence"] += 1
+            self._do("a plan with an edited disk", self._plan_in_check_mode)
+            path.write_bytes(kept)
+
+    def _plan_in_check_mode(self) -> dict[str, Any]:
+        self._operator.collect(CHECKED)
+        return self._operator.plan(CHECKED)
+
     def _elect_edited(self, landing: Path) -> None:
         """Elect by plans that were edited and sealed again, and by plans of edited evidence. The guards read all that again."""
         lines = [json.loads(line) for line in landing.read_bytes().splitlines()[:-1]]
@@ -86,19 +131,19 @@ class DamagedFiles:
 
     def _elect_edited_evidence(self, elect: Callable[[], dict[str, Any]], landing: Path, lines: list[Any]) -> dict[str, Any]:
         at = self._random.randrange(len(lines))
-        landing.write_bytes(_sealed([*lines[:at], edited(lines[at], self._random), *lines[at + 1 :]]))
+        landing.write_bytes(sealed([*lines[:at], edited(lines[at], self._random), *lines[at + 1 :]]))
         try:
             self._operator.plan(RUN)
             return elect()
         finally:
-            landing.write_bytes(_sealed(lines))
+            landing.write_bytes(sealed(lines))
 
     def between_runs(self) -> None:
         """Damage some files, run what reads them, and put them back."""
         files = self._files()
         for path in self._random.sample(files, min(FILES, len(files))):
             kept = path.read_bytes()
-            how = self._damage(path, self._random.choice(files))
+            how = self._damage(path, self._random.choice(files), in_check_mode=True)
             self._tell(f"{path.relative_to(self._workdir)} {how}")
             self._counts["files damaged"] += 1
             folder, *others = path.relative_to(self._workdir).parts
@@ -110,6 +155,25 @@ class DamagedFiles:
                 self._judges.add_violation(f"{path.name} {how}, and a run in check mode has changed the cluster")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kept)
+
+        self._read_forged()
+
+    def _read_forged(self) -> None:
+        """Forge parts of saved records, run what reads them, and put them back."""
+        indexes = sorted((self._workdir / SAVED).rglob("*.jsonl"))
+        for index in self._random.choices(indexes, k=FORGERIES) if indexes else ():
+            part = index.with_suffix(".batches")
+            kept, records = index.read_bytes(), part.read_bytes()
+            how = forge(index, self._random)
+            self._tell(f"{index.relative_to(self._workdir)} is forged: {how}")
+            self._counts["parts of saved records forged"] += how is not None
+            self._do("the list of saved records", partial(self._operator.list_records, index.parents[1].name, start_offset=0))
+            self._read_forged_part(index.parents[1].name)
+            index.write_bytes(kept)
+            part.write_bytes(records)
+
+    def _read_forged_part(self, run_id: str) -> None:
+        """Read a part of this run in another way, in a history that does."""
 
     @contextmanager
     def one_is_damaged(self) -> Iterator[bool]:
@@ -124,6 +188,7 @@ class DamagedFiles:
         kept = path.read_bytes()
         how = self._damage(path, self._random.choice(files))
         damaged = path.read_bytes() if path.exists() else b""
+        self._operator.sync(path)
         self._tell(f"{path.relative_to(self._workdir)} {how}")
         self._counts["files damaged before a run"] += 1
         self._judges.files.set_aside = kept if path.parent.name == FOLDER else b""
@@ -136,6 +201,7 @@ class DamagedFiles:
             present = kept
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(present)
+        self._operator.sync(path)
         self._tell(f"{path.relative_to(self._workdir)} is put back")
 
     def _files(self) -> list[Path]:
@@ -146,8 +212,8 @@ class DamagedFiles:
         self._operator.plan(CHECKED)
         return self._operator.elect(CHECKED, check_mode=True)
 
-    def _damage(self, path: Path, other: Path) -> str:
-        """Damage a file. Return how."""
+    def _damage(self, path: Path, other: Path, in_check_mode: bool = False) -> str:
+        """Damage a file. Return how. `in_check_mode`: whether only such runs read it. Others may do what the file says of another topic."""
         content = path.read_bytes()
         at = self._random.randrange(1 + len(content))
         ways: dict[str, Callable[[], object]] = {
@@ -159,6 +225,9 @@ class DamagedFiles:
             "is edited": lambda: path.write_bytes(_edited(content, self._random)),
             "is edited again": lambda: path.write_bytes(_edited(content, self._random)),
         }
+        if in_check_mode and b'"topic_id"' in content:
+            ways["is of topics that are gone"] = lambda: path.write_bytes(_of_other_topics(content, "topic", "gone"))
+            ways["is of topics that were created again"] = lambda: path.write_bytes(_of_other_topics(content, "topic_id", OTHER_ID))
         how = self._random.choice([*ways])
         ways[how]()
         return how
@@ -181,6 +250,32 @@ def _added(before: Sequence[bytes], after: Sequence[bytes]) -> Sequence[bytes]:
     return after[common:]
 
 
+def _of_other_epochs(row: Mapping[str, Any], random: Random) -> dict[str, Any]:
+    """Return evidence of a disk that contradicts that of survivors: later leader epochs, a later start, or another last batch."""
+    if "epochs" not in row:
+        return {**row}
+    epoch, end = row["epochs"][-1]["epoch"], row["log_end_offset"]
+    later = [{"epoch": epoch + random.choice((1, 9)), "start_offset": 0}]
+    ways: list[dict[str, Any]] = [
+        {"epochs": later},
+        {"epochs": later, "log_start_offset": min(1, end - 1)},
+        {"last_batch_base_offset": max(0, end - 2), "last_batch_transactional": not row["last_batch_transactional"]},
+        {"log_start_offset": end - 1},
+        {"epochs": [{"epoch": number, "start_offset": number} for number in range(min(end, 20))]},
+    ]
+    return {**row, **random.choice(ways)}
+
+
+def _of_other_topics(content: bytes, name: str, value: str) -> bytes:
+    """Return a file of JSON lines in which each value of this name is another one, and a seal that fits it."""
+    try:
+        lines = [json.loads(line) for line in re.sub(rf'("{name}": ?)"[^"]*"'.encode(), rf'\1"{value}"'.encode(), content).splitlines()]
+    except ValueError:
+        return content
+    has_seal = bool(lines) and isinstance(lines[-1], dict) and lines[-1].get("kind") == "seal"
+    return sealed(lines[:-1]) if has_seal else b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
 def _edited(content: bytes, random: Random) -> bytes:
     """Return a file of JSON lines with another value in one of them, and a seal that fits it. Other bytes stay."""
     try:
@@ -189,14 +284,8 @@ def _edited(content: bytes, random: Random) -> bytes:
         return content[::-1]
     if not lines:
         return b"{}\n"
-    is_sealed = isinstance(lines[-1], dict) and lines[-1].get("kind") == "seal"
-    own = lines[:-1] if is_sealed else lines
+    has_seal = isinstance(lines[-1], dict) and lines[-1].get("kind") == "seal"
+    own = lines[:-1] if has_seal else lines
     at = random.randrange(len(own))
     own[at] = edited(own[at], random)
-    return _sealed(own) if is_sealed else b"".join(json.dumps(line).encode() + b"\n" for line in own)
-
-
-def _sealed(lines: list[Any]) -> bytes:
-    content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
-    seal = {"kind": "seal", "rows": len(lines), "sha256": hashlib.sha256(content).hexdigest()}
-    return content + json.dumps(seal, separators=(",", ":")).encode() + b"\n"
+    return sealed(own) if has_seal else b"".join(json.dumps(line).encode() + b"\n" for line in own)

@@ -36,6 +36,9 @@ class _Damaged(DamagedFiles):
         super().__init__(number, operator, judges, counts, tell)
         self._commands = commands
 
+    def _read_forged_part(self, _run_id: str) -> None:
+        self._recover_in_check_mode()
+
     def _recover_in_check_mode(self) -> dict[str, Any]:
         for what, command in self._commands().items():
             self._counts["runs in check mode with damaged files"] += 1

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from simulation import odd_metadata
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
@@ -38,7 +40,7 @@ from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.steps import Step
 from simulation.story_lines import elections
 from simulation.world import Process, World
-from simulation.wrong_answers import WrongAnswers
+from simulation.wrong_answers import OF_LOGS, OF_SAVING, REQUESTS, WrongAnswers
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 2  # one after faults have ended, and one that must change nothing
@@ -46,6 +48,7 @@ CALM_SECONDS = 40.0
 LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
+SAVES, SAVED_TIMES = "saves", 4  # in a workdir of its own, while a broker answers wrongly
 KINDS_OF_CHECKS = 3, 6  # of requests that are answered wrongly in a run in check mode
 PAUSE_SECONDS = 0.1
 SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
@@ -180,8 +183,14 @@ class History:
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
         self._cluster.falsified, self._events.slowed = wrong.falsified, True
         for number in range(script.rehearsals):
-            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS)
+            requests = OF_LOGS if number % 4 == 1 else REQUESTS
+            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS, requests, garbles=number % 4 == 2)
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
+        if script.rehearsals:
+            self._world.run({"rehearsal": partial(self._save_with, operator, script.number)})
+        if script.rehearsals and self._script.controllers:
+            self._world.run({"rehearsal": partial(self._read_odd_metadata, operator, script.number)})
+            self._cluster.falsified = wrong.falsified
         yield
         wrong.rest()
         self._counts["wrong answers"] += wrong.count
@@ -220,6 +229,39 @@ class History:
         self._disturbed |= {run_id} if self._wrong_count() > wrong else set()
         if self._judges.state() != before:
             self._judges.add_violation("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
+
+    def _save_with(self, operator: CommandOperator, number: int) -> None:
+        """Save what a right plan says, in another workdir, while a broker answers wrongly, which must change nothing."""
+        before, wrong = self._judges.state(), self._wrong
+        assert wrong is not None
+        wrong.rest()
+        try:
+            operator.collect(SAVES)
+            operator.plan(SAVES, "aggressive")
+        except RecoveryError:  # no broker answers
+            return
+        for place in range(SAVED_TIMES):
+            wrong.begin(number + place, self._running(), (2,), OF_SAVING)
+            self._counts["records saved with wrong answers"] += 1
+            try:
+                operator.save(SAVES)
+            except RecoveryError as error:
+                self._world.tell(f"saving fails: {error}")
+            shutil.rmtree(operator.workdir / "saved", ignore_errors=True)
+        if self._judges.state() != before:
+            self._judges.add_violation("saving with wrong answers has changed the cluster, its journal or saved records")
+
+    def _read_odd_metadata(self, operator: CommandOperator, number: int) -> None:
+        """Recover in check mode by metadata logs that are odd, which must change nothing."""
+        before = self._judges.state()
+        runs = odd_metadata.recover_in_check_mode(self._cluster, operator, number)
+        self._counts["recoveries"] += len(runs)
+        self._counts["runs in check mode with odd metadata logs"] += len(runs)
+        self._disturbed |= runs
+        if self._judges.state() != before:
+            self._judges.add_violation(
+                "a run in check mode that got an odd metadata log has changed the cluster, its journal or saved records"
+            )
 
     def _read_disks(self) -> None:
         """Read the disks of lost brokers, before the recovery."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from unit import metadata_logs as encoded
 
@@ -19,11 +19,15 @@ Batch = tuple[int, int, bytes]  # offset of its first record, of the next batch,
 
 
 class MetadataLog:
-    """A metadata log. `clock`: returns milliseconds since 1970. `epoch`: of the quorum, now."""
+    """A metadata log. `clock`: returns milliseconds since 1970. `epoch`: of the quorum, now.
+
+    `snapshot`: replaces the beginning of the log (KIP-630): the offset behind what it has, and its bytes. None: the log has all.
+    """
 
     def __init__(self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int]) -> None:
         self._clock, self._min_isr, self.epoch, self.end = clock, min_isr, 1, 0
         self._batches: list[Batch] = []
+        self.snapshot: tuple[int, bytes] | None = None
         self._ids = {topic: topic_id(number) for number, topic in enumerate(topics)}
         feature = encoded.feature(METADATA_VERSION)
         # The first active controller has died while it wrote the bootstrap records, and the next one has written them again (KIP-868).
@@ -39,12 +43,10 @@ class MetadataLog:
 
     def note(self, key: Key, before: Partition | None, after: Partition) -> None:
         """Write the change of a partition."""
-        where = struct.pack(">i", key[1]) + self._ids[key[0]]
         if before is None:
-            lists = [encoded.int32s(one) for one in (after.replicas, after.isr, (), ())]
-            directories = encoded.unsigned(len(after.replicas) + 1) + bytes(16 * len(after.replicas))
-            self._append([encoded.value(3, 2, where, *lists, struct.pack(">iii", after.leader, after.epoch, 0), directories)])
+            self._append([self._whole(key, after)])
             return
+        where = struct.pack(">i", key[1]) + self._ids[key[0]]
         tags = {
             tag: encoded.int32s(new)
             for tag, old, new in (
@@ -62,6 +64,20 @@ class MetadataLog:
         if after.recovering != before.recovering:
             tags[5] = struct.pack(">b", RECOVERING if after.recovering else 0)
         self._append([encoded.value(5, 2, where, tags=dict(sorted(tags.items())))])
+
+    def _whole(self, key: Key, state: Partition) -> bytes:
+        """Return the record of a partition that has this state."""
+        lists = [encoded.int32s(one) for one in (state.replicas, state.isr, (), ())]
+        directories = encoded.unsigned(len(state.replicas) + 1) + bytes(16 * len(state.replicas))
+        place = struct.pack(">i", key[1]) + self._ids[key[0]]
+        return encoded.value(3, 2, place, *lists, struct.pack(">iii", state.leader, state.epoch, 0), directories)
+
+    def take_snapshot(self, states: Mapping[Key, Partition]) -> None:
+        """Delete the whole log, and keep the states of partitions instead. Control records are the first and the last ones of a snapshot."""
+        topics = [encoded.value(2, 0, encoded.text(topic), identity) for topic, identity in self._ids.items()]
+        records = [encoded.feature(METADATA_VERSION), *topics, *(self._whole(key, state) for key, state in states.items())]
+        places = ((0, [b""], True), (1, records, False), (1 + len(records), [b""], True))
+        self.snapshot = self.end, b"".join(encoded.batch(place, one, self.epoch, self._clock(), control) for place, one, control in places)
 
     def create_again(self, topic: str, number: int) -> None:
         """Write that a topic was deleted, and created again with this id."""

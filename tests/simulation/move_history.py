@@ -21,7 +21,7 @@ from simulation.history import CALM_SECONDS, PAUSE_SECONDS, RUNS, History
 from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
 from simulation.move_operator import MoveOperator
-from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_moves, refused_throttles
+from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_journals, refused_moves, refused_throttles
 from simulation.request_script import NAMED
 from simulation.script import Script
 from simulation.story_lines import ending
@@ -94,6 +94,7 @@ class MoveHistory(History):
             *refused_moves(self._mover, self._workdir, key, replicas),
             *refused_throttles(self._mover, key, replicas),
             *refused_approvals(self._mover, self._judges.targets),
+            *refused_journals(self._mover, self._cluster.cluster_id),
         ):
             self._counts["wrong moves and throttles"] += 1
             try:

@@ -45,7 +45,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
@@ -124,6 +124,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (replay_client, "Producer", partial(SimulatedProducer, cluster)),
             (designated_election, "ThreadPoolExecutor", InTurn),
             (log_dir, "ThreadPoolExecutor", InTurn),
+            (saved_folder, "room", partial(_room, cluster, saved_folder.room)),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
@@ -140,6 +141,10 @@ def _wall_clock(world: World) -> type[datetime]:
             return cls.fromtimestamp(world.own_clock(), tz)
 
     return Virtual
+
+
+def _room(cluster: SimulatedCluster, real: Callable[[Path], int], folder: Path) -> int:
+    return 0 if cluster.disk_is_full else real(folder)
 
 
 def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
@@ -246,7 +251,7 @@ class Operator:
 
     def snapshot(self, run_id: str, followers: str) -> dict[str, Any]:
         """Take a healthy snapshot (`kafka_watermark_info`)."""
-        task: Any = self._task(run_id, {}, followers=followers, keep_hours=0.1, keep_days=1.0)
+        task: Any = self._task(run_id, {}, followers=followers, keep_hours=0.0 if followers == "none" else 0.1, keep_days=1.0)
         with Cluster(task.connection) as cluster:
             return watermark_info(task, cluster)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,11 +13,13 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from simulation import story_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from simulation import falsified_elections, story_lines
 from simulation.cluster import SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER
+from simulation.operator import NAME, SAVED
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
@@ -66,16 +69,24 @@ class OtherCommands:
         self._list("nothing")
         self._judges.elects_preferred = True
         self._cluster.is_denied = self._random.random() < 0.3
+        self._elect_with_false_answers()
         self._strike()
         self._do("preferred leaders", partial(self._elect, PREFERRED))
         self._cluster.is_denied = False
         self._strike()
         self._do("preferred leaders once more", partial(self._elect, PREFERRED))
-        if self._operator.knows_controllers:
-            self._elect_without_brokers()
+        self._elect_without_brokers()
         self._judges.elects_preferred = False
         if elects_uncleanly:
             self._do("unclean leaders", partial(self._elect, UNCLEAN))
+
+    def _elect_with_false_answers(self) -> None:
+        """Elect preferred leaders while brokers say of that what is not so."""
+        what = self._random.choice([*falsified_elections.WAYS])
+        right, self._cluster.falsified = self._cluster.falsified, falsified_elections.falsified(what)
+        self._counts["elections whose answers are false"] += 1
+        self._do(f"a preferred election whose answer {what}", partial(self._elect, PREFERRED, answer_is_false=True))
+        self._cluster.falsified = right
 
     def _strike(self) -> None:
         """Let a node fail while the next command runs, in some histories."""
@@ -91,6 +102,10 @@ class OtherCommands:
         self._cluster.world.wait(LONGEST_FAULT)
         for broker in self._cluster.brokers:
             self._cluster.hide(broker, OUT_OF_REACH)
+        if not self._operator.knows_controllers:
+            self._do("preferred leaders without brokers and controllers", partial(self._elect, PREFERRED))
+            self._cluster.world.wait(OUT_OF_REACH)
+            return
         before = self._judges.changes
         self._do("unclean leaders without brokers", partial(self._elect, UNCLEAN))
         self._do("preferred leaders without brokers, in check mode", partial(self._elect, PREFERRED, check_mode=True))
@@ -99,7 +114,7 @@ class OtherCommands:
         self._do("preferred leaders without brokers", partial(self._elect, PREFERRED))
         self._cluster.world.wait(OUT_OF_REACH)
 
-    def _elect(self, kind: str, **given: Any) -> dict[str, Any]:
+    def _elect(self, kind: str, answer_is_false: bool = False, **given: Any) -> dict[str, Any]:
         keys = sorted(self._cluster.controller.partitions)
         named = self._random.choice((None, keys, [*keys[:1], ("orders", 99)]))
         result = self._operator.elect_leaders(kind, named, election_attempts=self._random.choice((0, 1)), **given)
@@ -108,15 +123,23 @@ class OtherCommands:
             self._counts[f"{kind} leaders: {row['outcome']}"] += 1
             state = self._cluster.controller.partitions.get(key)
             is_seen = row["reason_code"] != "elected_unseen"
-            if row["outcome"] == "elected" and is_seen and not given and (state is None or state.leader == NO_LEADER):
+            if (
+                row["outcome"] == "elected"
+                and is_seen
+                and not given
+                and not answer_is_false
+                and (state is None or state.leader == NO_LEADER)
+            ):
                 self._judges.add_violation(f"{name(key)} counts as elected, and has no leader")
         return result
 
     def _save(self) -> dict[str, Any]:
-        self._operator.collect(RUN)
+        self._operator.collect(RUN, [*self._cluster.controller.partitions, ("orders", 99)])
         self._operator.plan(RUN, self._random.choice(("aggressive", None)))
         if self._random.random() < 0.5:
             self._operator.save(RUN, check_mode=True)
+        self._save_wrongly()
+        self._leave_part()
         limits: dict[str, Any] = self._random.choice(
             ({}, {}, {"max_saved_bytes": 100}, {"max_saved_run_bytes": 100}, {"saved_bytes_per_second": 500})
         )
@@ -126,6 +149,37 @@ class OtherCommands:
         if not limits and again["counts"]["saved"]:
             self._counts["replicas saved again"] += again["counts"]["saved"]
         return again
+
+    def _save_wrongly(self) -> None:
+        """Save with a bare file, and with a plan of another cluster. Both must be refused."""
+        path = self._operator.workdir / "plans" / RUN / f"{NAME}.json"
+        plan = json.loads(path.read_text())
+        other = {**plan, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"}
+        bare = {"partitions": [{"topic": "orders", "partition": 0, "designatedLeader": 1}]}
+        for what, document in (
+            ("a bare file", bare),
+            ("a plan of another cluster", {**other, "sha256": plan_file.sha256(other)}),
+        ):
+            file = path.with_name("wrong.json")
+            file.write_text(json.dumps(document))
+            try:
+                self._operator.save(RUN, plan=str(file))
+            except RecoveryError:
+                continue
+            finally:
+                file.unlink()
+            self._judges.add_violation(f"records are saved with {what}")
+
+    def _leave_part(self) -> None:
+        """Leave batches without an index, as a run does that is killed while it saves. They do not count as saved."""
+        folder = self._operator.workdir / SAVED / RUN / NAME
+        if folder.exists():
+            return
+        for one in (folder.parents[1], folder.parent, folder):
+            one.mkdir(mode=0o700, exist_ok=True)
+        (folder / "000001.batches").write_bytes(b"half of a batch")
+        if self._operator.list_records(RUN)["counts"]["records"]:
+            self._judges.add_violation("batches without an index count as saved records")
 
     def _list(self, run_id: str) -> None:
         """List the records of a run, all of them and some, and export them twice: the second time nothing changes."""
@@ -149,6 +203,9 @@ class OtherCommands:
 
         self._do(f"the list of {run_id}", count)
         self._do(f"an export of {run_id} in check mode", partial(export, check_mode=True))
+        self._cluster.disk_is_full = True
+        self._do(f"an export of {run_id} to a full disk", partial(export, overwrite=True))
+        self._cluster.disk_is_full = False
         self._do(f"an export of {run_id}", export)
         for _ in range(2):
             options = {option: self._random.choice(SELECTIONS[option]) for option in self._random.sample([*SELECTIONS], 2)}

@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import journal_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import FOLDER
 from simulation.kraft import Key
 from simulation.move_operator import MoveOperator
 
@@ -113,6 +115,38 @@ def refused_throttles(mover: MoveOperator, key: Key, replicas: tuple[int, ...]) 
     }
     for what, given in options.items():
         yield f"a throttle with {what}", partial(mover.throttle, "present", **{"rate": 2000, **given})
+
+
+def refused_journals(mover: MoveOperator, cluster_id: str) -> Iterator[tuple[str, Request]]:
+    """Yield throttles with journals that no run of this cluster can have written. The journal is there again afterwards."""
+    rate = {"broker": 1, "config": "leader.replication.throttled.rate", "before": None, "value": "2000"}
+    entries = {
+        "topic": "orders", "topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "config": "leader.replication.throttled.replicas", "entries": ["0:1"],
+        "was_empty": True,
+    }  # fmt: skip
+    intent: dict[str, Any] = {"kind": "set", "owner": "standing", "cluster_id": cluster_id, "rates": [rate], "replicas": []}
+    lines: dict[str, dict[str, Any]] = {
+        "a line of another kind": {"kind": "wish"},
+        "a change of nothing": {"kind": "unanswered", "changes": [{"topic": None, "broker": None, "by": None}]},
+        "a throttle of another owner": {**intent, "owner": "another"},
+        "another config": {**intent, "rates": [{**rate, "config": "log.retention.ms"}]},
+        "a rate that is none": {**intent, "rates": [{**rate, "value": "fast"}]},
+        "replicas that cannot be": {**intent, "rates": [], "replicas": [{**entries, "entries": ["all"]}]},
+        "an expiry that is no time": {"kind": "expiry", "expiry": {"seconds": 1.0, "at": "soon"}},
+        "a throttle of another cluster": {**intent, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"},
+    }
+    for what, line in lines.items():
+        yield f"a journal with {what}", partial(_with_line, mover, cluster_id, f"{json.dumps(line)}\n")
+
+
+def _with_line(mover: MoveOperator, cluster_id: str, line: str) -> dict[str, Any]:
+    path = journal_file(mover.workdir, FOLDER, cluster_id)
+    before = path.read_bytes() if path.exists() else b""
+    path.write_bytes(before + line.encode())
+    try:
+        return mover.throttle("present", 2_000)
+    finally:
+        path.write_bytes(before)
 
 
 def rate_of(broker: int, rate: int | None = 3000) -> dict[str, Any]:

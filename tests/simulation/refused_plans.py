@@ -41,6 +41,8 @@ def refused_plans(operator: Operator, cluster_id: str) -> Iterator[tuple[str, Re
         "of another version": {**plan, "version": 1},
         "of another cluster": _sealed({**plan, "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"}),
         "with a strategy that does not exist": _sealed({**plan, "strategy": "none", "ranking": "luck"}),
+        "that was made with the native backend": _sealed({**plan, "backend": "native"}),
+        "that was made with a backend that does not exist": _sealed({**plan, "backend": "other"}),
         "that names a partition twice": {"partitions": [_designation("orders", 0, 1)] * 2},
         "that names nothing that can be a partition": {"partitions": [_designation("a b", 0, 1)]},
         "that names no partition": {"partitions": []},
@@ -51,14 +53,29 @@ def refused_plans(operator: Operator, cluster_id: str) -> Iterator[tuple[str, Re
     }
     for what, document in documents.items():
         yield f"a plan {what}", partial(_elected, operator, path, json.dumps(document))
+    for row in plan["partitions"][:1]:
+        named = _sealed({**plan, "strategy": "balanced", "partitions": [{**row, "topic": "__transaction_state", "named": True}]})
+        yield "a plan that names an internal topic", partial(_elected, operator, path, json.dumps(named), allowed_strategies=["balanced"])
     for name, text in {"JSON": "{", "an object": "[]", "shallow": "[" * 100_000}.items():
         yield f"a plan that is not {name}", partial(_elected, operator, path, text)
     yield (
         "a bare file where aggressive is not allowed",
         partial(_elected, operator, path, json.dumps({"partitions": [_designation("orders", 0, 1)]}), allowed_strategies=["balanced"]),
     )
+    for what, numbers in _backends():
+        yield f"leaders with {what}", partial(operator.elect, RUN, {("orders", 0): 1}, **numbers)
     yield "leaders of no partition", partial(operator.elect, RUN, {("orders", 0): 1}, partitions=[])
     yield from _refused_journals(operator, cluster_id)
+
+
+def _backends() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield options of the native backend (KIP-1275) that no broker of a released Kafka offers, or whose numbers have another meaning there."""
+    native: dict[str, Any] = {"backend": "native"}
+    yield "the native backend", native
+    yield "a key that no broker offers", {**native, "get_replica_log_info_api_key": 900}
+    yield "a key of another message", {**native, "get_replica_log_info_api_key": 3}
+    yield "an unclean election as a designated one", {**native, "designated_election_type": 1}
+    yield "an error of something else", {**native, "request_limit_reached_error": 3}
 
 
 def _rows(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:

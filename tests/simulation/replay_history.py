@@ -49,12 +49,13 @@ class ReplayHistory(History):
 
     def _end(self) -> None:
         has_groups, has_saved = bool(self._cluster.groups.positions), bool(self._replayer.saved_runs())
-        if not has_saved and not has_groups:
+        is_unsaved = not self._script.request.options.get("save_records", True)  # what was given up is counted, too
+        if not has_saved and not has_groups and not is_unsaved:
             return
         if self._replay.wrong is not None:
             self._world.run({"operator": self._check_mode.while_brokers_are_down})
         self._start_all()
-        if has_groups:
+        if has_groups or is_unsaved:
             self._world.run({"impact": self._assess})
         if not has_saved:
             return

@@ -22,11 +22,12 @@ from simulation.disk_operator import EARLY, RUN, DiskOperator
 from simulation.disk_script import COPIED, DiskScript
 from simulation.judges import Judges, name
 from simulation.kraft import Key
+from simulation.odd_results import RESULTS
 from simulation.wrong_values import edited
 
 ROUNDS = 4
 SETTLED_SECONDS = 5.0
-LIES = 9  # of a host
+LIES = 6  # of a host
 ODDITIES = 4
 
 
@@ -46,6 +47,8 @@ class Rescue:
         for one in self._down():
             with self._mounted(one, ()) as (log_dirs, _folder):
                 self._do(f"evidence of broker {one.node_id}", partial(self._keep, one.node_id, log_dirs))
+                if self._script.asks_wrongly:
+                    self._read_odd_results(one, log_dirs, {"evidence": self._operator.make_evidence_of})
 
     def compare_early(self) -> None:
         """Compare disks before the recovery, in a run of its own. What they say then may be wrong as soon as a partition is elected."""
@@ -118,9 +121,22 @@ class Rescue:
                 for what, act in acts.items():
                     self._counts["wrong answers of hosts"] += 1
                     self._do(f"{what} of broker {broker.node_id}, whose host answers wrongly,", act)
+            self._read_odd_results(broker, log_dirs, {"the rescue": self._operator.compare_with})
         if self._judges.state() != before:
             self._judges.add_violation(
                 f"the host with the disk of broker {broker.node_id} answers wrongly, and check mode has changed the cluster or the workdir"
+            )
+
+    def _read_odd_results(self, broker: Broker, log_dirs: list[str], acts: Mapping[str, Callable[..., None]]) -> None:
+        """Let these acts read results that are odd in one way each, in check mode, which must change nothing."""
+        before = self._judges.state()
+        for how, edit in RESULTS.items():
+            for what, act in acts.items():
+                self._counts["odd results of hosts"] += 1
+                self._do(f"{what} of broker {broker.node_id} from a result {how}", partial(act, broker.node_id, log_dirs, edit))
+        if self._judges.state() != before:
+            self._judges.add_violation(
+                f"odd results about the disk of broker {broker.node_id} have changed the cluster or the workdir in check mode"
             )
 
     def forget_evidence(self) -> None:

@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
+from simulation.power_loss import DurableFiles
 from simulation.test_simulated_judges import KEY, Incident
 
 
@@ -63,3 +68,30 @@ def test_records_in_a_part_whose_index_is_damaged_are_not_saved(incident: Incide
     incident.save().write_text('{"kind": "header"}\n{"kind": "pie')
     incident.elect()
     assert incident.truncate()
+
+
+def test_what_is_put_back_is_there_after_a_power_loss(incident: Incident) -> None:
+    """Otherwise a file that was damaged before, and was put back, would be damaged again."""
+    files = DurableFiles(incident.workdir)
+    incident.cluster.after_sync = files.sync
+    verdict = incident.workdir / "rescue.json"
+    verdict.write_text('{"safe_to_start": false}')
+    with verdict.open("rb") as stream, _folder(incident.workdir) as folder:
+        files.sync(stream.fileno())
+        files.sync(folder)
+    for number in range(20):
+        with damaged_files(incident, number).one_is_damaged():
+            if verdict.exists():
+                with verdict.open("rb") as stream:
+                    files.sync(stream.fileno())
+        files.lose_power(Random(number))
+        assert verdict.read_text() == '{"safe_to_start": false}'
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)

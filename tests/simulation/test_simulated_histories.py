@@ -41,6 +41,8 @@ KINDS = (
     "histories with many leader epochs", "answers without records because of a quota", "runs in check mode after a killed one",
     "predictions judged", "predictions of replays judged", "preflight checks of a login that lacks permissions",
     "faults during other commands", "odd disks", "broker hangs while records are saved",
+    "parts of saved records forged", "runs in check mode with odd metadata logs", "odd results of hosts", "disks with edited evidence",
+    "long journals",
 )  # fmt: skip
 
 

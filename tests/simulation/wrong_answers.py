@@ -28,6 +28,9 @@ REQUESTS = (
     "OffsetFetchRequest", "OffsetForLeaderEpochRequest", "ListPartitionReassignmentsRequest", "AlterPartitionReassignmentsRequest",
     "ElectLeadersRequest", "IncrementalAlterConfigsRequest", "DescribeProducersRequest", "ApiVersionsRequest",
 )  # fmt: skip
+# How logs relate, and which offsets groups have committed in them.
+OF_LOGS = "OffsetForLeaderEpochRequest", "FetchRequest", "OffsetFetchRequest", "ListOffsetsRequest"
+OF_SAVING = "FetchRequest", "FetchRequest", "FetchRequest", "ListOffsetsRequest", "DescribeTopicPartitionsRequest"
 CUT, OTHER_NUMBER = "is cut", "has the number of another request"
 WHOLE = (CUT, OTHER_NUMBER)  # ways to falsify a whole answer
 ATTEMPTS = 8
@@ -73,22 +76,36 @@ class WrongAnswers:
         """Let all answers be right."""
         self.node_id: int | None = None
 
-    def begin(self, number: int, brokers: Sequence[int], kinds: Sequence[int] = (1, 2, 4), requests: Sequence[str] = REQUESTS) -> None:
-        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses. `kinds`: to so many kinds of these `requests`."""
+    def begin(
+        self,
+        number: int,
+        brokers: Sequence[int],
+        kinds: Sequence[int] = (1, 2, 4),
+        requests: Sequence[str] = REQUESTS,
+        garbles: bool = False,
+    ) -> None:
+        """Let one of these brokers answer wrongly in other ways than before, which `number` chooses.
+
+        kinds     to so many kinds of these `requests`
+        garbles   whether some bytes of its answers are others, as after a fault of the network: then its answers may have no layout
+        """
         self._random = random = Random(number)
+        self._garbles = garbles
         self.node_id = random.choice(brokers)
         self._requests = {random.choice(requests) for _ in range(random.choice(kinds))} - {*self._except_for}
         self._share = random.choice((1.0, 1.0, 0.4))
-        self._rules: dict[str, _Rule | str] = {}
+        self._rules: dict[str, _Rule | _Garbled | str] = {}
 
     def falsified(self, node_id: int, request: Any, answer: Any, version: int) -> bytes | Exception | None:
         """Return the bytes of an answer, changed, or the error that kafka-python raises for it; None if it stays."""
         if node_id != self.node_id or request.name not in self._requests or self._random.random() > self._share:
             return None
         data = bytes(answer.encode(version=version))
-        rule = self._rules.get(request.name) or self._draw_rule(answer, version)
-        if isinstance(rule, str):
-            changed: bytes | Exception = data[: len(data) // 2] if rule == CUT else errors.CorrelationIdError("it answers another request")
+        rule = self._rules.get(request.name) or (_Garbled(self._random) if self._garbles else self._draw_rule(answer, version))
+        if isinstance(rule, _Garbled):
+            changed: bytes | Exception = rule.changed(data)
+        elif isinstance(rule, str):
+            changed = data[: len(data) // 2] if rule == CUT else errors.CorrelationIdError("it answers another request")
         else:
             changed = rule.changed(answer, version)
         if changed == data:  # nothing in it could be changed so
@@ -107,6 +124,24 @@ class WrongAnswers:
         if self._random.random() < OF_WHOLE or not paths:
             return self._random.choice(WHOLE)
         return _Rule(self._random.choices(paths, weights)[0], self._random)
+
+
+class _Garbled:
+    """Changes some bytes of answers, at the same place each time."""
+
+    def __init__(self, random: Random) -> None:
+        self._place, self._bytes = (
+            random.random(),
+            random.choice((b"\xff" * 6, b"\xff\xff\xff\xff\x0f", b"\x00", b"\x01", b"\x7f", b"\x80")),
+        )
+
+    def __str__(self) -> str:
+        return f"has the bytes {self._bytes.hex()}"
+
+    def changed(self, data: bytes) -> bytes:
+        """Return the bytes of an answer after the change."""
+        at = int(self._place * len(data))
+        return data[:at] + self._bytes + data[at + len(self._bytes) :]
 
 
 class _Rule:

@@ -24,15 +24,15 @@ HEADER, OVERHEAD = 61, 12
 
 def falsified_batches(data: bytes, random: Random) -> bytes:
     """Return other bytes than these, which are batches of a log."""
-    batches = _cut_apart(data)
+    batches = cut_apart(data)
     if not batches:
         return bytes(random.choice((0, 1, HEADER, 100)))
     at = random.randrange(len(batches))
     one = batches[at]
     place = random.randrange(len(one))
     ways: tuple[Callable[[], list[bytes]], ...] = (
-        lambda: [_with_other_field(one, random)],
-        lambda: [_with_other_field(one, random)],
+        lambda: [with_other_field(one, random)],
+        lambda: [with_other_field(one, random)],
         lambda: [one[: random.randrange(1, len(one))]],
         lambda: [one[:place], bytes([one[place] ^ 1 << random.randrange(8)]), one[place + 1 :]],
         lambda: [],
@@ -42,19 +42,33 @@ def falsified_batches(data: bytes, random: Random) -> bytes:
     return b"".join((*batches[:at], *random.choice(ways)(), *batches[at + 1 :]))
 
 
-def _with_other_field(batch: bytes, random: Random) -> bytes:
+def with_other_field(batch: bytes, random: Random) -> bytes:
     """Return a batch with another field of its header, and a crc that is right."""
-    changed = bytearray(batch)
     at, kind = random.choice(FIELDS)
-    (value,) = struct.unpack_from(kind, changed, at)
+    (value,) = struct.unpack_from(kind, batch, at)
     bits = 8 * struct.calcsize(kind)
-    number = (value + random.choice(STEPS) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-    struct.pack_into(kind, changed, at, number)
-    struct.pack_into(CRC[1], changed, CRC[0], crc32c(bytes(changed[ATTRIBUTES[0] :])))
-    return bytes(changed)
+    return with_field(batch, (at, kind), (value + random.choice(STEPS) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
 
 
-def _cut_apart(data: bytes) -> list[bytes]:
+def with_field(batch: bytes, field: tuple[int, str], value: int) -> bytes:
+    """Return a batch with this value in a field of its header, and a crc that is right."""
+    at, kind = field
+    return _with_right_crc(batch[:at] + struct.pack(kind, value) + batch[at + struct.calcsize(kind) :])
+
+
+def with_other_byte(batch: bytes, random: Random) -> bytes:
+    """Return a batch with another byte in its records, and a crc that is right."""
+    at = random.randrange(min(HEADER, len(batch) - 1), len(batch))
+    return _with_right_crc(batch[:at] + bytes([random.randrange(256)]) + batch[at + 1 :])
+
+
+def _with_right_crc(batch: bytes) -> bytes:
+    begin = CRC[0]
+    return batch[:begin] + struct.pack(CRC[1], crc32c(batch[ATTRIBUTES[0] :])) + batch[begin + struct.calcsize(CRC[1]) :]
+
+
+def cut_apart(data: bytes) -> list[bytes]:
+    """Return the batches in these bytes."""
     batches = []
     while len(data) >= HEADER:
         size = OVERHEAD + struct.unpack_from(LENGTH[1], data, LENGTH[0])[0]

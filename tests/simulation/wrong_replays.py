@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -57,6 +58,7 @@ class ReplaysInCheckMode:
         """Replay while brokers may be down, and partitions without a leader."""
         before = self._replay_judges.replayed()
         self._replay("replays in check mode while brokers are down", True)
+        self._try("the replay of a run that has saved nothing", partial(self._replayer.replay, "nothing", check_mode=True))
         self._judge(before, "while brokers were down")
 
     def _replay(self, counted: str, undecided: bool) -> None:
@@ -67,10 +69,13 @@ class ReplaysInCheckMode:
                 ("the replay", partial(self._replayer.replay, run_id, **options)),
                 ("the impact", partial(self._replayer.impact, run_id)),
             ):
-                try:
-                    act()
-                except RecoveryError as error:
-                    self._cluster.world.tell(f"{what} of {run_id} fails: {error}")
+                self._try(f"{what} of {run_id}", act)
+
+    def _try(self, what: str, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except RecoveryError as error:
+            self._cluster.world.tell(f"{what} fails: {error}")
 
     def _judge(self, before: object, how: str) -> None:
         if self._replay_judges.replayed() != before:
