@@ -92,7 +92,7 @@ class DamagedFiles:
             return
         for topic in ("gone", "orders"):
             order = {"topic": topic, "partition": 0, "topic_id": OTHER_ID, "original": [1, 2], "changed": [2, 1]}
-            line = json.dumps({"kind": "intent", "id": f"of {topic}", "cluster_id": cluster_id, "orders": [order]})
+            line = json.dumps({"kind": "intent", "id": f"of {topic}", "cluster_id": cluster_id, "orders": [order], "listed": []})
             content += line.encode() + b"\n"
         journal.write_bytes(content)
         self._counts["journals with orders of topics that are gone"] += 1

@@ -23,7 +23,7 @@ from simulation.test_simulated_judges import KEY, Incident
 
 def intent(number: int, order: list[int]) -> bytes:
     row = {"topic": KEY[0], "partition": KEY[1], "changed": order}
-    return json.dumps({"kind": "intent", "id": str(number), "orders": [row]}).encode() + b"\n"
+    return json.dumps({"kind": "intent", "id": str(number), "listed": [], "orders": [row]}).encode() + b"\n"
 
 
 @pytest.fixture
