@@ -37,6 +37,7 @@ from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
 from simulation.script import CHANGES, LONG_HANG, Script
+from simulation.small_limits import small_limits
 from simulation.steps import Step
 from simulation.story_lines import elections
 from simulation.world import Process, World
@@ -120,7 +121,8 @@ class History:
 
     def play(self) -> Outcome:
         """Play it."""
-        with simulated(self._cluster):
+        with simulated(self._cluster), small_limits(self._script.seed) as is_small:
+            self._counts["histories with small limits"] += is_small
             self._damage()
             self._watch()
             self._cluster.client_quotas.rate = self._script.quota
