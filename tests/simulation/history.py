@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from simulation import odd_metadata
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
@@ -36,12 +33,13 @@ from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
+from simulation.runs_with_wrong_answers import RunsWithWrongAnswers
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.small_limits import small_limits
+from simulation.snapshots import Snapshots
 from simulation.steps import Step
 from simulation.story_lines import elections
 from simulation.world import Process, World
-from simulation.wrong_answers import OF_LOGS, OF_SAVING, REQUESTS, WrongAnswers
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 2  # one after faults have ended, and one that must change nothing
@@ -49,8 +47,6 @@ CALM_SECONDS = 40.0
 LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
-SAVES, SAVED_TIMES = "saves", 4  # in a workdir of its own, while a broker answers wrongly
-KINDS_OF_CHECKS = 3, 6  # of requests that are answered wrongly in a run in check mode
 PAUSE_SECONDS = 0.1
 SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
 LONGEST_HANG = 16.0
@@ -100,7 +96,10 @@ class History:
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._logins = LoginJudge(self._judges, self._cluster, workdir)
         self._rehearsal: Rehearsal | None = None
-        self._wrong: WrongAnswers | None = None
+        self._wrong = RunsWithWrongAnswers(
+            script, self._cluster, workdir, self._judges, self._events, self._counts, self._disturbed, self.not_judged
+        )
+        self._snapshots = Snapshots(script.request.snapshots, self._world, self._operator, self._events, self._counts)
         commands = CommandOperator(self._cluster, workdir, script.strategy, script.controllers)
         self._damaged = (
             None
@@ -137,7 +136,7 @@ class History:
                 self._judges.judge_truncations()
             if self._commands is not None:
                 self._count_stops(self._world.run({"operator": self._commands.before_recovery}, stop_at=self._commands.stop_at))
-            with self._wrong_answers():
+            with self._wrong.answering_wrongly():
                 self._recover_under_faults()
             self._cluster.lacking, self._cluster.client_quotas.rate = (), None
             self._events.calm = self._events.other_tools.rest = True
@@ -172,99 +171,6 @@ class History:
         self._outcome.violations = self._judges.violations
         return self._outcome
 
-    @contextmanager
-    def _wrong_answers(self) -> Iterator[None]:
-        """Let a broker answer wrongly in the block, and before it in runs that change nothing."""
-        script = self._script.wrong_answers
-        if script is None:
-            yield
-            return
-        self._wrong = wrong = WrongAnswers(self._world.tell, self._judges.runs.note_wrong_answer, self.not_judged)
-        workdir = self._workdir.parent / "rehearsals"
-        workdir.mkdir()
-        operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
-        self._cluster.falsified, self._events.slowed = wrong.falsified, True
-        for number in range(script.rehearsals):
-            requests = OF_LOGS if number % 4 == 1 else REQUESTS
-            wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS, requests, garbles=number % 4 == 2)
-            self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
-        if script.rehearsals:
-            self._world.run({"rehearsal": partial(self._save_with, operator, script.number)})
-        if script.rehearsals and self._script.controllers:
-            self._world.run({"rehearsal": partial(self._read_odd_metadata, operator, script.number)})
-            self._cluster.falsified = wrong.falsified
-        yield
-        wrong.rest()
-        self._counts["wrong answers"] += wrong.count
-        self._counts["histories with wrong answers"] += wrong.count > 0
-
-    def _answer_wrongly(self, number: int | None) -> None:
-        """Let a broker that `number` chooses answer wrongly from now on, or none."""
-        if self._wrong is None:
-            return
-        self._wrong.rest()
-        if number is not None:
-            self._wrong.begin(number, self._running())
-
-    @property
-    def _first_wrong(self) -> int | None:
-        """What chooses the wrong answers of the first run."""
-        return None if self._script.wrong_answers is None else self._script.wrong_answers.number - 1
-
-    def _wrong_count(self) -> int:
-        return 0 if self._wrong is None else self._wrong.count
-
-    def _running(self) -> list[int]:
-        return [one for one, broker in self._cluster.brokers.items() if broker.running]
-
-    def _rehearse_with(self, operator: CommandOperator, run_id: str) -> None:
-        """Recover in check mode, and save in another workdir, which must change nothing, whatever brokers answer."""
-        before, wrong = self._judges.state(), self._wrong_count()
-        self._counts["recoveries"] += 1
-        self._counts["runs in check mode with wrong answers"] += 1
-        try:
-            operator.recover(run_id, check_mode=True)
-            operator.plan(run_id, "aggressive")
-            operator.save(run_id)
-        except RecoveryError as error:
-            self._world.tell(f"{run_id} fails: {error}")
-        self._disturbed |= {run_id} if self._wrong_count() > wrong else set()
-        if self._judges.state() != before:
-            self._judges.add_violation("a run in check mode that got wrong answers has changed the cluster, its journal or saved records")
-
-    def _save_with(self, operator: CommandOperator, number: int) -> None:
-        """Save what a right plan says, in another workdir, while a broker answers wrongly, which must change nothing."""
-        before, wrong = self._judges.state(), self._wrong
-        assert wrong is not None
-        wrong.rest()
-        try:
-            operator.collect(SAVES)
-            operator.plan(SAVES, "aggressive")
-        except RecoveryError:  # no broker answers
-            return
-        for place in range(SAVED_TIMES):
-            wrong.begin(number + place, self._running(), (2,), OF_SAVING)
-            self._counts["records saved with wrong answers"] += 1
-            try:
-                operator.save(SAVES)
-            except RecoveryError as error:
-                self._world.tell(f"saving fails: {error}")
-            shutil.rmtree(operator.workdir / "saved", ignore_errors=True)
-        if self._judges.state() != before:
-            self._judges.add_violation("saving with wrong answers has changed the cluster, its journal or saved records")
-
-    def _read_odd_metadata(self, operator: CommandOperator, number: int) -> None:
-        """Recover in check mode by metadata logs that are odd, which must change nothing."""
-        before = self._judges.state()
-        runs = odd_metadata.recover_in_check_mode(self._cluster, operator, number)
-        self._counts["recoveries"] += len(runs)
-        self._counts["runs in check mode with odd metadata logs"] += len(runs)
-        self._disturbed |= runs
-        if self._judges.state() != before:
-            self._judges.add_violation(
-                "a run in check mode that got an odd metadata log has changed the cluster, its journal or saved records"
-            )
-
     def _read_disks(self) -> None:
         """Read the disks of lost brokers, before the recovery."""
         if self._script.disks and self._rescue:
@@ -281,14 +187,14 @@ class History:
             self._events.write((self._events.keys.index(key), 1, 0, 0))  # a plain batch
             for follower in self._cluster.controller.partitions[key].replicas:
                 self._cluster.replicate(key, follower)
-        self._take_snapshots()
+        self._snapshots.take()
         for step in self._script.damage:
             self._damage_by(step)
         self._judges.watch()
         self._world.wait(SESSION_SECONDS + 1)
         self._start_some()
         if self._script.request.snapshots and self._script.seed % 2:
-            self._take_snapshot(("all", "out_of_sync")[self._script.seed // 2 % 2])
+            self._snapshots.take_one(("all", "out_of_sync")[self._script.seed // 2 % 2])
             self._counts["snapshots of damaged clusters"] += 1
         self._counts["offline partitions"] += len(self._cluster.without_leader())
         self._counts["histories with many partitions"] += len(self._events.keys) >= MANY_PARTITIONS
@@ -302,30 +208,10 @@ class History:
         noticed = step.what == "cut_off_leader" or (step.what.startswith("crash") and step.numbers[3] % 4)
         self._world.wait(SESSION_SECONDS + 1 if noticed else PAUSE_SECONDS)
 
-    def _take_snapshots(self) -> None:
-        """Take snapshots of the healthy cluster. Records are written between them."""
-        for number, seconds in enumerate(self._script.request.snapshots):
-            self._world.wait(seconds)
-            self._take_snapshot(("none", "all", "out_of_sync")[number % 3])
-            for at in range(len(self._events.keys)):
-                self._events.write((at, 2, 0, 0))
-                self._events.catch_up((at,))
-
-    def _take_snapshot(self, whose: str) -> None:
-        run_id = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(self._world.own_clock()))
-        self._counts["healthy snapshots"] += 1
-        self._world.run({"operator": lambda: self._snapshot(run_id, whose)})
-
-    def _snapshot(self, run_id: str, whose: str) -> None:
-        try:
-            self._operator.snapshot(run_id, whose)
-        except RecoveryError as error:
-            self._world.tell(f"the snapshot {run_id} fails: {error}")
-
     def _rehearse(self) -> None:
         if self._script.reviews.refuses:
             self._world.run({"rehearsal": self._ask_wrongly})
-        self._answer_wrongly(self._first_wrong)
+        self._wrong.begin(self._wrong.first)
         kind = self._script.request.rehearsal
         if kind is None:
             return
@@ -346,7 +232,7 @@ class History:
                 ask()
             except RecoveryError:
                 continue
-            if self._wrong is None or self._wrong.node_id is None:  # a wrong cluster id names another journal
+            if self._wrong.wrong is None or self._wrong.wrong.node_id is None:  # a wrong cluster id names another journal
                 self._judges.add_violation(f"{what} is not refused")
         if self._judges.changes != before:
             self._judges.add_violation("a wrong election has changed the cluster")
@@ -411,7 +297,7 @@ class History:
             for step in later.damage:
                 self._damage_by(step)
             self._start_some()
-            self._answer_wrongly(later.wrong)
+            self._wrong.begin(later.wrong)
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()
                 self._recover_later(f"later-{number}", later)
@@ -498,7 +384,7 @@ class History:
         self._counts["recoveries with a partition to elect"] += has_work
         if has_work and not self._events.calm and run_id != "rehearsal":
             self._with_work.add(run_id)
-        before, wrong = self._events.happened, self._wrong_count()
+        before, wrong = self._events.happened, self._wrong.count()
         limits = LimitsJudge(
             self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
         )
@@ -509,7 +395,7 @@ class History:
             is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
             if is_alone and (run_id != "first" or self._script.reviews.names is None):
                 limits.judge()
-            if self._events.happened > before or self._wrong_count() > wrong or run_id == "second":
+            if self._events.happened > before or self._wrong.count() > wrong or run_id == "second":
                 self._disturbed.add(run_id)
 
     def _recovered(self, run_id: str) -> dict[str, Any] | None:

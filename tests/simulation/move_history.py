@@ -71,7 +71,7 @@ class MoveHistory(History):
 
     def _rehearse(self) -> None:
         """Move in check mode, and in ways that are wrong, which must change nothing. What is approved is proposed now."""
-        self._answer_wrongly(self._first_wrong)
+        self._wrong.begin(self._wrong.first)
         if self._script.reviews.approves and self._moves.options["wait"]:
             approved = None if self._moves.throttle is None else max(LEAST_RATE, self._moves.throttle - self._script.seed % 2 * 1000)
             self._approved = moves_file.FORMAT.sealed(self._mover.proposed(self._judges.targets, approved), "proposal")
