@@ -9,8 +9,8 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
+from simulation.drawn_script import drawn
 from simulation.history import play
-from simulation.script import drawn
 from wire.kafka_codec import KafkaCodec
 from wire.kafka_layouts import Layouts, completed
 from wire.our_messages import as_kafka_says, shared, without_records

@@ -23,8 +23,9 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import chain, count
 from pathlib import Path
 
+from simulation.drawn_script import drawn
 from simulation.history import Outcome, play
-from simulation.script import Script, drawn
+from simulation.script import Script
 from simulation.shorten import kind_of, shortened
 from simulation.story_lines import opening
 

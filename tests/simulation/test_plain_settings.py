@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from simulation.script import Script, drawn
+from simulation.drawn_script import drawn
+from simulation.script import Script
 from simulation.shorten import shortened
 
 

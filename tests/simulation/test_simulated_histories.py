@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from simulation.drawn_script import drawn
 from simulation.history import play
 from simulation.move_script import PLAIN_MOVES
-from simulation.script import Script, drawn
+from simulation.script import Script
 from simulation.shorten import kind_of, shortened
 
 KEPT = Path(__file__).parent / "kept"
