@@ -142,8 +142,8 @@ class History:
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
             self._start_some()
-            self._world.wait(CALM_SECONDS)
-            self._events.slowed = False  # what hung goes on long before
+            self._await_calm()
+            self._events.slowed = False
             self._judges.judge_truncations()
             if self._damaged is not None:
                 self._world.run({"operator": self._damaged.between_runs})
@@ -248,6 +248,13 @@ class History:
         if not reviews.in_file:
             return self._operator.elect(run_id, partitions=rows, **options)
         return self._operator.elect_file(run_id, rows, **options)
+
+    def _await_calm(self) -> None:
+        """Wait until brokers that hang, or are cut off, have gone on and are known to be alive."""
+        self._world.wait(CALM_SECONDS - SESSION_SECONDS - 1)
+        while any(one.hangs or one.cut_off for one in self._cluster.brokers.values()):
+            self._world.wait(1.0)
+        self._world.wait(SESSION_SECONDS + 1)
 
     def _start_some(self) -> None:
         """Let so many brokers run that there is a cluster."""
