@@ -38,10 +38,10 @@ class Election(NamedTuple):
         return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
 
     def had_to_choose(self, batch: Batch) -> bool:
-        """Return whether an earlier leader lacked these committed records, too, and the elected one has other committed records in their place."""
+        """Return whether the elected one has other committed records in the place of these, and an earlier leader lacked these or those."""
         holders = [log for log in self.logs.values() if log.holds(batch)]
         others = [one for one in self.committed.values() if self.elected.holds(one) and not any(log.holds(one) for log in holders)]
-        return batch.name in self.lost_before and bool(others)
+        return any(one.name in self.lost_before for one in (batch, *others)) and bool(others)
 
     def has_latest_epoch(self) -> bool:
         """Return whether no electable log has a last batch of a later epoch than that of the leader."""

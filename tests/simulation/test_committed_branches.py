@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A committed record that an earlier leader lacked may be lost again by an election that keeps other committed records."""
+"""If an earlier leader lacked committed records, others may be committed in their place: then an election loses one or the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ OLD, NEW = batch(0, 0, "old", 1), batch(0, 2, "new", 1)
 
 
 @pytest.mark.parametrize(
-    ("lost_before", "committed", "had_to_choose"), [({"old"}, (OLD, NEW), True), ({"old"}, (OLD,), False), (set(), (OLD, NEW), False)]
+    ("lost_before", "committed", "had_to_choose"),
+    [({"old"}, (OLD, NEW), True), ({"old"}, (OLD,), False), ({"new"}, (OLD, NEW), True), (set(), (OLD, NEW), False)],
 )
 def test_an_election_may_have_to_choose_between_committed_records(
     lost_before: set[str], committed: tuple[Batch, ...], had_to_choose: bool
