@@ -127,7 +127,7 @@ def refused_journals(mover: MoveOperator, cluster_id: str) -> Iterator[tuple[str
     intent: dict[str, Any] = {"kind": "set", "owner": "standing", "cluster_id": cluster_id, "rates": [rate], "replicas": []}
     lines: dict[str, dict[str, Any]] = {
         "a line of another kind": {"kind": "wish"},
-        "a change of nothing": {"kind": "unanswered", "changes": [{"topic": None, "broker": None, "by": None}]},
+        "a change of nothing": {"kind": "unanswered", "changes": [{"topic": None, "broker": None, "by": None}], "listed": []},
         "a throttle of another owner": {**intent, "owner": "another"},
         "another config": {**intent, "rates": [{**rate, "config": "log.retention.ms"}]},
         "a rate that is none": {**intent, "rates": [{**rate, "value": "fast"}]},

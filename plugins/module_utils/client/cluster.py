@@ -205,11 +205,12 @@ class Cluster(PartitionClient, ReplicaLogClient):
         they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced looks the same, and is.
         ClusterError if no broker reaches the active controller.
         """
-        nodes = self._registered_by_any()
+        nodes, are_listed = self._registered_by_any()
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
-        answering = self._answering(asked)
+        # One broker may state its own address as that of another one.
+        answering = self._answering({broker for broker in asked if len(nodes[broker]) == 1})
         mute = asked - answering
-        unknown = set() if self._lists_fenced else {*(listed if wanted is None else wanted)} - nodes.keys()
+        unknown = set() if are_listed else {*(listed if wanted is None else wanted)} - nodes.keys()
         refusing = connection_diagnosis.that_refuse(node for broker in mute for node in nodes[broker])
         return mute - refusing | unknown | self._behind(answering)
 
@@ -227,19 +228,25 @@ class Cluster(PartitionClient, ReplicaLogClient):
                         "broken, or of another cluster; check bootstrap_servers, and stop the one that is wrong"
                     )
 
-    def _registered_by_any(self) -> dict[int, list[brokers.Node]]:
+    def _registered_by_any(self) -> tuple[dict[int, list[brokers.Node]], bool]:
         """Return the brokers that are registered by the word of the broker that describes them, or of others, with each address that these state.
 
-        One alone may leave out one that hangs, or state a wrong address of it.
+        One alone may leave out one that hangs, or state a wrong address of it. Also returns whether all of these brokers list fenced ones.
         """
         nodes = {node.broker_id: [node] for node in self._refresh_nodes()}
+        are_listed = self._lists_fenced
         others = self._apart_from(self._describer)[:OTHER_DESCRIBERS]
-        answers = self._ask_each({broker: [broker_nodes.describe_cluster()] for broker in others}, self._read_brokers)
-        for node in (node for found in answers.values() for described in found for node in described):
+        answers = self._ask_each(
+            {broker: [broker_nodes.describe_cluster()] for broker in others},
+            lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)),
+        )
+        described = [one for found in answers.values() for one in found]
+        are_listed = are_listed and all(lists_fenced for lists_fenced, _nodes in described)
+        for node in (node for _lists_fenced, found in described for node in found):
             known = nodes.setdefault(node.broker_id, [])
             if (node.host, node.port) not in {(one.host, one.port) for one in known}:
                 known.append(node)
-        return nodes
+        return nodes, are_listed
 
     def unfenced(self) -> set[int]:
         """Return the ids of the brokers that are unfenced now."""

@@ -225,9 +225,9 @@ class Journal(JournalFile):
         return found
 
     def listed(self) -> set[int]:
-        """Return the brokers that were listed when orders were recorded of which it is not known who may still change them."""
+        """Return the brokers that may still change open orders: those that did not answer, or that were listed if it is not known who has answered."""
         with self._guard:
-            return {broker for identifier in self._open.keys() - self._unanswered_by.keys() for broker in self._listed[identifier]}
+            return {broker for identifier in self._open for broker in self._unanswered_by.get(identifier, self._listed[identifier])}
 
     def expect(self, identifier: str, elections: Collection[TopicPartition], unanswered_by: Collection[int]) -> None:
         """Record what may still be done to the partitions of an intent. It is on disk when this returns.

@@ -106,7 +106,7 @@ def await_answers(cluster: Reordering, journal: Journal) -> None:
     wanted = unanswered_by(cluster, cluster.in_doubt)
     if not wanted and not any_broker:
         return
-    silent = unanswered_requests.still_silent(cluster, None if any_broker else wanted, journal.listed())
+    silent = unanswered_requests.still_silent(cluster, None if any_broker else wanted, wanted | journal.listed())
     cluster.in_doubt = {key: rest for key, brokers in cluster.in_doubt.items() if (rest := brokers & silent)}
     journal.answered_by_all_but(silent)
 

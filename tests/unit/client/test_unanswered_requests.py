@@ -189,6 +189,19 @@ def test_a_broker_of_which_one_broker_states_an_address_where_nothing_listens_ma
             assert cluster.silent({3}) == {3}
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_broker_of_which_another_one_states_its_own_address_may_still_hang(broker: fake_brokers.Broker, is_first: bool) -> None:
+    with fake_brokers.brokers(1) as (other,), socket.create_server(("127.0.0.1", 0)) as hanging:
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        liar, honest = (broker, other) if is_first else (other, broker)
+        liar.names([*both, (3, "127.0.0.1", liar.port)])
+        honest.names([*both, (3, "127.0.0.1", hanging.getsockname()[1])])
+        for one in (broker, other):
+            one.follows({1: 0.0, 2: 0.0, 3: 0.0})
+        with Cluster(Connection((liar.server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent({3}) == {3}
+
+
 def test_a_broker_whose_list_cannot_be_read_is_left_out(broker: fake_brokers.Broker) -> None:
     with fake_brokers.brokers(1) as (other,):
         both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
@@ -220,3 +233,13 @@ def test_a_broker_that_is_not_listed_may_be_fenced_before_kafka_4(broker: fake_b
         assert cluster.silent({1, 4}) == {4}
         assert cluster.silent(None, {1, 4}) == {4}
         assert cluster.silent() == set()
+
+
+def test_one_broker_alone_does_not_decide_whether_fenced_brokers_are_listed(broker: fake_brokers.Broker) -> None:
+    with fake_brokers.brokers(1) as (older,):
+        for one in (broker, older):
+            one.names([(1, "127.0.0.1", broker.port), (3, "127.0.0.1", older.port)])
+            one.follows({1: 0.0, 3: 0.0})
+        older.follows({1: 0.0, 3: 0.0}, {DESCRIBE_CLUSTER: (0, 1)})
+        with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
+            assert cluster.silent({2}) == {2}

@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -284,6 +284,22 @@ def test_an_order_of_a_run_that_was_killed_may_be_changed_by_any_broker_that_han
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
         assert journal.left_behind() == {}
+
+
+@pytest.mark.parametrize("is_settling", [False, True])
+def test_a_broker_that_is_not_listed_any_more_stays_known_when_a_later_run_is_killed(tmp_path: Path, is_settling: bool) -> None:
+    """`is_settling`: it is killed while it records which orders stay open."""
+    one = ChangedOrder("t", 0, "id", (1, 3, 2), (3, 1, 2))
+    with Journal(tmp_path / "j", "abc") as journal:
+        journal.expect(journal.intend([one], [1, 2, 3]), (), [1])
+    with Journal(tmp_path / "j", "abc") as journal:
+        journal.intend([one], journal.listed() if is_settling else [2, 3])
+    controller = Controller()
+    controller.unlisted = {1}
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.await_answers(controller, journal)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert 1 in (journal.unanswered_by()["t", 0] or ())
 
 
 def test_a_broker_that_is_fenced_after_a_run_was_killed_may_still_change_an_order(tmp_path: Path) -> None:

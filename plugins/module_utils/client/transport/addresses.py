@@ -74,9 +74,12 @@ def connect(host: str, port: int, seconds: float) -> socket.socket:
 
 
 def connect_to(addresses: Sequence[Address], seconds: float) -> socket.socket:
-    """Connect to the first of these addresses that accepts, within `seconds` in total. TimeoutError or another OSError if none does."""
+    """Connect to the first of these addresses that accepts, within `seconds` in total.
+
+    TimeoutError or another OSError if none does; ConnectionRefusedError only if all of them refuse.
+    """
     deadline = time.monotonic() + seconds
-    failed: OSError = TimeoutError("timed out")
+    failures: list[OSError] = []
     for number, (family, kind, protocol, _name, address) in enumerate(addresses):
         share = (deadline - time.monotonic()) / (len(addresses) - number)
         if share <= 0:
@@ -88,8 +91,10 @@ def connect_to(addresses: Sequence[Address], seconds: float) -> socket.socket:
             return stream
         except OSError as error:
             stream.close()
-            failed = error
-    raise failed
+            failures.append(error)
+    if len(failures) < len(addresses) or not failures:
+        raise TimeoutError("timed out")
+    raise next((error for error in failures if not isinstance(error, ConnectionRefusedError)), failures[-1])
 
 
 def _look_up(host: str, port: int, pending: Future[list[Address]]) -> None:

@@ -126,7 +126,7 @@ class ThrottleJournal(JournalFile):
             self.expiry = Expiry(entry["expiry"]["seconds"], entry["expiry"]["at"]) if entry["expiry"] else None
             return
         if entry["kind"] == "unanswered":
-            self._sent.replace(read_unanswered(entry["changes"]))
+            self._sent.replace(read_unanswered(entry["changes"]), entry["listed"])
             return
         owner = entry["owner"]
         if entry["kind"] == "set":
@@ -244,10 +244,13 @@ class ThrottleJournal(JournalFile):
         self._clusters[owner] = self._cluster_id
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added, listed)
 
-    def record_sending(self, resources: Collection[Resource]) -> None:
-        """Record that changes of these, of which the journal has throttles, are about to be sent. Raises FileError if the journal cannot be written."""
+    def record_sending(self, resources: Collection[Resource], listed: Collection[int]) -> None:
+        """Record that changes of these, of which the journal has throttles, are about to be sent. `listed`: the brokers that may get them.
+
+        Raises FileError if the journal cannot be written.
+        """
         if resources:
-            self._sent.send(resources)  # a change of a broker's configs goes to that broker alone
+            self._sent.send(resources, listed)
             self._append_unanswered()
 
     def note_answers(self, unanswered: Mapping[Resource, Collection[int]]) -> None:
@@ -264,7 +267,7 @@ class ThrottleJournal(JournalFile):
             self._append_unanswered()
 
     def _append_unanswered(self) -> None:
-        self._append({"kind": "unanswered", "changes": encode_unanswered(self.unanswered())})
+        self._append({"kind": "unanswered", "changes": encode_unanswered(self.unanswered()), "listed": sorted(self._sent.listed)})
 
     def recall(self, before: Recorded) -> tuple[list[SetRate], list[AddedReplicas]]:
         """Record as left over by a run what was set `before` and is not recorded any more: a stalled run may set it again. Returns it.

@@ -44,7 +44,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
     "set": {"owner": Name(), "cluster_id": Name(), "rates": [_RATE], "replicas": [{**LIST, "was_empty": bool}], "listed": [BROKER]},
-    "unanswered": {"changes": [{"topic": Optional(Name()), "broker": Optional(BROKER), "by": Optional([BROKER])}]},
+    "unanswered": {"changes": [{"topic": Optional(Name()), "broker": Optional(BROKER), "by": Optional([BROKER])}], "listed": [BROKER]},
     "gone": {"owner": Name(), "rates": [{"broker": BROKER, "config": Name()}], "replicas": [LIST]},
 }
 

@@ -24,6 +24,7 @@ class SentChanges:
         """Changes of these are about to be sent. `listed`: the brokers that may get them."""
         self.listed |= {*listed}
         for resource in resources:
+            self.listed |= self._by.get(resource) or frozenset()  # these may still carry out an earlier one
             self._before.setdefault(resource, self._by.get(resource, frozenset()))
             self._by[resource] = None
 
@@ -35,14 +36,13 @@ class SentChanges:
         self.replace(self._by | changes)
         return bool(changes)
 
-    def replace(self, unanswered: Unanswered) -> bool:
-        """No changes are unanswered but these. Return whether others were."""
+    def replace(self, unanswered: Unanswered, listed: Collection[int] = ()) -> bool:
+        """No changes are unanswered but these. Return whether others were. `listed`: as for `send`."""
         before, self._before = self._by, {}
         self._by = {
             resource: None if brokers is None else frozenset(brokers) for resource, brokers in unanswered.items() if brokers != set()
         }
-        if None not in self._by.values():
-            self.listed = frozenset()
+        self.listed = (self.listed | {*listed}) if None in self._by.values() else frozenset()
         return self._by != before
 
     def unanswered(self) -> dict[Resource, frozenset[int] | None]:

@@ -32,7 +32,7 @@ def await_answers(cluster: ThrottleCluster, journal: ThrottleJournal) -> None:
     wanted = {broker for brokers in cluster.configs_in_doubt.values() for broker in brokers}
     if not wanted and not of_any_broker:
         return
-    silent = unanswered_requests.still_silent(cluster, None if of_any_broker else wanted, journal.listed())
+    silent = unanswered_requests.still_silent(cluster, None if of_any_broker else wanted, wanted | journal.listed())
     topics = {resource.name for resource in (*cluster.configs_in_doubt, *of_any_broker) if resource.kind == TOPIC}
     left = {resource: rest for resource, brokers in cluster.configs_in_doubt.items() if (rest := brokers & silent)}
     left |= {resource: {*left.get(resource, ()), *silent} for resource in of_any_broker if silent}

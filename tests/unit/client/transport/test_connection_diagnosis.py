@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 
 import pytest
 
@@ -40,3 +41,28 @@ def test_a_message_names_some_addresses_and_counts_the_others() -> None:
     text = connection_diagnosis.diagnose(CONNECTION, servers, OSError("refused"))
     assert text.count("not a valid address") == connection_diagnosis.ADDRESSES
     assert text.endswith("; 115 others were not checked")
+
+
+@pytest.mark.parametrize("refuses_last", [True, False])
+def test_a_name_refuses_only_if_all_its_addresses_do(monkeypatch: pytest.MonkeyPatch, refuses_last: bool) -> None:
+    """At one of two addresses a broker hangs: its backlog is full."""
+    monkeypatch.setattr(connection_diagnosis, "CONNECT_SECONDS", 0.4)
+    with ExitStack() as stack:
+        hanging = stack.enter_context(socket.socket())
+        hanging.bind(("127.0.0.1", 0))
+        hanging.listen(0)
+        address = hanging.getsockname()
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        places = ["127.0.0.1", "127.0.0.2"] if refuses_last else ["127.0.0.2", "127.0.0.1"]
+        look_up = socket.getaddrinfo
+        monkeypatch.setattr(
+            socket,
+            "getaddrinfo",
+            lambda host, port, **more: [row for one in (places if host == "b3" else [host]) for row in look_up(one, port, **more)],
+        )
+        assert connection_diagnosis.that_refuse(
+            [Node(2, "127.0.0.2", address[1], None, False), Node(3, "b3", address[1], None, False)]
+        ) == {2}

@@ -142,6 +142,37 @@ def test_a_broker_that_is_fenced_after_a_run_was_killed_may_still_set_entries(
     assert as_before(cluster)
 
 
+def test_a_broker_that_is_not_listed_any_more_stays_known_when_a_later_run_is_killed(
+    tmp_path: Path, journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Stubborn()
+    cluster.left_in_doubt, cluster.unlisted = frozenset({3}), {3}
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.left_in_doubt = frozenset()
+    cluster.live -= {3}
+    cluster.configs_in_doubt, cluster.end_at, cluster.requests, cluster.after = {}, 3, 0, True
+    killed(journal, cluster, monkeypatch)
+    cluster.end_at = None
+    problems, recorded = next_run(tmp_path, cluster)
+    assert recorded and any("broker 3 got a change of the throttled replicas of topic t" in problem for problem in problems)
+
+
+def test_a_removal_that_a_broker_may_still_carry_out_stays_recorded(tmp_path: Path, journal: ThrottleJournal) -> None:
+    """It would remove the throttle of a later run."""
+    cluster = Stubborn()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.left_in_doubt, cluster.hanging = frozenset({3}), {3}
+    assert len(throttle.warnings) == 1
+    cluster.left_in_doubt = frozenset()
+    problems, recorded = next_run(tmp_path, cluster)
+    assert recorded and "broker 3 got a change of the throttled replicas of topic t" in problems[0]
+    cluster.hanging = set()
+    assert next_run(tmp_path, cluster) == ([], False)
+    assert as_before(cluster)
+
+
 def test_a_rate_that_a_controller_removes_in_the_place_of_its_broker_stays_recorded(tmp_path: Path, journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
@@ -363,4 +394,4 @@ def test_who_may_still_carry_out_changes_adds_up() -> None:
 )
 def test_a_line_that_no_run_has_written_is_refused(changes: str) -> None:
     with pytest.raises(ContentError):
-        read_entry(f'{{"kind":"unanswered","changes":{changes}}}'.encode())
+        read_entry(f'{{"kind":"unanswered","changes":{changes},"listed":[]}}'.encode())
