@@ -69,7 +69,12 @@ class WorkdirFiles:
     def is_unsafe(self, broker: int) -> bool:
         """Return whether a file says that a broker is not safe to start."""
         file = self.workdir / "rescue" / NAME / f"broker-{broker}.json"
-        return file.exists() and not any(row.get("safe_to_start") for row in parsed(file.read_bytes()))
+        if not file.exists():
+            return False
+        try:
+            return json.loads(file.read_bytes())["safe_to_start"] is False
+        except (ValueError, KeyError, TypeError):  # damaged, or half of it
+            return False
 
     def digests(self, *may_be_written: str) -> list[str]:
         """Return the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
