@@ -49,7 +49,7 @@ WATCH_SECONDS = 0.25
 LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
 SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
-LONGEST_HANG = 16.0
+LONGEST_HANG = 16.0  # of a broker at a request that changes the cluster
 MANY_PARTITIONS, MANY_EPOCHS = 8, 10
 
 
@@ -142,7 +142,7 @@ class History:
             self._events.calm = self._events.other_tools.rest = True
             self._events.other_tools.tidy_up()
             self._start_some()
-            self._await_calm()
+            self._await_all(CALM_SECONDS)
             self._events.slowed = False
             self._judges.judge_truncations()
             if self._damaged is not None:
@@ -249,9 +249,9 @@ class History:
             return self._operator.elect(run_id, partitions=rows, **options)
         return self._operator.elect_file(run_id, rows, **options)
 
-    def _await_calm(self) -> None:
-        """Wait until brokers that hang, or are cut off, have gone on and are known to be alive."""
-        self._world.wait(CALM_SECONDS - SESSION_SECONDS - 1)
+    def _await_all(self, seconds: float) -> None:
+        """Wait so many seconds, and until brokers that hang, or are cut off, have gone on and are known to be alive."""
+        self._world.wait(seconds - SESSION_SECONDS - 1)
         while any(one.hangs or one.cut_off for one in self._cluster.brokers.values()):
             self._world.wait(1.0)
         self._world.wait(SESSION_SECONDS + 1)
@@ -333,7 +333,7 @@ class History:
             return
         self._look_on()
         # A late election takes the first live replica, no matter which tool has set the order.
-        self._world.wait(LONGEST_HANG)
+        self._await_all(LONGEST_HANG)
         for step in self._script.between:
             self._events.happen(step)
             self._world.wait(PAUSE_SECONDS)

@@ -42,6 +42,7 @@ class MoveJudges(Judges):
         """`is_calm`: no faults happen, so that nothing is excused by them."""
         super().__init__(cluster, workdir, events, model, gives_up)
         self._script, self._is_calm = script, is_calm
+        self._replaced: dict[Key, list[set[int]]] = {}
         self.targets = {(topic, number): replicas for topic, number, replicas in script.targets if (topic, number) in self.orders.expected}
         self.may_be_unthrottled = False  # the operator has removed throttles although moves are under way
         self.arrived = False  # the operator has moved everything, and has not cancelled anything since
@@ -93,7 +94,11 @@ class MoveJudges(Judges):
     def _look_at(self, key: Key, before: Partition, after: Partition) -> None:
         """Judge a change of a partition."""
         moving = after.assignment
-        if {*moving.original} not in self._legal(key) or {*moving.target} not in self._legal(key):
+        if self.orders.is_unseen(key):
+            # One that replaces a move of another tool that no broker may have shown begins with what that one had.
+            self._replaced.setdefault(key, []).append({*moving.original})
+        legal = [*self._legal(key), *self._replaced.get(key, ())]
+        if {*moving.original} not in legal or {*moving.target} not in legal:
             self.add_violation(f"{name(key)} has the replicas {moving}, neither those of before nor those of the move")
         removed = {*before.replicas} - {*after.replicas}
         if removed and (before.isr or before.elr) and not {*after.isr, *after.elr} & {*after.replicas}:

@@ -40,7 +40,7 @@ class ReplayRequests:
                 )
             except RecoveryError:  # a target topic that has fewer partitions, or none
                 continue
-            self.predicted[run_id] = result["counts"]["left"]
+            self.predicted[run_id] = sum(row["left"] for row in result["partitions"] if row["reason"] is None)
             self._counts["replays in check mode"] += 1
             self._counts["replays proposed"] += self._reviews.approves
             if self._reviews.approves:
