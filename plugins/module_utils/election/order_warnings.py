@@ -20,7 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.pre
 
 
 def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Iterator[str]:
-    """Yield a warning for each kind of order that is not restored. `left`: orders that the journal still has. `journal_path`: for the text.
+    """Yield a warning for each kind of order that is not restored, and for elections that may still come.
+
+    `left`: orders that the journal still has. `journal_path`: for the text.
 
     Raises ClusterError if the cluster does not answer.
     """
@@ -41,6 +43,12 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
         yield (
             f"an election of {len(awaiting)} partitions ({some_names(sorted(awaiting))}) was never answered, and a broker that hangs may still carry it out. "
             "So they keep the replica order of the election; run again with allow_data_loss when every broker answers, to elect them and put their order back"
+        )
+    if led := sorted(cluster.elections_in_doubt - awaiting):
+        yield (
+            f"an election of {len(led)} partitions ({some_names(led)}) was never answered, and a broker that hangs may still carry it out. A partition with a "
+            "leader stays as it is; if its leader is lost before that, it gets the first live replica of its order as leader, whatever that lacks. Restart the "
+            "brokers that hang"
         )
     if doubted:
         first = min(doubted)

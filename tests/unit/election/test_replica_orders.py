@@ -247,6 +247,16 @@ def test_an_election_that_was_never_answered_finds_the_designated_replica_first_
     assert not left_behind(path)
 
 
+def test_an_election_that_was_never_answered_is_named_although_the_partition_has_a_leader(path: Path) -> None:
+    """Should the leader be lost before the broker that hangs goes on, the controller elects another replica, whatever that lacks."""
+    controller = Hanging()
+    recover(controller, path, entry())
+    controller.states[KEY] = replace(controller.states[KEY], leader=3, isr=(3,))
+    assert "if its leader is lost before that" in warnings(controller, path)
+    controller.elections_in_doubt = set()
+    assert "if its leader is lost before that" not in warnings(controller, path)
+
+
 def test_an_election_that_was_never_answered_is_made_again_by_the_next_run(path: Path) -> None:
     controller = Hanging()
     recover(controller, path, entry())
