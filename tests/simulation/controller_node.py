@@ -22,8 +22,8 @@ from simulation.metadata_answers import quorum
 if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
-# Of a controller of Kafka 4.3: API key → lowest and highest version.
 SNAPSHOT_PIECE = 100  # bytes
+# Of a controller of Kafka 4.3: API key → lowest and highest version.
 VERSIONS = {1: (13, 18), 18: (0, 5), 43: (0, 2), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
 
 

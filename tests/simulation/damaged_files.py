@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from simulation.command_operator import CommandOperator
 from simulation.forged_parts import forge
 from simulation.judges import Judges
+from simulation.odd_results import OTHER_TOPIC
 from simulation.operator import NAME, SAVED
 from simulation.sealed_lines import sealed
 from simulation.story_lines import ending
@@ -33,7 +34,6 @@ from simulation.wrong_values import edited
 RUN, CHECKED = "damaged", "checked"
 EDITS, PLANS, FILES, FORGERIES, DISK_EDITS = 40, 3, 6, 3, 6
 DISKS = "disks"  # the folder of evidence of disks
-OTHER_ID = "AAAAAAAAAAAAAAAAAAAAzw"
 # What a journal has of a run that has left nothing open. With so many of these lines the next run empties it.
 RUN_LINE = b'{"kind":"run","run_id":"earlier","host":"control-node","pid":4711,"begun":"2026-01-01T00:00:00Z"}\n'
 MANY_LINES = 12_000
@@ -91,7 +91,7 @@ class DamagedFiles:
             self._counts["long journals"] += 1
             return
         for topic in ("gone", "orders"):
-            order = {"topic": topic, "partition": 0, "topic_id": OTHER_ID, "original": [1, 2], "changed": [2, 1]}
+            order = {"topic": topic, "partition": 0, "topic_id": OTHER_TOPIC, "original": [1, 2], "changed": [2, 1]}
             line = json.dumps({"kind": "intent", "id": f"of {topic}", "cluster_id": cluster_id, "orders": [order], "listed": []})
             content += line.encode() + b"\n"
         journal.write_bytes(content)
@@ -227,7 +227,7 @@ class DamagedFiles:
         }
         if in_check_mode and b'"topic_id"' in content:
             ways["is of topics that are gone"] = lambda: path.write_bytes(_of_other_topics(content, "topic", "gone"))
-            ways["is of topics that were created again"] = lambda: path.write_bytes(_of_other_topics(content, "topic_id", OTHER_ID))
+            ways["is of topics that were created again"] = lambda: path.write_bytes(_of_other_topics(content, "topic_id", OTHER_TOPIC))
         how = self._random.choice([*ways])
         ways[how]()
         return how
@@ -272,8 +272,18 @@ def _of_other_topics(content: bytes, name: str, value: str) -> bytes:
         lines = [json.loads(line) for line in re.sub(rf'("{name}": ?)"[^"]*"'.encode(), rf'\1"{value}"'.encode(), content).splitlines()]
     except ValueError:
         return content
+    own, has_seal = _without_seal(lines)
+    return _written(own, has_seal)
+
+
+def _without_seal(lines: list[Any]) -> tuple[list[Any], bool]:
+    """Return the lines of a file without its seal, and whether there is one."""
     has_seal = bool(lines) and isinstance(lines[-1], dict) and lines[-1].get("kind") == "seal"
-    return sealed(lines[:-1]) if has_seal else b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    return lines[:-1] if has_seal else lines, has_seal
+
+
+def _written(lines: list[Any], has_seal: bool) -> bytes:
+    return sealed(lines) if has_seal else b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def _edited(content: bytes, random: Random) -> bytes:
@@ -284,8 +294,7 @@ def _edited(content: bytes, random: Random) -> bytes:
         return content[::-1]
     if not lines:
         return b"{}\n"
-    has_seal = isinstance(lines[-1], dict) and lines[-1].get("kind") == "seal"
-    own = lines[:-1] if has_seal else lines
+    own, has_seal = _without_seal(lines)
     at = random.randrange(len(own))
     own[at] = edited(own[at], random)
-    return sealed(own) if has_seal else b"".join(json.dumps(line).encode() + b"\n" for line in own)
+    return _written(own, has_seal)

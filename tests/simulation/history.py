@@ -95,6 +95,8 @@ class History:
         self._judges = self._made_judges()
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._logins = LoginJudge(self._judges, self._cluster, workdir)
+        # In half of the histories what the first run has left is found by a login that lacks permissions.
+        self._lacks_later = script.moves is None and script.seed % 2 == 1
         self._rehearsal: Rehearsal | None = None
         self._wrong = RunsWithWrongAnswers(
             script, self._cluster, workdir, self._judges, self._events, self._counts, self._disturbed, self.not_judged
@@ -125,8 +127,6 @@ class History:
             self._damage()
             self._watch()
             self._cluster.client_quotas.rate = self._script.quota
-            # In half of the histories what the first run has left is found by a login that lacks permissions.
-            self._lacks_later = self._script.moves is None and self._script.seed % 2 == 1
             if not self._lacks_later:
                 self._lose_permissions()
             self._read_disks()

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 DISK_FAILED = "DISK_FAILED"
 # Kafka's error for a replica whose log directory has failed. The broker gives it until it is restarted.
 STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+# Kafka's error for a topic whose records this login may not read.
 READ_REFUSED = "TOPIC_AUTHORIZATION_FAILED"
 # The error of a replica whose broker has not replayed the metadata of the partition up to the controller's leader epoch: its log may still change (KIP-966).
 STALE_METADATA = "STALE_METADATA"

@@ -44,11 +44,11 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
             f"an election of {len(awaiting)} partitions ({some_names(sorted(awaiting))}) was never answered, and a broker that hangs may still carry it out. "
             "So they keep the replica order of the election; run again with allow_data_loss when every broker answers, to elect them and put their order back"
         )
-    if led := sorted(cluster.elections_in_doubt - awaiting):
+    if may_come := sorted(cluster.elections_in_doubt - awaiting):
         yield (
-            f"an election of {len(led)} partitions ({some_names(led)}) was never answered, and a broker that hangs may still carry it out. A partition with a "
-            "leader stays as it is; if its leader is lost before that, it gets the first live replica of its order as leader, whatever that lacks. Restart the "
-            "brokers that hang"
+            f"an election of {len(may_come)} partitions ({some_names(may_come)}) was never answered, and a broker that hangs may still carry it out. "
+            "A partition with a leader stays as it is; if its leader is lost before that, it gets the first live replica of its order as leader, whatever that "
+            "lacks. Restart the brokers that hang"
         )
     if doubted:
         first = min(doubted)

@@ -49,8 +49,8 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
     lists = what.lists.values()
     of_rates, of_lists = [row.change for row in what.rates if row.change is not None], [model.subtraction(row) for row in lists]
     # A rate from before a throttle is a throttle, too: a broker that hangs may set it later. Or it removes entries later, which a later run has set again.
-    sent = {change.resource for change in (*of_rates, *of_lists) if change.resource.kind == TOPIC or change.operation == SET}
-    journal.record_sending(sent, cluster.listed())
+    rates_from_before = {change.resource for change in of_rates if change.operation == SET}
+    journal.record_sending(rates_from_before | {change.resource for change in of_lists}, cluster.listed())
     for changes in (of_rates, of_lists):
         _alter(cluster, changes, answers, problems)
     journal.note_answers(cluster.configs_in_doubt)
