@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -75,6 +77,8 @@ class Broker:
     cut_off: bool = False
     was_shut_down: bool = False
     down_since: float = 0.0
+    started_at: float = -math.inf
+    unfenced_at: float = -math.inf
     incarnation: int = 0
     is_registering: bool = False
     logs: dict[Key, Log] = field(default_factory=dict)

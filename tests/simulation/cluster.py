@@ -456,7 +456,7 @@ class SimulatedCluster:
             return
         one.incarnation += 1
         lost = start_disks(self, one, repaired)
-        one.running, one.has_open_port, one.hangs = True, False, False
+        one.running, one.has_open_port, one.hangs, one.started_at = True, False, False, self.world.now
         for key, log in one.logs.items():
             if lost_batches and log.batches:
                 self.lost_ends.setdefault(key, set()).update(one.name for one in log.truncate(log.batches[-lost_batches:][0].base))
@@ -486,7 +486,7 @@ class SimulatedCluster:
             self.world.after(1.0, lambda: self._unfence(broker, incarnation))
             return
         self._learn(broker)
-        broker.is_registering, broker.has_open_port = False, True
+        broker.is_registering, broker.has_open_port, broker.unfenced_at = False, True, self.world.now
         self.controller.unfence(broker.node_id)
         self.spread()
 

@@ -155,7 +155,7 @@ class DamagedFiles:
                 self._judges.add_violation(f"{path.name} {how}, and a run in check mode has changed the cluster")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kept)
-
+            self._operator.sync(path)
         self._read_forged()
 
     def _read_forged(self) -> None:
@@ -169,8 +169,9 @@ class DamagedFiles:
             self._counts["parts of saved records forged"] += how is not None
             self._do("the list of saved records", partial(self._operator.list_records, index.parents[1].name, start_offset=0))
             self._read_forged_part(index.parents[1].name)
-            index.write_bytes(kept)
-            part.write_bytes(records)
+            for path, content in ((index, kept), (part, records)):
+                path.write_bytes(content)
+                self._operator.sync(path)
 
     def _read_forged_part(self, run_id: str) -> None:
         """Read a part of this run in another way, in a history that does."""

@@ -37,8 +37,20 @@ from simulation.offset_proofs import proven_by_offsets
 from simulation.replay_script import draw_replay
 from simulation.request_script import CHECK, NO_REQUEST, draw_request
 from simulation.review_script import NO_REVIEW, draw_review
-from simulation.script import CHANGES, LONG_HANG, Script
-from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, draw_second, draw_step, draw_step_number, draw_steps
+from simulation.script import LONG_HANG, Script
+from simulation.steps import (
+    OF_PARTITIONS,
+    SAVING,
+    SECONDS_AFTER_CHANGE,
+    Step,
+    Strike,
+    draw_second,
+    draw_step,
+    draw_step_after_change,
+    draw_step_number,
+    draw_steps,
+)
+from simulation.world import CHANGES
 from simulation.wrong_answers import draw_wrong_answers
 
 MOVES = 0.2  # of all histories
@@ -69,6 +81,7 @@ PREDICTED = 0.6  # of histories of elections with a login that may elect, withou
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 LOSE_POWER = 0.5  # of all histories
+AT_CHANGES = 0.7  # of kills, signals and faults
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -88,6 +101,7 @@ def drawn(seed: int) -> Script:
         lacks = draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY)
         script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
     script = _with_prediction(script, Random(f"prediction of {seed}"))
+    script = _struck_at_changes(script, Random(f"changes of {seed}"))
     return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
 
 
@@ -148,6 +162,24 @@ def _with_prediction(script: Script, random: Random) -> Script:
         review=0.0,
         later=(again, *script.later, *draw_later_runs(random, draw_damage, FAULTS, 1)),
     )
+
+
+def _struck_at_changes(script: Script, random: Random) -> Script:
+    """Return the script, with many of its kills, signals and faults from the first change of a run on. Runs change the cluster late, and for a short time."""
+    if script.moves is not None:
+        return script
+
+    def step(at: int | None) -> int | None:
+        return at if at is None or random.random() >= AT_CHANGES else draw_step_after_change(random)
+
+    def strikes(faults: Sequence[Step]) -> tuple[Step, ...]:
+        return tuple(
+            one if random.random() >= AT_CHANGES else one._replace(at=-random.uniform(0.001, SECONDS_AFTER_CHANGE)) for one in faults
+        )
+
+    later = tuple(replace(run, faults=strikes(run.faults), kill_at=step(run.kill_at), stop_at=step(run.stop_at)) for run in script.later)
+    request = replace(script.request, stop_at=step(script.request.stop_at))
+    return replace(script, faults=strikes(script.faults), kill_at=step(script.kill_at), request=request, later=later)
 
 
 def _with_predicted_replay(script: Script, random: Random) -> Script:

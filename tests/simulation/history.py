@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,12 +34,12 @@ from simulation.rehearsal import Rehearsal, judge_list
 from simulation.request_script import NO_REQUEST
 from simulation.rescue import Rescue
 from simulation.runs_with_wrong_answers import RunsWithWrongAnswers
-from simulation.script import CHANGES, LONG_HANG, Script
+from simulation.script import LONG_HANG, Script
 from simulation.small_limits import small_limits
 from simulation.snapshots import Snapshots
 from simulation.steps import Step
 from simulation.story_lines import elections
-from simulation.world import Process, World
+from simulation.world import CHANGES, Process, World
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
 RUNS = 2  # one after faults have ended, and one that must change nothing
@@ -140,6 +140,7 @@ class History:
                 self._recover_under_faults()
             self._cluster.lacking, self._cluster.client_quotas.rate = (), None
             self._events.calm = self._events.other_tools.rest = True
+            self._world.at_first_change = []
             self._events.other_tools.tidy_up()
             self._start_some()
             self._await_all(CALM_SECONDS)
@@ -282,8 +283,7 @@ class History:
         if self._script.moves is None and (named := request.of(self._events.keys)) is not None:
             self._judges.unnamed = {*self._events.keys} - {*named}
         self._rehearse()
-        for step in self._script.faults:
-            self._world.after(step.at, partial(self._events.strike, step))
+        self._let_strike(self._script.faults)
         if self._script.strike is not None:
             self._events.strike_at(self._script.strike)
         if (meanwhile := self._script.reviews.meanwhile) is not None:
@@ -308,6 +308,19 @@ class History:
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()
                 self._recover_later(f"later-{number}", later)
+
+    def _let_strike(self, faults: Sequence[Step]) -> None:
+        """Let faults strike the run that begins now: so many seconds after its begin, or, if these are negative, after its first change of the cluster."""
+        self._world.at_first_change = [
+            partial(self._world.after, -step.at, partial(self._strike_after_change, step)) for step in faults if step.at < 0
+        ]
+        for step in faults:
+            if step.at >= 0:
+                self._world.after(step.at, partial(self._events.strike, step))
+
+    def _strike_after_change(self, step: Step) -> None:
+        self._counts["faults after the first change of a run"] += 1
+        self._events.strike(step)
 
     def _lose_permissions(self) -> None:
         """Take permissions from the login, in some histories, and let preflight name them."""
@@ -357,8 +370,7 @@ class History:
 
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
         """Recover once more while faults strike."""
-        for step in later.faults:
-            self._world.after(step.at, partial(self._events.strike, step))
+        self._let_strike(later.faults)
         kill = {} if later.kill_at is None else {run_id: later.kill_at}
         stop = {} if later.stop_at is None else {run_id: later.stop_at}
         self._count_struck(self._world.run({run_id: lambda: self._run(run_id)}, kill, stop))
@@ -373,6 +385,7 @@ class History:
             if process.killed or is_stopped:
                 self._disturbed.add(name)
             self._counts["control nodes killed"] += process.killed
+            self._counts["control nodes killed after a change"] += process.killed and process.first_change is not None
             self._counts["control nodes stopped by a signal"] += is_stopped
         if self._script.loses_power and any(process.killed for process in processes.values()):
             self._counts["control nodes that lost power"] += 1

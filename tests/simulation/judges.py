@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from simulation.broker import Broker
 from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.expected_orders import SENT_SECONDS, ExpectedOrders
@@ -51,6 +52,7 @@ class Judges:
         self._model, self._loss = model, LossJudge(cluster)
         self.orders = ExpectedOrders(cluster, self.files)
         self._led_since: dict[Key, float] = {}
+        self._led_until: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
         self._on_forks: set[tuple[Key, int]] = set()
@@ -86,7 +88,8 @@ class Judges:
                 self._fenced_since.setdefault(broker, self._cluster.world.now)
         for key, state in self._cluster.controller.partitions.items():
             if state.leader == NO_LEADER:
-                self._led_since.pop(key, None)
+                if self._led_since.pop(key, None) is not None:
+                    self._led_until[key] = self._cluster.world.now
             else:
                 self._led_since.setdefault(key, self._cluster.world.now)
 
@@ -122,11 +125,19 @@ class Judges:
 
     def _unseen_seconds(self) -> float:
         """Return for how long a leader, an order or the loss of a broker need not be known to the run that has sent the request of now."""
-        if self._cluster.world.late:
-            return LATE_SECONDS
+        return LATE_SECONDS if self._cluster.world.late else GUARD_SECONDS + self._unanswered_seconds()
+
+    def _unanswered_seconds(self) -> float:
+        """Return for how long what brokers have learnt need not be known to the run that has sent the request of now, although it has asked right before."""
         # A broker that hangs carries out what it has if it goes on before the connection is closed.
         on_the_way = REQUEST_SECONDS if self._events.slowed else SENT_SECONDS
-        return GUARD_SECONDS + on_the_way + self._cluster.metadata_seconds[1]
+        return on_the_way + self._cluster.metadata_seconds[1]
+
+    def _is_unread(self, broker: Broker) -> bool:
+        """Return whether a broker came back so short a time ago that the run that has sent the request of now need not know that its log can be read."""
+        now = self._cluster.world.now
+        is_known = broker.unfenced_at >= broker.started_at and now - broker.unfenced_at > self._unanswered_seconds()
+        return not self._cluster.world.late and not is_known and now - broker.started_at < self._unseen_seconds()
 
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
@@ -134,6 +145,10 @@ class Judges:
         self.own_elected += [] if self._cluster.world.late else [key]
         if self.orders.is_unseen(key) or self.orders.seconds_since_change(key) < self._unseen_seconds():
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
+            self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
+            return
+        if self._cluster.world.late and self._cluster.world.now - self._led_until.get(key, -math.inf) < LATE_SECONDS:
+            # It was requested before the partition got the leader that it has lost now. The run could not know its replicas of now.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         liars, is_named = self.runs.liars(), self.runs.has_named(key)
@@ -165,6 +180,7 @@ class Judges:
             for one in after.replicas
             if one not in (*liars, designated)
             and brokers[one].running
+            and not self._is_unread(brokers[one])
             and key in brokers[one].logs
             and (self._cluster.controller.alive(one) or brokers[one].answers_fenced or not self._gives_up)
         }

@@ -18,7 +18,6 @@ from simulation.review_script import NO_REVIEW, ReviewScript
 from simulation.steps import Step, Strike
 from simulation.wrong_answers import WrongAnswersScript
 
-CHANGES = ("ElectLeadersRequest", "AlterPartitionReassignmentsRequest")
 LONG_HANG = 6.0  # seconds
 
 

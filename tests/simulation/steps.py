@@ -20,6 +20,7 @@ SAVING = "saving"  # records, which needs no certain request
 # The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
 STEPS, STEPS_OF_HELD = 112, 54
 SECONDS, SECONDS_OF_HELD = 0.36, 0.12
+STEPS_AFTER_CHANGE, SECONDS_AFTER_CHANGE = 30, 0.15  # of a run that elects, from its first change of the cluster on
 
 
 class Strike(NamedTuple):
@@ -38,7 +39,10 @@ class Strike(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Something that happens: `what` it is, with numbers that choose partition, broker and so on. `at`: seconds after the recovery has begun."""
+    """Something that happens: `what` it is, with numbers that choose partition, broker and so on.
+
+    `at`: seconds after the recovery has begun; negative: after its first change of the cluster.
+    """
 
     what: str
     numbers: tuple[int, ...]
@@ -61,6 +65,11 @@ def draw_steps(random: Random, kinds: dict[str, int], count: int) -> Iterator[St
 def draw_step_number(random: Random) -> int:
     """Draw the step at which a control node is struck."""
     return random.randrange(1, random.choice((STEPS, STEPS_OF_HELD)))
+
+
+def draw_step_after_change(random: Random) -> int:
+    """Draw the step at which a control node is struck, counted from its first change of the cluster on."""
+    return -random.randrange(1, STEPS_AFTER_CHANGE)
 
 
 def draw_second(random: Random) -> float:

@@ -24,14 +24,17 @@ KNOWN_SECONDS = SESSION_SECONDS + 1  # until all know who is alive
 
 
 class Incident:
-    """Broker 3 led alone, and is lost. Broker 2 has a record that broker 1 lacks. `commits`: it was committed before broker 2 left the ISR."""
+    """Broker 3 led alone, and is lost. Broker 2 has a record that broker 1 lacks. `commits`: it was committed before broker 2 left the ISR.
 
-    def __init__(self, workdir: Path, commits: bool = False) -> None:
+    `gives_up`: the strategy is aggressive.
+    """
+
+    def __init__(self, workdir: Path, commits: bool = False, gives_up: bool = True) -> None:
         self.workdir = workdir
         self.cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 1, 2]]}, {"orders": 1}, elr=False)
         self.events = Events(self.cluster, Counter())
         self.judges = Judges(
-            self.cluster, workdir, self.events, ModelJudge(self.cluster, gives_up=True, history=False, snapshots=False), gives_up=True
+            self.cluster, workdir, self.events, ModelJudge(self.cluster, gives_up, history=False, snapshots=False), gives_up
         )
         self.cluster.shrink(KEY, 1)
         if not commits:

@@ -33,17 +33,30 @@ class Killed(BaseException):
     """The control node is gone: kill -9. What it would still do (clean up, write a result) does not happen, so it gets this at every step."""
 
 
+CHANGES = "ElectLeadersRequest", "AlterPartitionReassignmentsRequest"  # of the cluster, by elections
+
+
 class Process:
-    """A control node. `steps`: the requests, waits and writes that it has made. `kill_at`: the step at which it dies; `stop_at`: at which it gets SIGTERM."""
+    """A control node. `steps`: the requests, waits and writes that it has made. `kill_at`: the step at which it dies; `stop_at`: at which it gets SIGTERM.
+
+    If they are negative, they count from its first change of the cluster on, `first_change`: -1 is that step.
+    """
 
     def __init__(self, name: str, kill_at: int | None = None, stop_at: int | None = None) -> None:
         self.name, self.kill_at, self.stop_at = name, kill_at, stop_at
         self.signals = State()
         self.steps, self.killed, self.ended = 0, False, False
+        self.first_change: int | None = None
         self.error: BaseException | None = None
         self.until: float = BEGIN
         self.ready: Callable[[], bool] = lambda: True
         self.turn = threading.Event()
+
+    def reaches(self, step: int | None) -> bool:
+        """Return whether it has come to this step, which `kill_at` or `stop_at` names."""
+        if step is None or step >= 0:
+            return step is not None and self.steps >= step
+        return self.first_change is not None and self.steps >= self.first_change - 1 - step
 
 
 class World:
@@ -60,6 +73,7 @@ class World:
         self.drift = 0.0
         self._seed, self._clocks = seed, dict[str, tuple[float, float]]()
         self.story: list[str] = []
+        self.at_first_change: list[Callable[[], None]] = []  # what happens when a control node sends its first change of the cluster
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._processes: list[Process] = [Process("simulation")]
@@ -94,12 +108,17 @@ class World:
         if process is self._processes[0]:
             return
         process.steps += 1
-        if not process.killed and process.kill_at is not None and process.steps >= process.kill_at:
+        if process.first_change is None and what.split(" ", maxsplit=1)[0] in CHANGES:
+            process.first_change = process.steps
+            acts, self.at_first_change = self.at_first_change, []
+            for act in acts:
+                act()
+        if not process.killed and process.reaches(process.kill_at):
             process.killed = True
             self.tell(f"{process.name} is killed before step {process.steps}: {what}")
         if process.killed:
             raise Killed
-        if process.stop_at is not None and process.steps >= process.stop_at and not self.is_stopped():
+        if process.reaches(process.stop_at) and not self.is_stopped():
             self.tell(f"{process.name} gets SIGTERM at step {process.steps}: {what}")
             process.signals.handle(signal.SIGTERM, None)
 

@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER, Journal, Left
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair, repair_after_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     beyond_limits,
@@ -244,8 +244,7 @@ class Recovery:
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
                 restore_later(self._cluster, journal, found)
-                if journal.left_behind():
-                    repair(self._cluster, journal)
+                repair_after_elections(self._cluster, journal, maybe)
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
             except TakenError:
                 taken = journal.known()

@@ -140,11 +140,12 @@ def _place(state: PartitionState) -> tuple[tuple[int, ...], int]:
 
 
 def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live: Live, known: Left) -> dict[TopicPartition, Result]:
-    """Return the results of those entries that may not be elected any more. The guards are read once more if they were read OLD_SECONDS ago.
+    """Return the results of those entries that may not be elected any more.
 
-    A broker that hangs has delayed the orders then: meanwhile a broker may have died, restarted, or be coming back. `known`: as for `look`.
+    The guards are read once more if a broker has died or come back since, or if they were read OLD_SECONDS ago. A broker that hangs has delayed the
+    orders then: meanwhile one may have restarted. `known`: as for `look`.
     """
-    if not entries or time.monotonic() - live.read_at < OLD_SECONDS:
+    if not entries or (time.monotonic() - live.read_at < OLD_SECONDS and cluster.unfenced() == live.unfenced):
         return {}
     # Second brokers have stated the replicas before this run has set its orders.
     now = replace(look(cluster, entries, known), second=None)

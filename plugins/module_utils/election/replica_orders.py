@@ -145,6 +145,19 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     return sorted(what.orders.keys() - execute_repair(cluster, journal, what))
 
 
+def repair_after_elections(cluster: Reordering, journal: Journal, elected: Collection[TopicPartition]) -> None:
+    """Restore the orders that the journal still has open, as `repair` does, and with its errors.
+
+    Of the partitions `elected`, brokers may still show the orders that their elections have set and restored. Until that ends these look like those of
+    another tool.
+    """
+    left = journal.left_behind()
+    if own := left.keys() & {*elected}:
+        not_visible(cluster, {key: left[key][0].original for key in own})
+    if left:
+        repair(cluster, journal)
+
+
 def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[TopicPartition, Refusal]:
     """Restore orders as `plan_repair` returned them. Returns the refusals by partition.
 

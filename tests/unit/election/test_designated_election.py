@@ -44,8 +44,7 @@ def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[Topic
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
         results = designated_election.run(controller, journal, ENTRIES, 0.0, attempts, backend_elections.elect_by_order)
-        if journal.left_behind():
-            replica_orders.repair(controller, journal)
+        replica_orders.repair_after_elections(controller, journal, [(result.topic, result.partition) for result in results])
     return {(result.topic, result.partition): result.outcome for result in results}
 
 
@@ -139,6 +138,27 @@ def test_the_guards_are_read_once_more_if_a_broker_that_hangs_delays_an_order(
     assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): outcome, ("t", 1): outcome, ("t", 2): "already_online"}
     assert {key: state.replicas for key, state in controller.states.items()} == {key: state.replicas for key, state in before.items()}
     assert (controller.states["t", 0].leader == -1) is (outcome == "stale")
+
+
+def test_a_replica_that_returns_while_the_order_is_set_is_seen(tmp_path: Path) -> None:
+    """Its log was not read, and may be the longest one."""
+
+    class Returned(Delayed):
+        def unfenced(self) -> set[int]:
+            return {*super().unfenced(), *self.more_brokers}
+
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            return [
+                {**row, "broker_state": "unfenced"} if row["broker_id"] in self.more_brokers else row
+                for row in Controller.broker_states(self, mentioned)
+            ]
+
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Any:
+            return {broker: {key: LogEnd(None, ALIVE.get(broker, 200), 1) for key in keys} for broker, keys in work.items()}
+
+    controller, before = Returned(lambda one: one.more_brokers.append(1)), Controller().states
+    assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
+    assert controller.states == before
 
 
 def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:
