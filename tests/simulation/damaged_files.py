@@ -192,9 +192,10 @@ class DamagedFiles:
         self._operator.sync(path)
         self._tell(f"{path.relative_to(self._workdir)} {how}")
         self._counts["files damaged before a run"] += 1
+        self._judges.files.damaged = path
         self._judges.files.set_aside = kept if path.parent.name == FOLDER else b""
         yield True
-        self._judges.files.set_aside = b""
+        self._judges.files.damaged, self._judges.files.set_aside = None, b""
         present = path.read_bytes() if path.exists() else b""
         if path.parent.name == FOLDER:
             present = kept[: kept.rfind(b"\n") + 1] + b"".join(_added(damaged.splitlines(True), present.splitlines(True)))

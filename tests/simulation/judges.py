@@ -71,6 +71,7 @@ class Judges:
         self.misled_elections = 0  # by runs that got wrong answers
         self.elects_preferred = False
         self.disks_read_at: dict[int, float] = {}  # when the disks of brokers became evidence
+        self._damaged_verdict: Path | None = None  # that an election needed
         self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
         self.saves = True
         self._lost_before = frozenset[str]()  # of the partition that is about to be changed
@@ -134,8 +135,13 @@ class Judges:
         return on_the_way + self._cluster.metadata_seconds[1]
 
     def _is_unread(self, broker: Broker) -> bool:
-        """Return whether a broker came back so short a time ago that the run that has sent the request of now need not know that its log can be read."""
+        """Return whether the run that has sent the request of now need not know that the log of a broker can be read.
+
+        It came back a short time ago, or it hangs since before it has opened its port: then it looks as if it did not run.
+        """
         now = self._cluster.world.now
+        if broker.hangs and not broker.has_open_port:
+            return True
         is_known = broker.unfenced_at >= broker.started_at and now - broker.unfenced_at > self._unanswered_seconds()
         return not self._cluster.world.late and not is_known and now - broker.started_at < self._unseen_seconds()
 
@@ -207,7 +213,9 @@ class Judges:
             is_lost = not broker.running and self._cluster.world.now - since > self._unseen_seconds()
             if lacking and is_lost:
                 self._needed_verdicts.add(one)
-            if lacking and is_lost and not self.files.is_unsafe(one):
+            if lacking and is_lost and self.files.damaged == self.files.verdict(one):
+                self._damaged_verdict = self.files.damaged
+            elif lacking and is_lost and not self.files.is_unsafe(one):
                 self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
@@ -252,6 +260,9 @@ class Judges:
     def judge_end(self, result: dict[str, Any]) -> None:
         """Judge a run that has ended without an error. `result`: of its election."""
         self._note_forks(result["results"])
+        damaged = self.files.damaged
+        if damaged is not None and self._damaged_verdict == damaged and not any(damaged.name in one for one in result["warnings"]):
+            self.add_violation(f"{damaged.name} was damaged before an election that needed it, and the run does not warn of it")
         said = " ".join(result["repaired"])
         for key, state in self._cluster.controller.partitions.items():
             if not self._is_settled(key, state) and key not in self.files.open_orders():

@@ -88,6 +88,58 @@ def test_what_is_put_back_is_there_after_a_power_loss(incident: Incident) -> Non
         assert verdict.read_text() == '{"safe_to_start": false}'
 
 
+def lose_for_long(incident: Incident) -> None:
+    """Let so much time pass that every run must know that broker 3 is lost."""
+    incident.judges.watch()
+    incident.cluster.world.wait(5)
+
+
+@pytest.mark.parametrize(("warning", "is_judged"), [("rescue/simulated/broker-3.json must be JSON", False), ("another one", True)])
+def test_a_run_warns_of_a_damaged_verdict_that_its_election_needed(incident: Incident, warning: str, is_judged: bool) -> None:
+    """Nothing that can be read says then that the lost broker is not safe to start."""
+    verdict = incident.workdir / "rescue/simulated/broker-3.json"
+    verdict.parent.mkdir(parents=True)
+    verdict.write_text('{"safe_to_start": true}')
+    lose_for_long(incident)
+    with damaged_files(incident, 1).one_is_damaged():
+        incident.elect()
+        assert incident.judges.violations == []
+        incident.judges.judge_end({"results": [], "repaired": [], "warnings": [warning]})
+    assert any("does not warn" in one for one in incident.judges.violations) == is_judged
+
+
+def test_a_verdict_that_was_put_back_excuses_nothing(incident: Incident) -> None:
+    verdict = incident.workdir / "rescue/simulated/broker-3.json"
+    verdict.parent.mkdir(parents=True)
+    verdict.write_text('{"safe_to_start": true}')
+    with damaged_files(incident, 1).one_is_damaged():
+        pass
+    lose_for_long(incident)
+    incident.elect()
+    assert any("no file says that it is not safe to start" in one for one in incident.judges.violations)
+
+
+def test_what_is_put_back_between_runs_is_there_after_a_power_loss(incident: Incident, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = DurableFiles(incident.workdir)
+    incident.cluster.after_sync = files.sync
+    index = incident.save()
+    kept = index.read_bytes()
+    for number in range(20):
+        damaged = damaged_files(incident, number)
+        monkeypatch.setattr(damaged, "_do", lambda _what, _work: None)
+        damaged.between_runs()
+        with (
+            _folder(index.parent) as folder,
+            _folder(index.parents[1]) as above,
+            _folder(index.parents[2]) as saved,
+            _folder(incident.workdir) as top,
+        ):
+            for one in (folder, above, saved, top):
+                files.sync(one)
+        files.lose_power(Random(number))
+        assert index.read_bytes() == kept
+
+
 @contextmanager
 def _folder(path: Path) -> Iterator[int]:
     handle = os.open(path, os.O_RDONLY)

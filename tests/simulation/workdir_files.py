@@ -20,11 +20,12 @@ MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.mo
 
 
 class WorkdirFiles:
-    """Reads the files of a workdir. `set_aside`: a journal before it was damaged."""
+    """Reads the files of a workdir. `set_aside`: a journal before it was damaged. `damaged`: a file that is damaged while a run works."""
 
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
         self.set_aside = b""
+        self.damaged: Path | None = None
 
     def open_orders(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""
@@ -66,9 +67,13 @@ class WorkdirFiles:
                         return True
         return False
 
+    def verdict(self, broker: int) -> Path:
+        """Return the file that says whether a broker is safe to start."""
+        return self.workdir / "rescue" / NAME / f"broker-{broker}.json"
+
     def is_unsafe(self, broker: int) -> bool:
         """Return whether a file says that a broker is not safe to start."""
-        file = self.workdir / "rescue" / NAME / f"broker-{broker}.json"
+        file = self.verdict(broker)
         if not file.exists():
             return False
         try:
