@@ -68,7 +68,7 @@ FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_C
 REQUESTED, REVIEWED = 0.4, 0.5  # of all histories
 REVIEWED_REPLAYS, REVIEWED_THROTTLES = 0.3, 0.4  # of the latter
 DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
-LATER_RUNS = (4, 6, 8)
+LATER_RUNS = (7, 9, 12)
 WITH_GROUPS, WRITES = 0.4, ("write", "copy", "alone")  # of histories with replays; after these steps groups commit offsets
 RETENTION, COMPACTION, CREATED_AGAIN = 0.12, 0.12, 0.06  # of all histories of elections
 INTERNAL = 0.06  # of all histories of elections
@@ -81,7 +81,7 @@ PREDICTED = 0.6  # of histories of elections with a login that may elect, withou
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 LOSE_POWER = 0.5  # of all histories
-AT_CHANGES = 0.7  # of kills, signals and faults
+AT_CHANGES, FIRST_AT_CHANGES = 0.6, 0.25  # of kills, signals and faults; of the first faults of later runs, of which many change nothing
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -172,12 +172,16 @@ def _struck_at_changes(script: Script, random: Random) -> Script:
     def step(at: int | None) -> int | None:
         return at if at is None or random.random() >= AT_CHANGES else draw_step_after_change(random)
 
-    def strikes(faults: Sequence[Step]) -> tuple[Step, ...]:
+    def strikes(faults: Sequence[Step], first: float = AT_CHANGES) -> tuple[Step, ...]:
         return tuple(
-            one if random.random() >= AT_CHANGES else one._replace(at=-random.uniform(0.001, SECONDS_AFTER_CHANGE)) for one in faults
+            one if random.random() >= share else one._replace(at=-random.uniform(0.001, SECONDS_AFTER_CHANGE))
+            for one, share in zip(faults, (first, *[AT_CHANGES] * len(faults)), strict=False)
         )
 
-    later = tuple(replace(run, faults=strikes(run.faults), kill_at=step(run.kill_at), stop_at=step(run.stop_at)) for run in script.later)
+    later = tuple(
+        replace(run, faults=strikes(run.faults, FIRST_AT_CHANGES), kill_at=step(run.kill_at), stop_at=step(run.stop_at))
+        for run in script.later
+    )
     request = replace(script.request, stop_at=step(script.request.stop_at))
     return replace(script, faults=strikes(script.faults), kill_at=step(script.kill_at), request=request, later=later)
 
