@@ -282,7 +282,7 @@ def _opened(path: Path) -> BinaryIO:
     """Open an empty file that no other run writes, locked until it is closed (the kernel unlocks it when a process is killed)."""
     while True:
         try:
-            stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb", BUFFER_BYTES)
+            stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "wb", BUFFER_BYTES)
         except OSError as error:
             raise FileError(f"cannot write {path}: {error.strerror}") from error
         try:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -193,6 +194,22 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     assert read_regular(tmp_path / "alias") == b"content"
     with pytest.raises(OSError, match="symbolic link"):
         read_regular(tmp_path / "alias", follow=False)
+
+
+def test_a_pipe_in_the_place_of_a_new_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".file.new")
+    errors: list[str] = []
+
+    def write() -> None:
+        try:
+            write_private(tmp_path / "file", b"x")
+        except FileError as error:
+            errors.append(str(error))
+
+    thread = Thread(target=write, daemon=True)
+    thread.start()
+    thread.join(10.0)
+    assert errors == [f"cannot write {tmp_path / '.file.new'}: No such device or address"]
 
 
 def test_check_mode_makes_no_folder_and_judges_those_that_are_there(tmp_path: Path) -> None:
