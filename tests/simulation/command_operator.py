@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,10 +73,11 @@ class CommandOperator(Operator):
         return {**records_info(task), "warnings": warnings}
 
     def sync(self, path: Path) -> None:
-        """Let a power loss leave a file that was written by others as it is now, if it is there."""
+        """Let a power loss leave a file that was written by others, or the names in a folder, as it is now, if it is there."""
         if path.exists():
-            with path.open("rb") as stream:
-                self._cluster.after_sync(stream.fileno())
+            handle = os.open(path, os.O_RDONLY)
+            self._cluster.after_sync(handle)
+            os.close(handle)
 
     def files(self) -> list[Path]:
         """Return the files of the workdir."""

@@ -199,9 +199,12 @@ class DamagedFiles:
             present = kept[: kept.rfind(b"\n") + 1] + b"".join(_added(damaged.splitlines(True), present.splitlines(True)))
         elif present == damaged:
             present = kept
+        is_gone = not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(present)
         self._operator.sync(path)
+        if is_gone:
+            self._operator.sync(path.parent)  # a run may have synced that the name is gone
         self._tell(f"{path.relative_to(self._workdir)} is put back")
 
     def _files(self) -> list[Path]:

@@ -39,6 +39,7 @@ from simulation.request_script import CHECK, NO_REQUEST, draw_request
 from simulation.review_script import NO_REVIEW, draw_review
 from simulation.script import CHANGES, LONG_HANG, Script
 from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, draw_second, draw_step, draw_step_number, draw_steps
+from simulation.versions import OLDEST
 from simulation.wrong_answers import draw_wrong_answers
 
 MOVES = 0.2  # of all histories
@@ -69,6 +70,7 @@ PREDICTED = 0.6  # of histories of elections with a login that may elect, withou
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 LOSE_POWER = 0.5  # of all histories
+OLDEST_KAFKA = 0.2  # of all histories
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -88,7 +90,13 @@ def drawn(seed: int) -> Script:
         lacks = draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY)
         script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
     script = _with_prediction(script, Random(f"prediction of {seed}"))
-    return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    return _on_oldest_kafka(script, Random(f"Kafka of {seed}"))
+
+
+def _on_oldest_kafka(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds on the oldest release, which has no eligible leader replicas."""
+    return replace(script, kafka=OLDEST.name, elr=False) if random.random() < OLDEST_KAFKA else script
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
