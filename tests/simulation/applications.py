@@ -133,9 +133,11 @@ class Applications:
 
     def __init__(self, cluster: SimulatedCluster, counts: Counter[str], random: Random) -> None:
         self._cluster, self._counts = cluster, counts
-        keys = list(cluster.controller.partitions)
+        keys, has_own_epochs = list(cluster.controller.partitions), not cluster.release.is_oldest
         self._idempotent = {key: Producer(cluster, key) for key in keys}
-        self._transactional = {key: TransactionalProducer(cluster, key, random.choice(TIMEOUTS), random.random() < 0.5) for key in keys}
+        self._transactional = {
+            key: TransactionalProducer(cluster, key, random.choice(TIMEOUTS), random.random() < 0.5 and has_own_epochs) for key in keys
+        }
         self.fates: dict[str, tuple[str, int]] = {}
 
     def write(self, leader: Broker, key: Key, name: str, records: int, numbers: Sequence[int]) -> bool:

@@ -18,7 +18,6 @@ from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
 from simulation.logins import permitted
 from simulation.logs import Log
-from simulation.versions import VERSIONS
 
 if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
@@ -90,12 +89,23 @@ class Broker:
     image_version: int = -1
     fetched_at: float = 0.0
     follower_ends: dict[Key, dict[int, int]] = field(default_factory=dict)
-    versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
+
+    @property
+    def versions(self) -> BrokerVersionData:
+        """Return the versions of the requests that it takes."""
+        return self.cluster.release.brokers
 
     @property
     def answers_fenced(self) -> bool:
-        """Whether it answers control nodes although the controller may have fenced it: it is cut off."""
-        return self.running and self.has_open_port and self.cut_off and not self.hangs and not self.unreachable
+        """Whether it answers control nodes although the controller may have fenced it: it is cut off. On Kafka 3.9 they do not learn its address."""
+        is_asked = self.cut_off and not self.cluster.release.is_oldest
+        return is_asked and self.running and self.has_open_port and not self.hangs and not self.unreachable
+
+    @property
+    def looks_lost(self) -> bool:
+        """Whether it runs and control nodes cannot know it: Kafka 3.9 lists no fenced broker, and this one does not fetch the metadata log."""
+        is_unlisted = self.cluster.release.is_oldest and not self.cluster.controller.alive(self.node_id)
+        return is_unlisted and self.running and not self.cluster.is_heard(self)
 
     def create(self, key: Key, log: Log) -> None:
         """Create a replica, on one of the disks."""

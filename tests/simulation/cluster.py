@@ -22,6 +22,7 @@ from simulation.metadata_log import MetadataLog
 from simulation.quotas import Quotas
 from simulation.story_lines import configs, numbers
 from simulation.transactions import Transactions
+from simulation.versions import NEWEST, Release
 from simulation.world import World
 
 PORT = 9092
@@ -38,6 +39,7 @@ IDLE_FETCH_SECONDS = 0.5  # a broker that has all of the metadata log asks again
 
 class SimulatedCluster:
     """A cluster of `brokers` brokers. `topics`: replicas of each partition. `min_isr`: min.insync.replicas by topic. `compacted`: topics.
+    `release`: of Kafka. `elr`: whether eligible leader replicas are on, which the oldest one does not have.
 
     `before_change`: is called with each request that is about to change the cluster: what it does, and the partition. `before_request`: with the name
     of each request that is sent to a broker, and the broker. Returns whether the connection is cut before the answer. `falsified`: returns the bytes
@@ -52,12 +54,13 @@ class SimulatedCluster:
         min_isr: Mapping[str, int],
         elr: bool,
         compacted: Collection[str] = (),
+        release: Release = NEWEST,
     ) -> None:
-        self.world, self.compacted = world, compacted
+        self.world, self.compacted, self.release = world, compacted, release
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
         self.controller_id = CONTROLLERS[0]
-        self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr))
-        self.controller = Controller(elr, dict(min_isr), on_change=self.metadata_log.note)
+        self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr), release)
+        self.controller = Controller(elr, dict(min_isr), awaits_target=release.is_oldest, on_change=self.metadata_log.note)
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
         self.metadata_seconds = METADATA_SECONDS
@@ -489,6 +492,12 @@ class SimulatedCluster:
         broker.is_registering, broker.has_open_port, broker.unfenced_at = False, True, self.world.now
         self.controller.unfence(broker.node_id)
         self.spread()
+
+    def offline(self) -> int:
+        """Return how many brokers are known to be fenced. Kafka 3.9 does not list them: then the sets of replicas name those that are known."""
+        fenced = self.controller.fenced()
+        named = {broker for state in self.controller.partitions.values() for broker in state.replicas}
+        return len(fenced & named if self.release.is_oldest else fenced)
 
     def without_leader(self) -> list[Key]:
         """Return the partitions that have no leader."""

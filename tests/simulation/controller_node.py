@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin import DescribeQuorumResponse
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 SNAPSHOT_PIECE = 100  # bytes
-# Of a controller of Kafka 4.3: API key → lowest and highest version.
-VERSIONS = {1: (13, 18), 18: (0, 5), 43: (0, 2), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
 
 
 @dataclass
@@ -40,13 +38,19 @@ class ControllerNode:
     hangs: bool = False
     unreachable: bool = False
     incarnation: int = 0
-    versions: BrokerVersionData = field(default_factory=lambda: BrokerVersionData(api_versions=VERSIONS))
+
+    @property
+    def versions(self) -> BrokerVersionData:
+        """Return the versions of the requests that it takes."""
+        return self.cluster.release.controllers
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request. Raises NotImplementedError for one that is not simulated."""
         if request.name == "ApiVersionsRequest":
             kind = ApiVersionsResponse
-            keys = [kind.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in VERSIONS.items()]
+            keys = [
+                kind.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in self.versions.api_versions.items()
+            ]
             return kind(
                 error_code=0, api_keys=keys, throttle_time_ms=0, supported_features=[], finalized_features_epoch=-1, finalized_features=[],
                 zk_migration_ready=False,

@@ -50,6 +50,7 @@ from simulation.steps import (
     draw_step_number,
     draw_steps,
 )
+from simulation.versions import OLDEST
 from simulation.world import CHANGES
 from simulation.wrong_answers import draw_wrong_answers
 
@@ -82,6 +83,7 @@ DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 LOSE_POWER = 0.5  # of all histories
 AT_CHANGES, FIRST_AT_CHANGES = 0.6, 0.25  # of kills, signals and faults; of the first faults of later runs, of which many change nothing
+OLDEST_KAFKA = 0.2  # of all histories
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -102,7 +104,13 @@ def drawn(seed: int) -> Script:
         script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
     script = _with_prediction(script, Random(f"prediction of {seed}"))
     script = _struck_at_changes(script, Random(f"changes of {seed}"))
-    return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    return _on_oldest_kafka(script, Random(f"Kafka of {seed}"))
+
+
+def _on_oldest_kafka(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds on the oldest release, which has no eligible leader replicas."""
+    return replace(script, kafka=OLDEST.name, elr=False) if random.random() < OLDEST_KAFKA else script
 
 
 def _that_is_large(script: Script, random: Random) -> Script:

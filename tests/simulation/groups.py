@@ -67,12 +67,13 @@ def list_groups(broker: Broker, _request: Any) -> Any:
 
 
 def describe_groups(broker: Broker, request: Any) -> Any:
-    """Answer as Kafka 4 does: a group that is not known is an error."""
+    """Answer as Kafka 4 does: a group that is not known is an error. For Kafka 3.9 it is dead (KIP-1043)."""
     kind, own = DescribeGroupsResponse.DescribedGroup, _coordinated(broker)
+    is_error = not broker.cluster.release.is_oldest
     rows = [
         kind(
-            error_code=0 if name in own else code("GROUP_ID_NOT_FOUND"),
-            error_message=None if name in own else f"Group {name} not found.",
+            error_code=code("GROUP_ID_NOT_FOUND" if is_error and name not in own else None),
+            error_message=f"Group {name} not found." if is_error and name not in own else None,
             group_id=name,
             group_state=_state(broker, name) if name in own else "Dead",
             protocol_type="consumer" if name in own else "",

@@ -39,6 +39,7 @@ from simulation.small_limits import small_limits
 from simulation.snapshots import Snapshots
 from simulation.steps import Step
 from simulation.story_lines import elections
+from simulation.versions import RELEASES
 from simulation.world import CHANGES, Process, World
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # macOS has none
@@ -83,7 +84,9 @@ class History:
     def __init__(self, script: Script, workdir: Path) -> None:
         self._script, self._workdir, self._world = script, workdir, World(script.seed)
         self._world.drift = script.drift
-        self._cluster = SimulatedCluster(self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted)
+        self._cluster = SimulatedCluster(
+            self._world, script.brokers, script.topics, script.min_isr, script.elr, script.compacted, RELEASES[script.kafka]
+        )
         self._outcome = Outcome(story=self._world.story)
         self._counts = self._outcome.counts
         self._disturbed: set[str] = set()  # runs during which something happened, that got wrong answers, or that met a damaged file
@@ -124,6 +127,7 @@ class History:
         """Play it."""
         with simulated(self._cluster), small_limits(self._script.seed) as is_small:
             self._counts["histories with small limits"] += is_small
+            self._counts["histories of Kafka 3.9"] += self._cluster.release.is_oldest
             self._damage()
             self._watch()
             self._cluster.client_quotas.rate = self._script.quota

@@ -54,6 +54,7 @@ class Judges:
         self._led_since: dict[Key, float] = {}
         self._led_until: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
+        self._looked_lost_at: dict[int, float] = {}  # when a broker that runs did so last
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
         self._on_forks: set[tuple[Key, int]] = set()
         # The same where logs could not be compared, for example because one starts where another has ended before.
@@ -63,7 +64,7 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
-        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the number of fenced brokers.
+        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the number of brokers that are offline.
         self.own_changes: list[tuple[str, Key, int]] = []
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
@@ -87,6 +88,8 @@ class Judges:
                 self._fenced_since.pop(broker, None)
             else:
                 self._fenced_since.setdefault(broker, self._cluster.world.now)
+            if self._cluster.brokers[broker].looks_lost:
+                self._looked_lost_at[broker] = self._cluster.world.now
         for key, state in self._cluster.controller.partitions.items():
             if state.leader == NO_LEADER:
                 if self._led_since.pop(key, None) is not None:
@@ -114,7 +117,7 @@ class Judges:
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self.orders.allowed(key)
         if not restores and not self._cluster.world.late:
-            self.own_changes.append((what, key, self._cluster.controller.fenced()))
+            self.own_changes.append((what, key, self._cluster.offline()))
         if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > self._unseen_seconds():
@@ -188,6 +191,7 @@ class Judges:
             and brokers[one].running
             and not self._is_unread(brokers[one])
             and key in brokers[one].logs
+            and self._cluster.world.now - self._looked_lost_at.get(one, -math.inf) > self._unseen_seconds()
             and (self._cluster.controller.alive(one) or brokers[one].answers_fenced or not self._gives_up)
         }
         leader = brokers[after.leader]
@@ -210,7 +214,7 @@ class Judges:
         for one in after.replicas:
             broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
             lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
-            is_lost = not broker.running and self._cluster.world.now - since > self._unseen_seconds()
+            is_lost = (not broker.running or broker.looks_lost) and self._cluster.world.now - since > self._unseen_seconds()
             if lacking and is_lost:
                 self._needed_verdicts.add(one)
             if lacking and is_lost and self.files.damaged == self.files.verdict(one):

@@ -17,7 +17,7 @@ class LimitsJudge:
 
     def __init__(self, judges: Judges, cluster: SimulatedCluster, limits: Mapping[str, Any], strategy: str) -> None:
         self._judges, self._limits, self._strategy = judges, limits, strategy
-        self._fenced, self._before = cluster.controller.fenced(), (len(judges.own_changes), len(judges.own_elected))
+        self._offline, self._before = cluster.offline(), (len(judges.own_changes), len(judges.own_elected))
 
     def judge(self) -> None:
         """Judge the run, which has ended."""
@@ -25,10 +25,10 @@ class LimitsJudge:
         strategies, partitions, brokers = (self._limits.get(one) for one in ("allowed_strategies", "max_partitions", "max_offline_brokers"))
         if partitions is not None and len(elected) > partitions:
             self._judges.add_violation(f"{len(elected)} partitions are elected, and max_partitions is {partitions}")
-        for what, key, fenced in changes:
+        for what, key, offline in changes:
             if strategies is not None and self._strategy not in strategies:
                 self._judges.add_violation(f"{what} of {name(key)}, although {self._strategy} is not an allowed strategy")
-            if brokers is not None and min(self._fenced, fenced) > brokers:
+            if brokers is not None and min(self._offline, offline) > brokers:
                 self._judges.add_violation(
-                    f"{what} of {name(key)}, although {min(self._fenced, fenced)} brokers are offline, and max_offline_brokers is {brokers}"
+                    f"{what} of {name(key)}, although {min(self._offline, offline)} brokers are offline, and max_offline_brokers is {brokers}"
                 )

@@ -23,7 +23,7 @@ from simulation.kafka_errors import code
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logins import TOPIC as TOPIC_REFUSED
 from simulation.logins import hidden_topics, topic_operations
-from simulation.versions import ELR_FEATURE, VERSIONS
+from simulation.versions import ELR_FEATURE
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
@@ -39,8 +39,8 @@ CLUSTER_OPERATIONS = frozenset((5, 7, 8, 9, 10, 11, 12))
 
 def api_versions(broker: Broker, _request: Any) -> Any:
     kind = ApiVersionsResponse
-    keys = [kind.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in VERSIONS.items()]
-    levels = {ELR_FEATURE: int(broker.cluster.controller.elr), "metadata.version": 27}
+    keys = [kind.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in broker.versions.api_versions.items()]
+    levels = {ELR_FEATURE: int(broker.cluster.controller.elr), "metadata.version": broker.cluster.release.metadata_version}
     finalized = [kind.FinalizedFeatureKey(name=name, max_version_level=one, min_version_level=one) for name, one in levels.items() if one]
     return kind(
         error_code=0, api_keys=keys, throttle_time_ms=0, supported_features=[], finalized_features_epoch=broker.image_version,
@@ -83,6 +83,7 @@ def metadata(broker: Broker, request: Any) -> Any:
 
 
 def describe_cluster(broker: Broker, request: Any) -> Any:
+    """Answer with the brokers that live, and with those that are fenced if they are asked for, which Kafka 3.9 does not know (KIP-1073)."""
     kind = DescribeClusterResponse
     authorized = {"authorized_operations": CLUSTER_OPERATIONS} if request.include_cluster_authorized_operations else {}
     rows = [
@@ -93,7 +94,7 @@ def describe_cluster(broker: Broker, request: Any) -> Any:
             rack=None,
             is_fenced=one not in broker.alive,
         )
-        for one in sorted(broker.registered)
+        for one in sorted(broker.registered if request.include_fenced_brokers else broker.alive)
     ]
     return kind(
         throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=1, cluster_id=broker.cluster.cluster_id,

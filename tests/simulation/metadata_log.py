@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from unit import metadata_logs as encoded
 
 from simulation.kraft import Key, Partition
+from simulation.versions import NEWEST, Release
 
-METADATA_VERSION = 27  # of Kafka 4.2
 RECOVERING, CLEAR_ELR = 1, 28
 BEGIN, END, ABORT = 23, 24, 25  # records of a transaction
 Batch = tuple[int, int, bytes]  # offset of its first record, of the next batch, bytes
@@ -24,12 +24,12 @@ class MetadataLog:
     `snapshot`: replaces the beginning of the log (KIP-630): the offset behind what it has, and its bytes. None: the log has all.
     """
 
-    def __init__(self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int]) -> None:
-        self._clock, self._min_isr, self.epoch, self.end = clock, min_isr, 1, 0
+    def __init__(self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int], release: Release = NEWEST) -> None:
+        self._clock, self._min_isr, self._release, self.epoch, self.end = clock, min_isr, release, 1, 0
         self._batches: list[Batch] = []
         self.snapshot: tuple[int, bytes] | None = None
         self._ids = {topic: topic_id(number) for number, topic in enumerate(topics)}
-        feature = encoded.feature(METADATA_VERSION)
+        feature = encoded.feature(self._release.metadata_version)
         # The first active controller has died while it wrote the bootstrap records, and the next one has written them again (KIP-868).
         self._append([encoded.value(BEGIN, 0), feature])
         self._append([encoded.value(ABORT, 0), encoded.value(BEGIN, 0), feature, encoded.value(END, 0)])
@@ -39,7 +39,8 @@ class MetadataLog:
         for topic, identity in self._ids.items():
             name = encoded.min_isr(min_isr[topic], resource=topic)
             self._append([encoded.value(2, 0, encoded.text(topic), identity), name])
-            self._append([encoded.value(CLEAR_ELR, 0, encoded.text(topic))])  # as after a change of min.insync.replicas
+            if not release.is_oldest:
+                self._append([encoded.value(CLEAR_ELR, 0, encoded.text(topic))])  # as after a change of min.insync.replicas
 
     def note(self, key: Key, before: Partition | None, after: Partition) -> None:
         """Write the change of a partition."""
@@ -63,19 +64,19 @@ class MetadataLog:
             tags[1] = struct.pack(">i", after.leader)
         if after.recovering != before.recovering:
             tags[5] = struct.pack(">b", RECOVERING if after.recovering else 0)
-        self._append([encoded.value(5, 2, where, tags=dict(sorted(tags.items())))])
+        self._append([encoded.value(5, self._release.record_version, where, tags=dict(sorted(tags.items())))])
 
     def _whole(self, key: Key, state: Partition) -> bytes:
         """Return the record of a partition that has this state."""
         lists = [encoded.int32s(one) for one in (state.replicas, state.isr, (), ())]
         directories = encoded.unsigned(len(state.replicas) + 1) + bytes(16 * len(state.replicas))
         place = struct.pack(">i", key[1]) + self._ids[key[0]]
-        return encoded.value(3, 2, place, *lists, struct.pack(">iii", state.leader, state.epoch, 0), directories)
+        return encoded.value(3, self._release.record_version, place, *lists, struct.pack(">iii", state.leader, state.epoch, 0), directories)
 
     def take_snapshot(self, states: Mapping[Key, Partition]) -> None:
         """Delete the whole log, and keep the states of partitions instead. Control records are the first and the last ones of a snapshot."""
         topics = [encoded.value(2, 0, encoded.text(topic), identity) for topic, identity in self._ids.items()]
-        records = [encoded.feature(METADATA_VERSION), *topics, *(self._whole(key, state) for key, state in states.items())]
+        records = [encoded.feature(self._release.metadata_version), *topics, *(self._whole(key, state) for key, state in states.items())]
         places = ((0, [b""], True), (1, records, False), (1 + len(records), [b""], True))
         self.snapshot = self.end, b"".join(encoded.batch(place, one, self.epoch, self._clock(), control) for place, one, control in places)
 

@@ -27,6 +27,7 @@ from simulation.disks import fail_disk
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.log_answers import log_error
+from simulation.versions import NEWEST, OLDEST
 from simulation.world import World
 
 BROKERS = 3
@@ -70,12 +71,11 @@ class Twins:
 
     def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
-        is_oldest = real.settings.version.startswith("3.9")
-        self._factor_may_stay = not is_oldest  # KIP-860
+        release = OLDEST if real.settings.version.startswith(OLDEST.name) else NEWEST
+        self._factor_may_stay = not release.is_oldest  # KIP-860
         self._topics = topics(prefix)
         min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
-        self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr)
-        self._simulated.controller.awaits_target = is_oldest
+        self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr, release=release)
         configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
         real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
         self.keys: list[Key] = list(self._simulated.controller.partitions)

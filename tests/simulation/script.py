@@ -16,6 +16,7 @@ from simulation.replay_script import ReplayScript
 from simulation.request_script import NO_REQUEST, RequestScript
 from simulation.review_script import NO_REVIEW, ReviewScript
 from simulation.steps import Step, Strike
+from simulation.versions import NEWEST
 from simulation.wrong_answers import WrongAnswersScript
 
 LONG_HANG = 6.0  # seconds
@@ -44,6 +45,7 @@ class Script:
     lacks        permissions that the login of control nodes does not have until faults end
     commands     chooses which other commands operators run; None: none
     disks        what becomes of the disks of lost brokers; None: they are not read
+    kafka        the release of all nodes
     drift        seconds by which the clocks of control nodes and controllers may be wrong
     later        recoveries after the first one, while faults still strike
     loses_power  control nodes that die lose power, and with it what they have not synced
@@ -80,6 +82,7 @@ class Script:
     lacks: tuple[str, ...] = ()
     quota: int | None = None
     between: tuple[Step, ...] = ()
+    kafka: str = NEWEST.name
 
     def to_json(self) -> str:
         """Return the script as JSON."""

@@ -14,6 +14,7 @@ from simulation.move_script import PLAIN_MOVES
 from simulation.request_script import NO_REQUEST
 from simulation.review_script import NO_REVIEW
 from simulation.script import Script
+from simulation.versions import NEWEST
 
 # What may differ of a violation when the script gets shorter: numbers, lists of them, and topics.
 _LISTS, _TOPICS = re.compile(r"\d+(?:[., ]+\d+)*"), re.compile(r"\b(orders|payments)\b")
@@ -39,7 +40,7 @@ def _shorter(script: Script) -> Iterator[Script]:
     """Yield scripts that lack something, first those that lack much."""
     without: tuple[dict[str, Any], ...] = (
         {"second": None}, {"kill_at": None}, {"strike": None}, {"drift": 0.0}, {"review": 0.0}, {"loses_power": False}, {"wrong_answers": None},
-        {"damaged": None}, {"commands": None}, {"compacted": ()},
+        {"damaged": None}, {"commands": None}, {"compacted": ()}, {"kafka": NEWEST.name},
     )  # fmt: skip
     yield from (replace(script, **nothing) for nothing in without if replace(script, **nothing) != script)
     if script.wrong_answers is not None and script.wrong_answers.rehearsals:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
-from simulation.versions import KAFKA
 
 if TYPE_CHECKING:
     from simulation.script import Script
@@ -21,7 +20,7 @@ def opening(script: Script) -> str:
     """Return what is so before anything happens: the seed, the cluster, and how it is recovered."""
     topics = "; ".join(_topic(script, topic) for topic in script.topics)
     return (
-        f"seed {script.seed}: {script.brokers} brokers of Kafka {KAFKA}, eligible leader replicas (ELR) {'on' if script.elr else 'off'}; {topics}; "
+        f"seed {script.seed}: {script.brokers} brokers of Kafka {script.kafka}, eligible leader replicas (ELR) {'on' if script.elr else 'off'}; {topics}; "
         f"{'replicas are moved, then ' if script.moves else ''}strategy {script.strategy}"
     )
 

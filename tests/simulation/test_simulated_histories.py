@@ -22,7 +22,7 @@ from simulation.shorten import kind_of, shortened
 
 KEPT = Path(__file__).parent / "kept"
 KINDS = (
-    "histories with small limits",
+    "histories with small limits", "histories of Kafka 3.9",
     "control nodes killed after a change", "faults after the first change of a run",
     "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
     "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",

@@ -39,8 +39,11 @@ class Node(Protocol):
     has_open_port: bool
     hangs: bool
     unreachable: bool
-    versions: BrokerVersionData
     incarnation: int
+
+    @property
+    def versions(self) -> BrokerVersionData:
+        """Return the versions of the requests that it takes."""
 
     def answer(self, request: Any) -> Any:
         """Return the answer, decoded; None if it keeps the connection waiting for ever."""

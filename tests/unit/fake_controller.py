@@ -37,9 +37,7 @@ class Controller:
     `misstated`: states as the broker shows them that answers all reads but those of the second broker.
     """
 
-    backend, cluster_id = "compat", "abc"
-
-    backend = "compat"
+    backend, cluster_id, lists_fenced = "compat", "abc", True
 
     def __init__(self, end_at: int | None = None, error: type[BaseException] = Killed) -> None:
         self.states = {

@@ -71,7 +71,8 @@ LOADING_SECONDS = 5.0  # in which a newly elected coordinator loads its groups, 
 class Cluster(PartitionClient, ReplicaLogClient):
     """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
 
-    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer its last request. `in_doubt`: the brokers, by partition, that got a request
+    `cluster_id`: Kafka's id. `lists_fenced`: whether the broker that described the cluster last lists fenced ones, as Kafka does from 4.0 on.
+    `unreachable`: broker id → why it did not answer its last request. `in_doubt`: the brokers, by partition, that got a request
     for another replica order and never answered it: a broker that hangs may still execute it, long afterwards.
     `elections_in_doubt`: partitions with an election that was never answered.
     `cut_off`: fenced brokers that run and do not come back, from the last `broker_states`: they answer, and do not fetch the metadata log.
@@ -79,7 +80,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, connection.bootstrap_servers)
-        self._lists_fenced = False
+        self.lists_fenced = False
         self.cluster_id = ""
         self.in_doubt: dict[TopicPartition, set[int]] = {}
         self.elections_in_doubt: set[TopicPartition] = set()
@@ -109,10 +110,10 @@ class Cluster(PartitionClient, ReplicaLogClient):
         alive = self._ask_of(asked, lambda: partition_states.metadata(()))
         first = self._last_nodes.get(READ)
         answer = self._ask_of(asked, broker_nodes.describe_cluster)
-        self._lists_fenced = answer.API_VERSION >= 2
+        self.lists_fenced = answer.API_VERSION >= 2
         # Other threads see the brokers of before, or all of these: Metadata alone leaves out the fenced ones.
         found = self._read_brokers(alive)
-        if self._lists_fenced:
+        if self.lists_fenced:
             found = self._read_brokers(answer)
             alive = broker_nodes.with_brokers(alive, fenced_with_address(found))
         self._manager.cluster.update_metadata(alive)
@@ -234,7 +235,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         One alone may leave out one that hangs, or state a wrong address of it. Also returns whether all of these brokers list fenced ones.
         """
         nodes = {node.broker_id: [node] for node in self._refresh_nodes()}
-        are_listed = self._lists_fenced
+        are_listed = self.lists_fenced
         others = self._apart_from(self._describer)[:OTHER_DESCRIBERS]
         answers = self._ask_each(
             {broker: [broker_nodes.describe_cluster()] for broker in others},
@@ -271,7 +272,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
     def registered_ids(self) -> set[int] | None:
         """Return the ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
         nodes = self._refresh_nodes()
-        return {node.broker_id for node in nodes} if self._lists_fenced else None
+        return {node.broker_id for node in nodes} if self.lists_fenced else None
 
     def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Permissions:
         """Return the permissions of this client; see `permissions.probe`."""

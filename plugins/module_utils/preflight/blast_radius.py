@@ -130,7 +130,9 @@ def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[i
 
 
 class BrokerSource(PartitionSource, Protocol):
-    """The methods of a cluster that these checks use."""
+    """The parts of a cluster that these checks use."""
+
+    lists_fenced: bool
 
     def quorum(self) -> Quorum: ...
     def registered(self) -> list[Node]: ...
@@ -211,6 +213,8 @@ def find_violations(
     """
     if not entries:
         return []
+    if not cluster.lists_fenced:  # before Kafka 4.0, but replica sets name them
+        replicas = {*replicas}.union(*(state.replicas for state in cluster.partitions().values()))
     offline = [row["broker_id"] for row in cluster.broker_states(replicas) if row["broker_state"] != UNFENCED]
     reasons = limit_violations(entries, offline, limits, name) and limit_violations(predicted(), offline, limits, name)
     if limits.lost_brokers:

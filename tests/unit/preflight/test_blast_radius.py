@@ -111,6 +111,8 @@ def test_every_sign_is_named() -> None:
 class Cluster:
     """Brokers 1 (alive) and 2 (fenced), as Kafka 4 lists them; 3 stands in a replica set only. The quorum's leader epochs are given."""
 
+    lists_fenced = True
+
     def __init__(self, *epochs: int, silence: float | None = 90.0) -> None:
         self.epochs = list(epochs)
         self.silence = silence
@@ -168,6 +170,30 @@ def test_check_goes_through_the_limits() -> None:
     assert refused(BlastRadiusLimits(lost_brokers=(2, 3))) == ""
     assert "broker 3 is offline and silent, too" in refused(BlastRadiusLimits(lost_brokers=(2,)))
     assert "broker 1 is named in lost_brokers, but it is not fenced" in refused(BlastRadiusLimits(lost_brokers=(1, 2, 3)))
+
+
+class OldCluster(Cluster):
+    """Before Kafka 4.0: brokers 1 and 5 are alive, and no list has those that are fenced. Partition t-1 has replicas on brokers 4 and 5."""
+
+    lists_fenced = False
+
+    def registered(self) -> list[Node]:
+        return [Node(broker, "127.0.0.1", 9, None, None) for broker in (1, 5)]
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        return {**super().partitions(keys), ("t", 1): PartitionState("t", 1, "id", 5, 3, (4, 5), (5,), (), (), (4,))}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [{"broker_id": one, "broker_state": "unfenced" if one in (1, 5) else "fenced"} for one in sorted({1, 5, *mentioned})]
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_brokers_that_are_not_listed_count_if_any_replica_set_names_them() -> None:
+    """The partitions to elect are on brokers 1 to 3."""
+    limits = BlastRadiusLimits(max_offline_brokers=2)
+    assert "3 brokers are offline (2, 3, 4), and max_offline_brokers is 2" in refused(limits, cluster=OldCluster(7, 7))
+    lost = BlastRadiusLimits(max_offline_brokers=3, lost_brokers=(2, 3))
+    assert "broker 4 is offline and silent, too" in refused(lost, cluster=OldCluster(7, 7))
 
 
 @pytest.mark.usefixtures("no_waiting")
