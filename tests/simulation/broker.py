@@ -58,6 +58,7 @@ class Broker:
                  `lost`: replicas on log dirs that have failed, by broker, likewise
     cut_off      it does not reach the controllers
     incarnation  how often it was started
+    is_registered  by the process that runs: the session of the one before has ended
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
     has_open_port  it accepts connections: since it was unfenced for the first time after its start
     fetched_at   when it fetched the metadata log last
@@ -78,6 +79,7 @@ class Broker:
     started_at: float = -math.inf
     unfenced_at: float = -math.inf
     incarnation: int = 0
+    is_registered: bool = True
     is_registering: bool = False
     logs: dict[Key, Log] = field(default_factory=dict)
     disks: Disks = field(default_factory=Disks)

@@ -30,6 +30,7 @@ CONTROLLERS = 101, 102, 103
 METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
 BUSY_SECONDS = 0.2, 7.0  # the same if they are busy
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
+REGISTER_SECONDS = 0.5  # after which a broker that starts tries again to register
 START_SECONDS = 0.5, 3.0
 KEYS = 5  # of the records of a compacted topic
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
@@ -374,7 +375,7 @@ class SimulatedCluster:
 
     def is_heard(self, broker: Broker) -> bool:
         """Return whether the heartbeats of a broker reach the controllers."""
-        return broker.running and not broker.hangs and not broker.cut_off
+        return broker.running and broker.is_registered and not broker.hangs and not broker.cut_off
 
     def hang(self, broker: int, seconds: float) -> None:
         """Let a broker hang: it accepts requests and answers none, and is fenced if that lasts."""
@@ -470,14 +471,23 @@ class SimulatedCluster:
         incarnation = one.incarnation
         without = ", without a disk" if one.disks.has_failed else ""
         self.world.tell(f"broker {broker} starts{'' if clean else ' after an unclean shutdown'}{without}")
-        if self.controller.alive(broker):
-            self.controller.fence(broker)
-        self.controller.register(broker, clean, lost)
-        # The controllers know at once that it fetches; a control node that read them before does not.
-        self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, one, incarnation))
-        self.spread()
+        one.is_registered = False
+        self._register(one, incarnation, partial(self.controller.register, broker, clean, lost))
         self._keep_fetching(one, incarnation)
-        self.world.after(self.world.random.uniform(*START_SECONDS), lambda: self._unfence(one, incarnation))
+
+    def _register(self, broker: Broker, incarnation: int, register: Callable[[], None]) -> None:
+        """Register a broker that starts, once its session from before has ended: until then the controller takes it for a duplicate of itself."""
+        if not broker.running or broker.incarnation != incarnation:
+            return
+        if not self.has_controller or broker.hangs or broker.cut_off or self.controller.alive(broker.node_id):
+            self.world.after(REGISTER_SECONDS, partial(self._register, broker, incarnation, register))
+            return
+        register()
+        broker.is_registered = True
+        # The controllers know at once that it fetches; a control node that read them before does not.
+        self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, broker, incarnation))
+        self.spread()
+        self.world.after(self.world.random.uniform(*START_SECONDS), lambda: self._unfence(broker, incarnation))
 
     def _is_known_to_come(self, broker: Broker, incarnation: int) -> None:
         broker.is_registering = broker.incarnation == incarnation and not self.controller.alive(broker.node_id)

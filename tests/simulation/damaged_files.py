@@ -192,7 +192,7 @@ class DamagedFiles:
         self._operator.sync(path)
         self._tell(f"{path.relative_to(self._workdir)} {how}")
         self._counts["files damaged before a run"] += 1
-        self._judges.files.damaged = path
+        self._judges.files.damaged, self._judges.files.needs_damaged = path, False
         self._judges.files.set_aside = kept if path.parent.name == FOLDER else b""
         yield True
         self._judges.files.damaged, self._judges.files.set_aside = None, b""

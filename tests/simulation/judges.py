@@ -72,7 +72,6 @@ class Judges:
         self.misled_elections = 0  # by runs that got wrong answers
         self.elects_preferred = False
         self.disks_read_at: dict[int, float] = {}  # when the disks of brokers became evidence
-        self._damaged_verdict: Path | None = None  # that an election needed
         self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
         self.saves = True
         self._lost_before = frozenset[str]()  # of the partition that is about to be changed
@@ -217,9 +216,11 @@ class Judges:
             is_lost = (not broker.running or broker.looks_lost) and self._cluster.world.now - since > self._unseen_seconds()
             if lacking and is_lost:
                 self._needed_verdicts.add(one)
-            if lacking and is_lost and self.files.damaged == self.files.verdict(one):
-                self._damaged_verdict = self.files.damaged
-            elif lacking and is_lost and not self.files.is_unsafe(one):
+            if not (lacking and is_lost) or self.files.is_unsafe(one):
+                continue
+            if self.files.damaged == self.files.verdict(one):
+                self.files.needs_damaged = True
+            else:
                 self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
@@ -265,7 +266,7 @@ class Judges:
         """Judge a run that has ended without an error. `result`: of its election."""
         self._note_forks(result["results"])
         damaged = self.files.damaged
-        if damaged is not None and self._damaged_verdict == damaged and not any(damaged.name in one for one in result["warnings"]):
+        if damaged is not None and self.files.needs_damaged and not any(damaged.name in one for one in result["warnings"]):
             self.add_violation(f"{damaged.name} was damaged before an election that needed it, and the run does not warn of it")
         said = " ".join(result["repaired"])
         for key, state in self._cluster.controller.partitions.items():

@@ -20,12 +20,16 @@ MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.mo
 
 
 class WorkdirFiles:
-    """Reads the files of a workdir. `set_aside`: a journal before it was damaged. `damaged`: a file that is damaged while a run works."""
+    """Reads the files of a workdir. `set_aside`: a journal before it was damaged. `damaged`: a file that is damaged while a run works.
+
+    `needs_damaged`: an election of that run needed what is in it.
+    """
 
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
         self.set_aside = b""
         self.damaged: Path | None = None
+        self.needs_damaged = False
 
     def open_orders(self) -> dict[Key, list[tuple[int, ...]]]:
         """Return the orders that the journal has open, by partition, read with our own eyes."""
