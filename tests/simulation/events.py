@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,8 +29,9 @@ OTHERWISE = "start", "hang", "lose_controller"
 
 
 class Events(TopicEvents):
-    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs. `slowed`: something was slow.
+    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs.
 
+    slowed        something was slow in the run that works, or right before it: judges give requests more time then
     record_bytes  size of records at least
     others        entries that others have added to lists of topics, and rates of brokers that they have set
     acts_for_others  another tool changes the cluster now
@@ -45,6 +47,7 @@ class Events(TopicEvents):
         self.calm = False
         self.harmed: set[int] = set()
         self.slowed = False
+        self._slow_until = -math.inf
         self._written = 0
         self.applications: Applications | None = None
 
@@ -61,6 +64,14 @@ class Events(TopicEvents):
             self.happen(step._replace(what=what))
             if self.happened > before:
                 return
+
+    def slow_down(self, seconds: float) -> None:
+        """Note that something is slow for so many seconds."""
+        self.slowed, self._slow_until = True, max(self._slow_until, self._cluster.world.now + seconds)
+
+    def begin_run(self) -> None:
+        """Note that a run begins. What was slow before excuses it only if it has ended less than a broker's session ago: who is alive is known after that."""
+        self.slowed = self._cluster.world.now < self._slow_until + SESSION_SECONDS
 
     # --- records and ISRs ------------------------------------------------------------------------------------------------
 
@@ -219,8 +230,9 @@ class Events(TopicEvents):
         broker = self._broker(numbers[0])
         if broker.running and not broker.hangs:
             self._count("broker hangs")
-            self.slowed = True
-            self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0, 50.0)[numbers[1] % 5])
+            seconds = (0.3, 2.0, 6.0, 15.0, 50.0)[numbers[1] % 5]
+            self.slow_down(seconds)
+            self._cluster.hang(broker.node_id, seconds)
 
     def strike_at(self, strike: Strike) -> None:
         """Let the broker hang, or kill it, that gets a certain request; or strike control nodes while they save records."""
@@ -233,7 +245,7 @@ class Events(TopicEvents):
                 return
             if strike.kills_run and strike.seconds:
                 self._count("broker hangs while records are saved")
-                self.slowed = True
+                self.slow_down(strike.seconds)
                 running = [one for one, broker in self._cluster.brokers.items() if broker.running and not broker.hangs]
                 self._cluster.hang(running[strike.number % len(running)], strike.seconds)
             elif strike.kills_run:
@@ -262,7 +274,7 @@ class Events(TopicEvents):
                 return True
             if strike.seconds:
                 self._count("broker hangs at a request" + (", run killed" if strike.kills_run else ""))
-                self.slowed = True
+                self.slow_down(strike.seconds)
                 self._cluster.hang(node, strike.seconds)
                 if strike.kills_run:
                     self._cluster.world.kill_soon()
@@ -279,32 +291,36 @@ class Events(TopicEvents):
     def make_busy(self, numbers: Numbers) -> None:
         """Brokers learn late of what the controller decides."""
         self._count("brokers busy")
-        self.slowed = True
-        self._cluster.make_busy((5.0, 20.0, 40.0)[numbers[0] % 3])
+        seconds = (5.0, 20.0, 40.0)[numbers[0] % 3]
+        self.slow_down(seconds)
+        self._cluster.make_busy(seconds)
 
     def cut_off(self, numbers: Numbers) -> None:
         """A broker does not reach the controllers for some seconds."""
         broker = self._broker(numbers[0])
         if broker.running and not broker.cut_off:
             self._count("broker cut off")
-            self.slowed = True
-            self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5])
+            seconds = (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5]
+            self.slow_down(seconds)
+            self._cluster.cut_off(broker.node_id, seconds)
 
     def cut_off_leader(self, numbers: Numbers) -> None:
         """The leader of a partition does not reach the controllers. It is fenced, mostly until the recovery has begun, and is back before the last runs."""
         leader = self._cluster.controller.partitions[self._key(numbers[0])].leader
         if leader != NO_LEADER and not self._cluster.brokers[leader].cut_off:
             self._count("broker cut off")
-            self.slowed = True
-            self._cluster.cut_off(leader, (60.0, 75.0)[numbers[1] % 2])
+            seconds = (60.0, 75.0)[numbers[1] % 2]
+            self.slow_down(seconds)
+            self._cluster.cut_off(leader, seconds)
 
     def hide(self, numbers: Numbers) -> None:
         """Control nodes do not reach a broker for some seconds. It is alive for all others."""
         broker = self._broker(numbers[0])
         if broker.running and not broker.unreachable:
             self._count("broker out of reach")
-            self.slowed = True
-            self._cluster.hide(broker.node_id, (2.0, 6.0, 30.0)[numbers[1] % 3])
+            seconds = (2.0, 6.0, 30.0)[numbers[1] % 3]
+            self.slow_down(seconds)
+            self._cluster.hide(broker.node_id, seconds)
 
     def fill_disk(self, numbers: Numbers) -> None:
         """The disk of the control nodes is full for some seconds."""
@@ -315,15 +331,17 @@ class Events(TopicEvents):
         """There is no active controller for some seconds."""
         if self._cluster.has_controller:
             self._count("active controller lost")
-            self.slowed = True
-            self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
+            seconds = (0.2, 1.0, 3.0)[numbers[1] % 3]
+            self.slow_down(seconds)
+            self._cluster.lose_controller(seconds)
 
     def hang_controller(self, numbers: Numbers) -> None:
         """The active controller hangs for some seconds."""
         if self._cluster.has_controller:
             self._count("active controller hangs")
-            self.slowed = True
-            self._cluster.hang_controller((0.5, 1.5, 6.0, 15.0)[numbers[1] % 4])
+            seconds = (0.5, 1.5, 6.0, 15.0)[numbers[1] % 4]
+            self.slow_down(seconds)
+            self._cluster.hang_controller(seconds)
 
     # --- another tool ------------------------------------------------------------------------------------------------------
 

@@ -281,6 +281,7 @@ class History:
         self._judges.saves = request.options.get("save_records", True)
         if self._script.moves is None and (named := request.of(self._events.keys)) is not None:
             self._judges.unnamed = {*self._events.keys} - {*named}
+        self._events.begin_run()
         self._rehearse()
         for step in self._script.faults:
             self._world.after(step.at, partial(self._events.strike, step))
@@ -304,6 +305,7 @@ class History:
             for step in later.damage:
                 self._damage_by(step)
             self._start_some()
+            self._events.begin_run()
             self._wrong.begin(later.wrong)
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()

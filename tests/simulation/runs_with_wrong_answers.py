@@ -78,6 +78,7 @@ class RunsWithWrongAnswers:
             return
         self.wrong.rest()
         if number is not None:
+            self._events.slowed = True  # an answer that cannot be read is waited for
             self.wrong.begin(number, self._running())
 
     @property
