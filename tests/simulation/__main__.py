@@ -31,7 +31,7 @@ from simulation.drawn_script import drawn
 from simulation.history import Outcome, play
 from simulation.script import Script
 from simulation.shorten import kind_of, shortened
-from simulation.story_lines import opening
+from simulation.story_lines import names_of_runs, opening
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
@@ -79,7 +79,7 @@ def main() -> int:
                 histories += 1
                 counts += outcome.counts
                 if options.story:
-                    print(opening(drawn(seed)), *outcome.story, "", sep="\n")
+                    print(opening(drawn(seed)), *names_of_runs(outcome.story), *outcome.story, "", sep="\n")
                 if outcome.violations:
                     bad.append(seed)
                     wanted = [one for one in outcome.violations if options.until is not None and options.until in one]
@@ -173,7 +173,7 @@ def _keep(seed: int) -> None:
 def _tell(script: Script) -> int:
     _be_quiet()
     outcome = played(script)
-    print(opening(script), *outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
+    print(opening(script), *names_of_runs(outcome.story), *outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
     return 1 if outcome.violations else 0
 
 
