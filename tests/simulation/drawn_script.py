@@ -38,14 +38,27 @@ from simulation.replay_script import draw_replay
 from simulation.request_script import CHECK, NO_REQUEST, draw_request
 from simulation.review_script import NO_REVIEW, draw_review
 from simulation.script import CHANGES, LONG_HANG, Script
-from simulation.steps import OF_PARTITIONS, SAVING, Step, Strike, draw_second, draw_step, draw_step_number, draw_steps
+from simulation.steps import (
+    FULL_DISK,
+    HANGING_BROKER,
+    LATER_STARTS,
+    OF_PARTITIONS,
+    OLD_LEADERS,
+    SAVING,
+    Step,
+    Strike,
+    draw_second,
+    draw_step,
+    draw_step_number,
+    draw_steps,
+)
 from simulation.wrong_answers import draw_wrong_answers
 
 MOVES = 0.2  # of all histories
 MOST_STEPS_OF_MOVES = 160
 SECONDS_OF_MOVES = 8.0
 BUSY, SAVED_UNDER_FAULTS = 0.06, 0.06  # of all histories of elections
-FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = (
+FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, DISK_FILLED, KILLED_AT_A_CHANGE = (
     0.12,
     0.15,
     0.08,
@@ -69,6 +82,7 @@ PREDICTED = 0.6  # of histories of elections with a login that may elect, withou
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 LOSE_POWER = 0.5  # of all histories
+SMALL_LIMITS = 4  # in one of so many histories
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -77,7 +91,11 @@ def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
     script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
     script = _with_later_runs(_that_is_large(script, Random(f"size of {seed}")), Random(f"later runs of {seed}"))
-    script = replace(script, loses_power=script.second is None and Random(f"power of {seed}").random() < LOSE_POWER)
+    script = replace(
+        script,
+        small_limits=seed % SMALL_LIMITS == 1,
+        loses_power=script.second is None and Random(f"power of {seed}").random() < LOSE_POWER,
+    )
     script = _with_wrong_input(script, Random(f"wrong input of {seed}"))
     login = Random(f"login of {seed}")
     if not script.is_certain and login.random() < LIMITED:
@@ -132,7 +150,7 @@ def _with_prediction(script: Script, random: Random) -> Script:
 
     What would have disturbed that one comes after it, with the same damage again. Histories of rare events stay.
     """
-    is_rare = script.is_certain or script.between or (script.strike is not None and script.strike.request == SAVING)
+    is_rare = script.is_certain or script.between or (script.strike is not None and script.strike.request in SAVING)
     is_other = script.moves or script.wrong_answers or ALTER in script.lacks or script.quota
     if is_rare or is_other or random.random() >= PREDICTED:
         return script
@@ -280,13 +298,13 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         strategy = random.choice((script.strategy, "aggressive"))
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
         if random.random() < 0.5:
-            script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
+            script = replace(script, strike=Strike(OLD_LEADERS, random.randrange(3), 0.0))
     if random.random() < SAVED_UNDER_FAULTS:
         script = _with_faults_while_saving(script, random)
-    elif random.random() < FULL_DISK:
+    elif random.random() < DISK_FILLED:
         # What is forked is elected by this strategy, and so there is something to save.
         damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *draw_pattern(random, random.choice(FORKS)))
-        strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
+        strike = Strike(FULL_DISK, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
         script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
         what = random.choice(CHANGES)
@@ -299,7 +317,8 @@ def _with_rare_events(script: Script, random: Random) -> Script:
 def _with_faults_while_saving(script: Script, random: Random) -> Script:
     """Return the script with logs that have forked, of which a broker hangs while they are saved, or which start later then."""
     damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *draw_pattern(random, random.choice(FORKS)))
-    strike = Strike(SAVING, random.choice((0, 0, 1, 2)), random.choice((0.0, 0.0, 2.0, 6.0, 15.0)), kills_run=True)
+    number, seconds = random.choice((0, 0, 1, 2)), random.choice((0.0, 0.0, 2.0, 6.0, 15.0))
+    strike = Strike(HANGING_BROKER if seconds else LATER_STARTS, number, seconds)
     options = random.choice(({}, {"save_timeout": 2.0}, {"save_timeout": 2.0, "saved_bytes_per_second": 50}))
     request = replace(script.request, options={**script.request.options, **options})
     return replace(script, damage=damage, strategy="aggressive", strike=strike, request=request)

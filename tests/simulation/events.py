@@ -21,7 +21,7 @@ from simulation.kraft import NO_LEADER, Key
 from simulation.metadata_answers import topic_uuid
 from simulation.other_tools import OtherTools
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.steps import CUT, SAVING, Step, Strike
+from simulation.steps import CUT, FULL_DISK, HANGING_BROKER, LATER_STARTS, SAVING, Step, Strike
 from simulation.topic_events import Numbers, TopicEvents
 
 # Faults that strike instead of those that cannot.
@@ -243,16 +243,16 @@ class Events(TopicEvents):
             left -= 1
             if left != -1 or self.calm:
                 return
-            if strike.kills_run and strike.seconds:
+            if strike.request == HANGING_BROKER:
                 self._count("broker hangs while records are saved")
                 self.slow_down(strike.seconds)
                 running = [one for one, broker in self._cluster.brokers.items() if broker.running and not broker.hangs]
                 self._cluster.hang(running[strike.number % len(running)], strike.seconds)
-            elif strike.kills_run:
+            elif strike.request == LATER_STARTS:
                 self._count("logs start later while records are saved")
                 for number in range(len(self.keys) * len(self._cluster.brokers)):
                     self.expire((number, 1, number // len(self.keys)))
-            elif strike.seconds:
+            elif strike.request == FULL_DISK:
                 self._count("disk full while records are saved")
                 self._cluster.fill_disk(strike.seconds)
             else:
@@ -283,7 +283,7 @@ class Events(TopicEvents):
                 self._cluster.crash(node)
             return False
 
-        if strike.request == SAVING:
+        if strike.request in SAVING:
             self._cluster.before_saving = save
         else:
             self._cluster.before_request = look

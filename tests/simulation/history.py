@@ -122,8 +122,8 @@ class History:
 
     def play(self) -> Outcome:
         """Play it."""
-        with simulated(self._cluster), small_limits(self._script.seed) as is_small:
-            self._counts["histories with small limits"] += is_small
+        with simulated(self._cluster), small_limits(self._script.small_limits):
+            self._counts["histories with small limits"] += self._script.small_limits
             self._damage()
             self._watch()
             self._cluster.client_quotas.rate = self._script.quota

@@ -37,14 +37,12 @@ SMALL: tuple[tuple[ModuleType, str, object], ...] = (
     (disk_copy, "PIECES_PER_ANSWER", 2),
     (export, "_GROUP_ROWS", 2),
 )
-ONE_IN = 4  # histories
 
 
 @contextmanager
-def small_limits(seed: int) -> Iterator[bool]:
-    """In the block limits are small if the seed says so. Yields whether they are."""
-    is_small = seed % ONE_IN == 1
+def small_limits(are_small: bool) -> Iterator[None]:
+    """In the block limits are small, if they are to be."""
     with ExitStack() as stack:
-        for module, name, size in SMALL if is_small else ():
+        for module, name, size in SMALL if are_small else ():
             stack.enter_context(patch.object(module, name, size))
-        yield is_small
+        yield
