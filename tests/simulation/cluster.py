@@ -80,6 +80,9 @@ class SimulatedCluster:
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.falsified: Callable[[int, Any, Any, int], bytes | Exception | None] = lambda _node, _request, _answer, _version: None
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
+        self.saved_at: list[
+            float
+        ] = []  # when control nodes wrote how far they are with saving: first when they begin to read, last when they end
         self.after_sync: Callable[[int], None] = lambda _handle: None  # called with each file or folder that a control node syncs
         self.disk_is_full = False  # of the control nodes
         self.is_denied = False  # control nodes may change nothing

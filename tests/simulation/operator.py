@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -46,6 +47,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.broker_pace import BrokerPaces
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
@@ -57,9 +60,13 @@ from simulation.world import Killed, World
 
 NAME = "simulated"
 REQUEST_SECONDS = 4
-SAVED = "saved"  # the folder of saved records
+SAVED, PROGRESS = "saved", "progress.json"  # the folder of saved records, and the file in it that says how far saving is
 GROWING = ("fsync", "pwrite")  # what fails on a full disk
 WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
+
+
+# Parameters of the product have these as defaults, from when it was imported.
+_REAL_SLEEP, _REAL_CLOCK = time.sleep, time.monotonic
 
 
 class InTurn:
@@ -129,6 +136,12 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
             stack.enter_context(patch.object(os, name, _counted(cluster, name)))
+        for owner in (BrokerPaces, TailSaver):
+            begin: Any = owner.__init__
+            defaults = tuple(
+                world.sleep if one is _REAL_SLEEP else world.monotonic if one is _REAL_CLOCK else one for one in begin.__defaults__
+            )
+            stack.enter_context(patch.object(begin, "__defaults__", defaults))
         yield
 
 
@@ -166,6 +179,8 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
         done = cluster.after_sync(arguments[0]) if name == "fsync" else real(*arguments, **keywords)
         if name == "replace":  # the time of a file is read, too
             os.utime(arguments[1], (cluster.world.own_clock(),) * 2)
+            if SAVED in Path(arguments[1]).parts and Path(arguments[1]).name == PROGRESS:
+                cluster.saved_at.append(cluster.world.now)
         return done
 
     return call
