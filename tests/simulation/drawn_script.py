@@ -34,6 +34,7 @@ from simulation.logins import ALTER, CLUSTER_ACTION, OF_MOVES, draw_lacking
 from simulation.logins import LACKING as LACKING_ANY
 from simulation.move_script import draw_moves
 from simulation.offset_proofs import proven_by_offsets
+from simulation.records_to_save import records_to_save
 from simulation.replay_script import draw_replay
 from simulation.request_script import CHECK, NO_REQUEST, draw_request
 from simulation.review_script import NO_REVIEW, draw_review
@@ -82,6 +83,7 @@ PREDICTED = 0.6  # of histories of elections with a login that may elect, withou
 DISKS_READ = 0.4  # of all histories of elections
 REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of those
 LOSE_POWER = 0.5  # of all histories
+MUCH_TO_SAVE = 0.1  # of all histories of elections whose answers are right
 SMALL_LIMITS = 4  # in one of so many histories
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
@@ -106,7 +108,8 @@ def drawn(seed: int) -> Script:
         lacks = draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY)
         script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
     script = _with_prediction(script, Random(f"prediction of {seed}"))
-    return _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    return _with_records_to_save(script, Random(f"records to save of {seed}"))
 
 
 def _that_is_large(script: Script, random: Random) -> Script:
@@ -175,6 +178,13 @@ def _with_predicted_replay(script: Script, random: Random) -> Script:
         return script
     replay = replace(script.replay, kill_at=None, second=None, faults=(), strike=None, stop_at=None)
     return replace(script, replay=replay, reviews=replace(script.reviews, offline=None))
+
+
+def _with_records_to_save(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with two brokers of which much is to be saved, while something strikes, or which limits do not allow."""
+    if script.moves or script.is_certain or script.wrong_answers or script.quota or random.random() >= MUCH_TO_SAVE:
+        return script
+    return replace(script, **records_to_save(random))
 
 
 def _with_reviews(script: Script, random: Random) -> Script:

@@ -21,8 +21,20 @@ from simulation.kraft import NO_LEADER, Key
 from simulation.metadata_answers import topic_uuid
 from simulation.other_tools import OtherTools
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.steps import CUT, FULL_DISK, HANGING_BROKER, LATER_STARTS, SAVING, Step, Strike
-from simulation.topic_events import Numbers, TopicEvents
+from simulation.steps import (
+    AT_FETCHES,
+    CUT,
+    FULL_AT_A_FETCH,
+    FULL_DISK,
+    HANGING_BROKER,
+    LATER_AT_A_FETCH,
+    LATER_STARTS,
+    SAVING,
+    STOPPED_AT_A_FETCH,
+    Step,
+    Strike,
+)
+from simulation.topic_events import LAST, Numbers, TopicEvents
 
 # Faults that strike instead of those that cannot.
 OTHERWISE = "start", "hang", "lose_controller"
@@ -283,10 +295,44 @@ class Events(TopicEvents):
                 self._cluster.crash(node)
             return False
 
-        if strike.request in SAVING:
+        if strike.request in AT_FETCHES:
+            self._strike_at_fetch(strike)
+        elif strike.request in SAVING:
             self._cluster.before_saving = save
         else:
             self._cluster.before_request = look
+
+    def _strike_at_fetch(self, strike: Strike) -> None:
+        """Strike when a broker gets a fetch of records that are to be saved."""
+        left, saves, before = strike.number, False, self._cluster.before_request
+
+        def save() -> None:
+            nonlocal saves
+            saves = True
+
+        def look(name: str, node: int) -> bool:
+            nonlocal left
+            if saves and name == "FetchRequest" and node in self._cluster.brokers and not self.calm:
+                left -= 1
+                if left == -1:
+                    self._strike_reading(strike, self._cluster.brokers[node])
+            return before(name, node)
+
+        self._cluster.before_saving, self._cluster.before_request = save, look
+
+    def _strike_reading(self, strike: Strike, broker: Broker) -> None:
+        """Strike now, while records of a broker are read to be saved."""
+        self._count(f"{strike.request}, of records to be saved")
+        if strike.request == STOPPED_AT_A_FETCH:
+            self._cluster.world.stop_now()
+        elif strike.request == FULL_AT_A_FETCH:
+            self._cluster.fill_disk(strike.seconds)
+        elif strike.request == LATER_AT_A_FETCH:
+            for key in broker.logs:
+                self._delete(broker, key, LAST)
+        elif broker.running and not broker.hangs:
+            self.slow_down(strike.seconds)
+            self._cluster.hang(broker.node_id, strike.seconds)
 
     def make_busy(self, numbers: Numbers) -> None:
         """Brokers learn late of what the controller decides."""

@@ -50,6 +50,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.broker_pace import BrokerPaces
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.readiness_checks import check_readiness
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
@@ -59,6 +60,7 @@ from simulation.transport import Connections, EventLoop
 from simulation.world import Killed, World
 
 NAME = "simulated"
+WATCH_SECONDS, READY_ROWS = 3.0, 100  # of a check of readiness
 REQUEST_SECONDS = 4
 SAVED, PROGRESS = "saved", "progress.json"  # the folder of saved records, and the file in it that says how far saving is
 GROWING = ("fsync", "pwrite")  # what fails on a full disk
@@ -136,12 +138,11 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
             stack.enter_context(patch.object(os, name, _counted(cluster, name)))
-        for owner in (BrokerPaces, TailSaver):
-            begin: Any = owner.__init__
-            defaults = tuple(
-                world.sleep if one is _REAL_SLEEP else world.monotonic if one is _REAL_CLOCK else one for one in begin.__defaults__
-            )
-            stack.enter_context(patch.object(begin, "__defaults__", defaults))
+        for begin in (BrokerPaces.__init__, TailSaver.__init__):
+            defaults = [
+                world.sleep if one is _REAL_SLEEP else world.monotonic if one is _REAL_CLOCK else one for one in begin.__defaults__ or ()
+            ]
+            stack.enter_context(patch.object(begin, "__defaults__", tuple(defaults)))
         yield
 
 
@@ -263,6 +264,20 @@ class Operator:
         task = self._task("preflight", spec, **self._connection, elect=True)
         with NativeCluster(task.connection) as cluster:
             return readiness.permissions(cluster, task.params, None if keys is None else [*keys])
+
+    def check_readiness(self, check_mode: bool = True) -> dict[str, Any]:
+        """Return what `kafka_readiness_info` says before an election, with its warnings. Raises the product's errors."""
+        spec = {**readiness.stage_arguments(), **backend_selection.BACKEND_ARGUMENTS}
+        options = {"elect": True, "window": WATCH_SECONDS, "partitions": None, "partitions_file": None}
+        task: Any = self._task("preflight", spec, **self._connection, **options)
+        task.check_mode = check_mode
+        with NativeCluster(task.connection) as cluster:
+            return {**check_readiness(task, cluster, READY_ROWS), "warnings": task.warnings}
+
+    def confirm_cluster_id(self) -> None:
+        """Do what each module does first: ask several brokers of which cluster they are. Raises the product's errors."""
+        with NativeCluster(self._task("preflight", {}).connection) as cluster:
+            cluster.confirm_cluster_id()
 
     def snapshot(self, run_id: str, followers: str) -> dict[str, Any]:
         """Take a healthy snapshot (`kafka_watermark_info`)."""

@@ -18,7 +18,14 @@ OF_PARTITIONS = {
 CUT = -1.0  # a connection
 # What strikes while records are saved, which needs no certain request: in place of the name of one.
 OLD_LEADERS, FULL_DISK, HANGING_BROKER, LATER_STARTS = "old leaders write", "disk is full", "a broker hangs", "logs start later"
-SAVING = OLD_LEADERS, FULL_DISK, HANGING_BROKER, LATER_STARTS
+FULL_AT_A_FETCH, HANGS_AT_A_FETCH, LATER_AT_A_FETCH, STOPPED_AT_A_FETCH = (
+    "disk is full at a fetch",
+    "a broker hangs at a fetch",
+    "logs start later at a fetch",
+    "SIGTERM at a fetch",
+)
+AT_FETCHES = FULL_AT_A_FETCH, HANGS_AT_A_FETCH, LATER_AT_A_FETCH, STOPPED_AT_A_FETCH
+SAVING = OLD_LEADERS, FULL_DISK, HANGING_BROKER, LATER_STARTS, *AT_FETCHES
 # The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
 STEPS, STEPS_OF_HELD = 112, 54
 SECONDS, SECONDS_OF_HELD = 0.36, 0.12
@@ -32,6 +39,8 @@ class Strike(NamedTuple):
 
     One of SAVING as `request`: this happens when the folder number `number` is made for saved records. OLD_LEADERS: old leaders take records. FULL_DISK: the
     disk of the control nodes is full for `seconds`. HANGING_BROKER: a broker hangs for `seconds`. LATER_STARTS: replicas delete their oldest records.
+    Of AT_FETCHES the same happens when fetch number `number` is sent after the first such folder is made, to the broker that gets it, or all its records are
+    deleted; or the control node gets SIGTERM.
     """
 
     request: str

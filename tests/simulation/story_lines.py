@@ -102,8 +102,8 @@ def _topic(script: Script, topic: str) -> str:
     return f"{replicas} (min.insync.replicas {script.min_isr[topic]}{', compacted' if topic in script.compacted else ''})"
 
 
-def numbers(values: Iterable[int]) -> str:
-    """Return numbers, such as the ids of brokers, as text."""
+def numbers(values: Iterable[object]) -> str:
+    """Return numbers, such as the ids of brokers, or names as text."""
     return ",".join(map(str, values))
 
 
