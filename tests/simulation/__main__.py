@@ -13,21 +13,25 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import multiprocessing
 import os
+import signal
 import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from simulation.drawn_script import drawn
 from simulation.history import Outcome, play
 from simulation.script import Script
 from simulation.shorten import kind_of, shortened
-from simulation.story_lines import opening
+from simulation.story_lines import names_of_runs, opening
 
 KEPT = Path(".cache/simulation")
 PIECE = 20  # seeds that a process plays at a time
@@ -53,21 +57,29 @@ def main() -> int:
     )
     options = parser.parse_args()
     if not options.first.isdigit():
-        return _tell(Script.from_json(Path(options.first).read_text()))
-    first, last = int(options.first), options.last or int(options.first)
+        try:
+            return _tell(Script.from_json(Path(options.first).read_text()))
+        except OSError as error:
+            parser.error(f"cannot read the script {options.first}: {error.strerror}")
+    first = int(options.first)
+    last = first if options.last is None else options.last
+    if last < first:
+        parser.error(f"the last seed, {last}, is below the first one, {first}: no history would be played")
+    if options.jobs < 1:
+        parser.error("--jobs must be 1 or more")
     until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
     counts: Counter[str] = Counter()
     bad: list[int] = []
     is_found = False
     histories = 0
     began = time.perf_counter()
-    with ProcessPoolExecutor(options.jobs, initializer=_begin) as pool:
+    with ProcessPoolExecutor(options.jobs, initializer=_begin) as pool, ending_with_processes():
         for outcomes in chain.from_iterable(pool.map(_play_all, pieces) for pieces in _turns(first, last, until)):
             for seed, outcome in outcomes:
                 histories += 1
                 counts += outcome.counts
                 if options.story:
-                    print(opening(drawn(seed)), *outcome.story, "", sep="\n")
+                    print(opening(drawn(seed)), *names_of_runs(outcome.story), *outcome.story, "", sep="\n")
                 if outcome.violations:
                     bad.append(seed)
                     wanted = [one for one in outcome.violations if options.until is not None and options.until in one]
@@ -97,8 +109,28 @@ def _turns(first: int, last: int, until: float | None) -> Iterator[list[range]]:
         yield [range(at + number * PIECE, at + (number + 1) * PIECE) for number in range(PIECES)]
 
 
+def exit_by_signal(number: int, _frame: Any) -> None:
+    """Handle a signal: exit as a shell says of it, so that what is open is closed."""
+    sys.exit(128 + number)
+
+
+@contextmanager
+def ending_with_processes() -> Iterator[None]:
+    """End the processes that play histories if a signal ends this one in the block: they would play all that waits."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, exit_by_signal)
+    try:
+        yield
+    except SystemExit:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
 def _begin() -> None:
-    """Get ready to play many histories."""
+    """Get ready to play many histories. A terminal sends SIGINT to all processes: the first one ends these."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, exit_by_signal)
     _be_quiet()
     gc.freeze()
     gc.set_threshold(MANY_OBJECTS)
@@ -109,7 +141,10 @@ def _be_quiet() -> None:
 
 
 def _play_all(seeds: range) -> list[tuple[int, Outcome]]:
-    return [(seed, played(drawn(seed))) for seed in seeds]
+    try:
+        return [(seed, played(drawn(seed))) for seed in seeds]
+    except SystemExit as stopped:  # the folder of the history is removed by now; the pool would go on with other seeds
+        os._exit(int(str(stopped.code)))
 
 
 def played(script: Script) -> Outcome:
@@ -138,7 +173,7 @@ def _keep(seed: int) -> None:
 def _tell(script: Script) -> int:
     _be_quiet()
     outcome = played(script)
-    print(opening(script), *outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
+    print(opening(script), *names_of_runs(outcome.story), *outcome.story, *(f"violation: {one}" for one in outcome.violations), sep="\n")
     return 1 if outcome.violations else 0
 
 

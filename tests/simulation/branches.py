@@ -69,6 +69,8 @@ def main() -> int:
     coverage = [sys.executable, "-m", "coverage"]
     subprocess.run([*coverage, "erase"], env=environment, check=True)
     played = subprocess.run([*coverage, "run", "-m", "simulation", *sys.argv[1:]], env=environment, check=False)
+    if played.returncode not in (0, 1):  # it was asked for nothing that can be played, or was stopped
+        return played.returncode
     subprocess.run([*coverage, "combine", "--quiet"], env=environment, check=True)
     report = FOLDER / "report.json"
     subprocess.run([*coverage, "json", "--quiet", "-o", str(report)], env=environment, check=True)

@@ -10,6 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from simulation import story_lines
 from simulation.broker import Broker
 from simulation.client_quotas import ClientQuotas
 from simulation.controller_node import ControllerNode
@@ -61,7 +62,7 @@ class SimulatedCluster:
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
         self.controller_id = CONTROLLERS[0]
         self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr), release)
-        self.controller = Controller(elr, dict(min_isr), awaits_target=release.is_oldest, on_change=self.metadata_log.note)
+        self.controller = Controller(elr, dict(min_isr), awaits_target=release.is_oldest, on_change=self._note)
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
         self.metadata_seconds = METADATA_SECONDS
@@ -83,12 +84,16 @@ class SimulatedCluster:
         self.before_request: Callable[[str, int], bool] = lambda _name, _broker: False
         self.falsified: Callable[[int, Any, Any, int], bytes | Exception | None] = lambda _node, _request, _answer, _version: None
         self.before_saving: Callable[[], None] = lambda: None  # called with each folder that a control node makes for saved records
+        self.saved_at: list[
+            float
+        ] = []  # when control nodes wrote how far they are with saving: first when they begin to read, last when they end
         self.after_sync: Callable[[int], None] = lambda _handle: None  # called with each file or folder that a control node syncs
         self.disk_is_full = False  # of the control nodes
         self.is_denied = False  # control nodes may change nothing
         self.lacking: Collection[str] = ()  # permissions that their login does not have (logins.py)
         self.full: set[int] = set()  # brokers without room on their disks for another replica
         self.after_new_topic: Callable[[Key], None] = lambda _key: None  # called with each partition of a topic that is created again
+        self._is_told = False  # what is so before anything happens is in the opening of the story
         for broker in self.brokers:
             self.controller.register(broker, clean=True)
             self.controller.unfence(broker)
@@ -100,6 +105,12 @@ class SimulatedCluster:
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
+        self._is_told = True
+
+    def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
+        self.metadata_log.note(key, before, after)
+        if self._is_told and (line := story_lines.changed(key, before, after)) is not None:
+            self.world.tell(line)
 
     def controllers_clock(self) -> float:
         """Return the time of the active controller."""
@@ -273,6 +284,8 @@ class SimulatedCluster:
     def append(self, leader: Broker, key: Key, written: Batch) -> None:
         """Let a leader append a batch."""
         leader.logs[key].append(written)
+        is_old = leader.image[key].epoch < self.controller.partitions[key].epoch
+        self.world.tell(story_lines.written(key, leader.node_id, written, "still writes" if is_old else "writes"))
         self.written.setdefault(key, []).append(written)
         self._commit(leader, key)
 
@@ -291,11 +304,16 @@ class SimulatedCluster:
             gone += own.begin_at(theirs)
         if gone:
             self.destroyed.append((key, state.epoch, follower, gone))
+            self.world.tell(story_lines.truncated(key, follower, gone, state.leader))
+        copied = []
         for one in theirs.from_offset(own.end)[:batches]:
             if follower not in state.isr and not self.quotas.take(self.world.now, leader, broker, key, len(one.data)):
                 break
             own.take_deleted(theirs, one.base)
             own.append(one)
+            copied.append(one)
+        if copied:
+            self.world.tell(story_lines.copied(key, follower, copied, state.leader))
         if batches is None:
             own.take_deleted(theirs, theirs.end)
         leader.follower_ends[key][follower] = own.end
@@ -463,7 +481,9 @@ class SimulatedCluster:
         one.running, one.has_open_port, one.hangs, one.started_at = True, False, False, self.world.now
         for key, log in one.logs.items():
             if lost_batches and log.batches:
-                self.lost_ends.setdefault(key, set()).update(one.name for one in log.truncate(log.batches[-lost_batches:][0].base))
+                ends = log.truncate(log.batches[-lost_batches:][0].base)
+                self.lost_ends.setdefault(key, set()).update(batch.name for batch in ends)
+                self.world.tell(story_lines.lost(key, broker, ends))
             log.load()
             if not clean:
                 # The checkpoint of high watermarks is written now and then.
@@ -503,11 +523,10 @@ class SimulatedCluster:
         self.controller.unfence(broker.node_id)
         self.spread()
 
-    def offline(self) -> int:
-        """Return how many brokers are known to be fenced. Kafka 3.9 does not list them: then the sets of replicas name those that are known."""
-        fenced = self.controller.fenced()
+    def listed(self, fenced: frozenset[int]) -> frozenset[int]:
+        """Return which of these fenced brokers control nodes know. Kafka 3.9 does not list them: then the sets of replicas name them."""
         named = {broker for state in self.controller.partitions.values() for broker in state.replicas}
-        return len(fenced & named if self.release.is_oldest else fenced)
+        return fenced & named if self.release.is_oldest else fenced
 
     def without_leader(self) -> list[Key]:
         """Return the partitions that have no leader."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka.protocol.admin import DescribeQuorumResponse
+from kafka.protocol.admin import DescribeConfigsResponse, DescribeQuorumResponse
 from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from simulation.cluster import SimulatedCluster
 
 SNAPSHOT_PIECE = 100  # bytes
+
+# Milliseconds of a controller's timeouts, and the source of a config with its default.
+TIMEOUTS = {
+    "controller.quorum.fetch.timeout.ms": "2000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.request.timeout.ms": "2000",
+}
+DEFAULT_CONFIG = 5
 
 
 @dataclass
@@ -57,6 +65,8 @@ class ControllerNode:
             )  # fmt: skip
         if request.name == "DescribeQuorumRequest":
             return permitted(self.cluster, request.name, request, quorum(self.cluster) if self._is_active() else self._refused_quorum())
+        if request.name == "DescribeConfigsRequest":
+            return permitted(self.cluster, request.name, request, self._configs(request))
         if request.name == "FetchRequest":
             return permitted(self.cluster, METADATA_LOG, request, self._fetch(request))
         if request.name == "FetchSnapshotRequest":
@@ -80,6 +90,26 @@ class ControllerNode:
         return DescribeQuorumResponse(
             error_code=0, error_message=None, topics=[topic(topic_name="__cluster_metadata", partitions=[row])], nodes=[]
         )
+
+    def _configs(self, request: Any) -> Any:
+        """Return the timeouts of this controller, as they are by default. It describes itself alone."""
+        kind = DescribeConfigsResponse.DescribeConfigsResult
+        results = [
+            kind(
+                error_code=code(None if row.resource_name == str(self.node_id) else "INVALID_REQUEST"), error_message=None,
+                resource_type=row.resource_type, resource_name=row.resource_name,
+                configs=[
+                    kind.DescribeConfigsResourceResult(
+                        name=name, value=value, read_only=True, config_source=DEFAULT_CONFIG, is_sensitive=False, synonyms=[], config_type=3,
+                        documentation=None,
+                    )
+                    for name, value in TIMEOUTS.items()
+                    if row.resource_name == str(self.node_id) and name in (row.configuration_keys or TIMEOUTS)
+                ],
+            )
+            for row in request.resources
+        ]  # fmt: skip
+        return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
     def _fetch(self, request: Any) -> Any:
         kind = FetchResponse.FetchableTopicResponse

@@ -54,6 +54,8 @@ class DamagedFiles:
             self._operator.collect(RUN)
         except RecoveryError:  # no broker answers
             return
+        # Guards elect only whom they would choose by right evidence, too.
+        self._judges.note_evidence(json.loads(Path(self._operator.plan(RUN)["path"]).read_text())["partitions"])
         landing = self._workdir / "landing" / RUN / f"{NAME}.jsonl"
         header = json.loads(landing.read_bytes().splitlines()[0])
         self._decide_on_edits(landing.read_bytes().splitlines())

@@ -34,12 +34,17 @@ from simulation.logins import ALTER, CLUSTER_ACTION, OF_MOVES, draw_lacking
 from simulation.logins import LACKING as LACKING_ANY
 from simulation.move_script import draw_moves
 from simulation.offset_proofs import proven_by_offsets
+from simulation.records_to_save import records_to_save
 from simulation.replay_script import draw_replay
 from simulation.request_script import CHECK, NO_REQUEST, draw_request
 from simulation.review_script import NO_REVIEW, draw_review
 from simulation.script import LONG_HANG, Script
 from simulation.steps import (
+    FULL_DISK,
+    HANGING_BROKER,
+    LATER_STARTS,
     OF_PARTITIONS,
+    OLD_LEADERS,
     SAVING,
     SECONDS_AFTER_CHANGE,
     Step,
@@ -58,7 +63,7 @@ MOVES = 0.2  # of all histories
 MOST_STEPS_OF_MOVES = 160
 SECONDS_OF_MOVES = 8.0
 BUSY, SAVED_UNDER_FAULTS = 0.06, 0.06  # of all histories of elections
-FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, FULL_DISK, KILLED_AT_A_CHANGE = (
+FOUR_FORKED, OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, DISK_FILLED, KILLED_AT_A_CHANGE = (
     0.12,
     0.15,
     0.08,
@@ -84,6 +89,8 @@ REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of th
 LOSE_POWER = 0.5  # of all histories
 AT_CHANGES, FIRST_AT_CHANGES = 0.6, 0.25  # of kills, signals and faults; of the first faults of later runs, of which many change nothing
 OLDEST_KAFKA = 0.2  # of all histories
+MUCH_TO_SAVE = 0.1  # of all histories of elections whose answers are right
+SMALL_LIMITS = 4  # in one of so many histories
 LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -92,7 +99,11 @@ def drawn(seed: int) -> Script:
     """Draw the script of a seed."""
     script = _with_reviews(_without_reviews(seed), Random(f"reviews of {seed}"))
     script = _with_later_runs(_that_is_large(script, Random(f"size of {seed}")), Random(f"later runs of {seed}"))
-    script = replace(script, loses_power=script.second is None and Random(f"power of {seed}").random() < LOSE_POWER)
+    script = replace(
+        script,
+        small_limits=seed % SMALL_LIMITS == 1,
+        loses_power=script.second is None and Random(f"power of {seed}").random() < LOSE_POWER,
+    )
     script = _with_wrong_input(script, Random(f"wrong input of {seed}"))
     login = Random(f"login of {seed}")
     if not script.is_certain and login.random() < LIMITED:
@@ -105,6 +116,7 @@ def drawn(seed: int) -> Script:
     script = _with_prediction(script, Random(f"prediction of {seed}"))
     script = _struck_at_changes(script, Random(f"changes of {seed}"))
     script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
+    script = _with_records_to_save(script, Random(f"records to save of {seed}"))
     return _on_oldest_kafka(script, Random(f"Kafka of {seed}"))
 
 
@@ -154,7 +166,7 @@ def _with_prediction(script: Script, random: Random) -> Script:
 
     What would have disturbed that one comes after it, with the same damage again. Histories of rare events stay.
     """
-    is_rare = script.is_certain or script.between or (script.strike is not None and script.strike.request == SAVING)
+    is_rare = script.is_certain or script.between or (script.strike is not None and script.strike.request in SAVING)
     is_other = script.moves or script.wrong_answers or ALTER in script.lacks or script.quota
     if is_rare or is_other or random.random() >= PREDICTED:
         return script
@@ -201,6 +213,13 @@ def _with_predicted_replay(script: Script, random: Random) -> Script:
         return script
     replay = replace(script.replay, kill_at=None, second=None, faults=(), strike=None, stop_at=None)
     return replace(script, replay=replay, reviews=replace(script.reviews, offline=None))
+
+
+def _with_records_to_save(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with two brokers of which much is to be saved, while something strikes, or which limits do not allow."""
+    if script.moves or script.is_certain or script.wrong_answers or script.quota or random.random() >= MUCH_TO_SAVE:
+        return script
+    return replace(script, **records_to_save(random))
 
 
 def _with_reviews(script: Script, random: Random) -> Script:
@@ -324,13 +343,13 @@ def _with_rare_events(script: Script, random: Random) -> Script:
         strategy = random.choice((script.strategy, "aggressive"))
         script = replace(script, damage=damage, faults=(*script.faults, *late), strategy=strategy)
         if random.random() < 0.5:
-            script = replace(script, strike=Strike(SAVING, random.randrange(3), 0.0))
+            script = replace(script, strike=Strike(OLD_LEADERS, random.randrange(3), 0.0))
     if random.random() < SAVED_UNDER_FAULTS:
         script = _with_faults_while_saving(script, random)
-    elif random.random() < FULL_DISK:
+    elif random.random() < DISK_FILLED:
         # What is forked is elected by this strategy, and so there is something to save.
         damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *draw_pattern(random, random.choice(FORKS)))
-        strike = Strike(SAVING, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
+        strike = Strike(FULL_DISK, random.randrange(3), random.choice((0.005, 0.02, 0.1)))
         script = replace(script, damage=damage, strategy="aggressive", strike=strike)
     elif random.random() < KILLED_AT_A_CHANGE:
         what = random.choice(CHANGES)
@@ -343,7 +362,8 @@ def _with_rare_events(script: Script, random: Random) -> Script:
 def _with_faults_while_saving(script: Script, random: Random) -> Script:
     """Return the script with logs that have forked, of which a broker hangs while they are saved, or which start later then."""
     damage = (*draw_steps(random, CALM, random.randrange(0, 6)), *draw_pattern(random, random.choice(FORKS)))
-    strike = Strike(SAVING, random.choice((0, 0, 1, 2)), random.choice((0.0, 0.0, 2.0, 6.0, 15.0)), kills_run=True)
+    number, seconds = random.choice((0, 0, 1, 2)), random.choice((0.0, 0.0, 2.0, 6.0, 15.0))
+    strike = Strike(HANGING_BROKER if seconds else LATER_STARTS, number, seconds)
     options = random.choice(({}, {"save_timeout": 2.0}, {"save_timeout": 2.0, "saved_bytes_per_second": 50}))
     request = replace(script.request, options={**script.request.options, **options})
     return replace(script, damage=damage, strategy="aggressive", strike=strike, request=request)

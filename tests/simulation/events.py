@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,16 +21,29 @@ from simulation.kraft import NO_LEADER, Key
 from simulation.metadata_answers import topic_uuid
 from simulation.other_tools import OtherTools
 from simulation.quotas import FOLLOWER, LEADER, RATE, REPLICAS
-from simulation.steps import CUT, SAVING, Step, Strike
-from simulation.topic_events import Numbers, TopicEvents
+from simulation.steps import (
+    AT_FETCHES,
+    CUT,
+    FULL_AT_A_FETCH,
+    FULL_DISK,
+    HANGING_BROKER,
+    LATER_AT_A_FETCH,
+    LATER_STARTS,
+    SAVING,
+    STOPPED_AT_A_FETCH,
+    Step,
+    Strike,
+)
+from simulation.topic_events import LAST, Numbers, TopicEvents
 
 # Faults that strike instead of those that cannot.
 OTHERWISE = "start", "hang", "lose_controller"
 
 
 class Events(TopicEvents):
-    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs. `slowed`: something was slow.
+    """Lets steps of a script happen. `calm`: no more of them. `harmed`: brokers that have lost the end of their logs.
 
+    slowed        something was slow in the run that works, or right before it: judges give requests more time then
     record_bytes  size of records at least
     others        entries that others have added to lists of topics, and rates of brokers that they have set
     acts_for_others  another tool changes the cluster now
@@ -45,6 +59,7 @@ class Events(TopicEvents):
         self.calm = False
         self.harmed: set[int] = set()
         self.slowed = False
+        self._slow_until = -math.inf
         self._written = 0
         self.applications: Applications | None = None
 
@@ -61,6 +76,14 @@ class Events(TopicEvents):
             self.happen(step._replace(what=what))
             if self.happened > before:
                 return
+
+    def slow_down(self, seconds: float) -> None:
+        """Note that something is slow for so many seconds."""
+        self.slowed, self._slow_until = True, max(self._slow_until, self._cluster.world.now + seconds)
+
+    def begin_run(self) -> None:
+        """Note that a run begins. What was slow before excuses it only if it has ended less than a broker's session ago: who is alive is known after that."""
+        self.slowed = self._cluster.world.now < self._slow_until + SESSION_SECONDS
 
     # --- records and ISRs ------------------------------------------------------------------------------------------------
 
@@ -219,8 +242,9 @@ class Events(TopicEvents):
         broker = self._broker(numbers[0])
         if broker.running and not broker.hangs:
             self._count("broker hangs")
-            self.slowed = True
-            self._cluster.hang(broker.node_id, (0.3, 2.0, 6.0, 15.0, 50.0)[numbers[1] % 5])
+            seconds = (0.3, 2.0, 6.0, 15.0, 50.0)[numbers[1] % 5]
+            self.slow_down(seconds)
+            self._cluster.hang(broker.node_id, seconds)
 
     def strike_at(self, strike: Strike) -> None:
         """Let the broker hang, or kill it, that gets a certain request; or strike control nodes while they save records."""
@@ -231,16 +255,16 @@ class Events(TopicEvents):
             left -= 1
             if left != -1 or self.calm:
                 return
-            if strike.kills_run and strike.seconds:
+            if strike.request == HANGING_BROKER:
                 self._count("broker hangs while records are saved")
-                self.slowed = True
+                self.slow_down(strike.seconds)
                 running = [one for one, broker in self._cluster.brokers.items() if broker.running and not broker.hangs]
                 self._cluster.hang(running[strike.number % len(running)], strike.seconds)
-            elif strike.kills_run:
+            elif strike.request == LATER_STARTS:
                 self._count("logs start later while records are saved")
                 for number in range(len(self.keys) * len(self._cluster.brokers)):
                     self.expire((number, 1, number // len(self.keys)))
-            elif strike.seconds:
+            elif strike.request == FULL_DISK:
                 self._count("disk full while records are saved")
                 self._cluster.fill_disk(strike.seconds)
             else:
@@ -262,7 +286,7 @@ class Events(TopicEvents):
                 return True
             if strike.seconds:
                 self._count("broker hangs at a request" + (", run killed" if strike.kills_run else ""))
-                self.slowed = True
+                self.slow_down(strike.seconds)
                 self._cluster.hang(node, strike.seconds)
                 if strike.kills_run:
                     self._cluster.world.kill_soon()
@@ -271,40 +295,78 @@ class Events(TopicEvents):
                 self._cluster.crash(node)
             return False
 
-        if strike.request == SAVING:
+        if strike.request in AT_FETCHES:
+            self._strike_at_fetch(strike)
+        elif strike.request in SAVING:
             self._cluster.before_saving = save
         else:
             self._cluster.before_request = look
 
+    def _strike_at_fetch(self, strike: Strike) -> None:
+        """Strike when a broker gets a fetch of records that are to be saved."""
+        left, saves, before = strike.number, False, self._cluster.before_request
+
+        def save() -> None:
+            nonlocal saves
+            saves = True
+
+        def look(name: str, node: int) -> bool:
+            nonlocal left
+            if saves and name == "FetchRequest" and node in self._cluster.brokers and not self.calm:
+                left -= 1
+                if left == -1:
+                    self._strike_reading(strike, self._cluster.brokers[node])
+            return before(name, node)
+
+        self._cluster.before_saving, self._cluster.before_request = save, look
+
+    def _strike_reading(self, strike: Strike, broker: Broker) -> None:
+        """Strike now, while records of a broker are read to be saved."""
+        self._count(f"{strike.request}, of records to be saved")
+        if strike.request == STOPPED_AT_A_FETCH:
+            self._cluster.world.stop_now()
+        elif strike.request == FULL_AT_A_FETCH:
+            self._cluster.fill_disk(strike.seconds)
+        elif strike.request == LATER_AT_A_FETCH:
+            for key in broker.logs:
+                self._delete(broker, key, LAST)
+        elif broker.running and not broker.hangs:
+            self.slow_down(strike.seconds)
+            self._cluster.hang(broker.node_id, strike.seconds)
+
     def make_busy(self, numbers: Numbers) -> None:
         """Brokers learn late of what the controller decides."""
         self._count("brokers busy")
-        self.slowed = True
-        self._cluster.make_busy((5.0, 20.0, 40.0)[numbers[0] % 3])
+        seconds = (5.0, 20.0, 40.0)[numbers[0] % 3]
+        self.slow_down(seconds)
+        self._cluster.make_busy(seconds)
 
     def cut_off(self, numbers: Numbers) -> None:
         """A broker does not reach the controllers for some seconds."""
         broker = self._broker(numbers[0])
         if broker.running and not broker.cut_off:
             self._count("broker cut off")
-            self.slowed = True
-            self._cluster.cut_off(broker.node_id, (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5])
+            seconds = (0.3, 2.0, 6.0, 15.0, 40.0)[numbers[1] % 5]
+            self.slow_down(seconds)
+            self._cluster.cut_off(broker.node_id, seconds)
 
     def cut_off_leader(self, numbers: Numbers) -> None:
         """The leader of a partition does not reach the controllers. It is fenced, mostly until the recovery has begun, and is back before the last runs."""
         leader = self._cluster.controller.partitions[self._key(numbers[0])].leader
         if leader != NO_LEADER and not self._cluster.brokers[leader].cut_off:
             self._count("broker cut off")
-            self.slowed = True
-            self._cluster.cut_off(leader, (60.0, 75.0)[numbers[1] % 2])
+            seconds = (60.0, 75.0)[numbers[1] % 2]
+            self.slow_down(seconds)
+            self._cluster.cut_off(leader, seconds)
 
     def hide(self, numbers: Numbers) -> None:
         """Control nodes do not reach a broker for some seconds. It is alive for all others."""
         broker = self._broker(numbers[0])
         if broker.running and not broker.unreachable:
             self._count("broker out of reach")
-            self.slowed = True
-            self._cluster.hide(broker.node_id, (2.0, 6.0, 30.0)[numbers[1] % 3])
+            seconds = (2.0, 6.0, 30.0)[numbers[1] % 3]
+            self.slow_down(seconds)
+            self._cluster.hide(broker.node_id, seconds)
 
     def fill_disk(self, numbers: Numbers) -> None:
         """The disk of the control nodes is full for some seconds."""
@@ -315,15 +377,17 @@ class Events(TopicEvents):
         """There is no active controller for some seconds."""
         if self._cluster.has_controller:
             self._count("active controller lost")
-            self.slowed = True
-            self._cluster.lose_controller((0.2, 1.0, 3.0)[numbers[1] % 3])
+            seconds = (0.2, 1.0, 3.0)[numbers[1] % 3]
+            self.slow_down(seconds)
+            self._cluster.lose_controller(seconds)
 
     def hang_controller(self, numbers: Numbers) -> None:
         """The active controller hangs for some seconds."""
         if self._cluster.has_controller:
             self._count("active controller hangs")
-            self.slowed = True
-            self._cluster.hang_controller((0.5, 1.5, 6.0, 15.0)[numbers[1] % 4])
+            seconds = (0.5, 1.5, 6.0, 15.0)[numbers[1] % 4]
+            self.slow_down(seconds)
+            self._cluster.hang_controller(seconds)
 
     # --- another tool ------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.command_operator import CommandOperator
 from simulation.damaged_files import DamagedFiles
+from simulation.elected_judge import ElectedJudge
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.kraft import Key
@@ -96,6 +97,7 @@ class History:
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
+        self._elected = ElectedJudge(self._judges, self._cluster)
         self._operator = Operator(self._cluster, workdir, script.strategy, script.controllers, script.duration)
         self._logins = LoginJudge(self._judges, self._cluster, workdir)
         # In half of the histories what the first run has left is found by a login that lacks permissions.
@@ -125,8 +127,8 @@ class History:
 
     def play(self) -> Outcome:
         """Play it."""
-        with simulated(self._cluster), small_limits(self._script.seed) as is_small:
-            self._counts["histories with small limits"] += is_small
+        with simulated(self._cluster), small_limits(self._script.small_limits):
+            self._counts["histories with small limits"] += self._script.small_limits
             self._counts["histories of Kafka 3.9"] += self._cluster.release.is_oldest
             self._damage()
             self._watch()
@@ -286,6 +288,7 @@ class History:
         self._judges.saves = request.options.get("save_records", True)
         if self._script.moves is None and (named := request.of(self._events.keys)) is not None:
             self._judges.unnamed = {*self._events.keys} - {*named}
+        self._events.begin_run()
         self._rehearse()
         self._let_strike(self._script.faults)
         if self._script.strike is not None:
@@ -308,6 +311,7 @@ class History:
             for step in later.damage:
                 self._damage_by(step)
             self._start_some()
+            self._events.begin_run()
             self._wrong.begin(later.wrong)
             with self._damaged.one_is_damaged() if self._damaged is not None else nullcontext(False) as is_damaged:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()
@@ -409,9 +413,8 @@ class History:
         if has_work and not self._events.calm and run_id != "rehearsal":
             self._with_work.add(run_id)
         before, wrong = self._events.happened, self._wrong.count()
-        limits = LimitsJudge(
-            self._judges, self._cluster, self._script.request.options, self._script.request.strategy or self._script.strategy
-        )
+        strategy = self._script.request.strategy or self._script.strategy
+        limits = LimitsJudge(self._judges, self._cluster, run_id, self._script.request.options, strategy)
         try:
             with self._judges.runs.working():
                 return self._recovered(run_id)
@@ -429,6 +432,7 @@ class History:
         named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         is_predicted = self._rehearsal is not None and run_id == "first" and self._may_be_predicted() and self._rehearsal.holds
+        began = self._world.now
         try:
             if run_id == "first" and self._script.reviews.names is not None:
                 result = self._elect_by_hand(run_id)
@@ -451,6 +455,7 @@ class History:
         self._world.tell(f"{run_id} ends: {elections(result)}")
         if run_id == "rehearsal":
             return result
+        self._elected.judge(result, began)
         for row in result["results"]:
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result

@@ -64,8 +64,8 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
-        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the number of brokers that are offline.
-        self.own_changes: list[tuple[str, Key, int]] = []
+        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the fenced brokers.
+        self.own_changes: list[tuple[str, Key, frozenset[int]]] = []
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
         self.runs = Runs(cluster.world)
@@ -116,7 +116,7 @@ class Judges:
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self.orders.allowed(key)
         if not restores and not self._cluster.world.late:
-            self.own_changes.append((what, key, self._cluster.offline()))
+            self.own_changes.append((what, key, self._cluster.controller.fenced()))
         if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > self._unseen_seconds():
@@ -244,7 +244,7 @@ class Judges:
 
     def judge_plan(self, plan: dict[str, Any]) -> None:
         """A plan bounds what is lost, and holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""
-        self._note_forks(plan["partitions"])
+        self.note_evidence(plan["partitions"])
         for row in (*plan["partitions"], *plan["held"]):
             leader = row["designatedLeader"] if "designatedLeader" in row else row["candidate"]
             key = row["topic"], row["partition"]
@@ -264,7 +264,7 @@ class Judges:
 
     def judge_end(self, result: dict[str, Any]) -> None:
         """Judge a run that has ended without an error. `result`: of its election."""
-        self._note_forks(result["results"])
+        self.note_evidence(result["results"])
         damaged = self.files.damaged
         if damaged is not None and self.files.needs_damaged and not any(damaged.name in one for one in result["warnings"]):
             self.add_violation(f"{damaged.name} was damaged before an election that needed it, and the run does not warn of it")
@@ -310,7 +310,8 @@ class Judges:
             if not (self._gives_up and (is_excused or on_gap or election.had_to_choose(batch))) and not election.is_named:
                 self.add_violation(f"{batch.name} was committed and held by a survivor, and broker {election.leader}, elected, lacks it")
 
-    def _note_forks(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def note_evidence(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Note on which evidence a plan or a result chose leaders: it excuses records that `aggressive` loses. `rows`: of partitions."""
         found = {"forked": self._on_forks, "incomplete": self._on_gaps, BELOW_HIGH_WATERMARK: self._in_spite_of_proof}
         for row in rows:
             if row["evidence"] in found:

@@ -85,9 +85,9 @@ class Controller:
         """Return whether a broker is unfenced."""
         return broker in self.brokers and not self.brokers[broker].fenced
 
-    def fenced(self) -> set[int]:
+    def fenced(self) -> frozenset[int]:
         """Return the brokers that are registered and fenced."""
-        return {broker for broker, one in self.brokers.items() if one.fenced}
+        return frozenset(broker for broker, one in self.brokers.items() if one.fenced)
 
     def may_lead(self, broker: int, key: Key) -> bool:
         """Return whether a broker is unfenced and its replica is not on a log dir that has failed (Kafka's LeaderAcceptor)."""

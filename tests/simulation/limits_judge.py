@@ -1,23 +1,35 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a run keeps the limits that operators have set for it: partitions, brokers that are offline, strategies."""
+"""Whether a run keeps the limits that operators have set for it: partitions, brokers that are offline or lost, strategies, what is saved."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from simulation.cluster import SimulatedCluster
+from simulation.group_log import GROUP_LOG
 from simulation.judges import Judges, name
+
+# Kafka fences a broker that has been silent for so long. Only then its silence counts.
+SILENCE_SECONDS = 9.0
+# The answers of one round, which were requested right before the time was over.
+ROUND_SECONDS = 8.5
 
 
 class LimitsJudge:
     """Judges one run, which begins now, and beside which no other one works. `limits`: options of its election. `strategy`: of its plan."""
 
-    def __init__(self, judges: Judges, cluster: SimulatedCluster, limits: Mapping[str, Any], strategy: str) -> None:
-        self._judges, self._limits, self._strategy = judges, limits, strategy
-        self._offline, self._before = cluster.offline(), (len(judges.own_changes), len(judges.own_elected))
+    def __init__(self, judges: Judges, cluster: SimulatedCluster, run_id: str, limits: Mapping[str, Any], strategy: str) -> None:
+        self._judges, self._cluster, self._run_id, self._limits, self._strategy = judges, cluster, run_id, limits, strategy
+        self._fenced, self._before = cluster.controller.fenced(), (len(judges.own_changes), len(judges.own_elected))
+        self._silent = {one for one in cluster.listed(self._fenced) if not cluster.brokers[one].running and self._is_long_down(one)}
+        self._parts, self._times = {*judges.files.parts(run_id)}, len(cluster.saved_at)
+
+    def _is_long_down(self, broker: int) -> bool:
+        return self._cluster.world.now - self._cluster.brokers[broker].down_since > SILENCE_SECONDS
 
     def judge(self) -> None:
         """Judge the run, which has ended."""
@@ -25,10 +37,42 @@ class LimitsJudge:
         strategies, partitions, brokers = (self._limits.get(one) for one in ("allowed_strategies", "max_partitions", "max_offline_brokers"))
         if partitions is not None and len(elected) > partitions:
             self._judges.add_violation(f"{len(elected)} partitions are elected, and max_partitions is {partitions}")
-        for what, key, offline in changes:
+        for what, key, fenced in changes:
             if strategies is not None and self._strategy not in strategies:
                 self._judges.add_violation(f"{what} of {name(key)}, although {self._strategy} is not an allowed strategy")
-            if brokers is not None and min(self._offline, offline) > brokers:
+            offline = min(len(self._cluster.listed(one)) for one in (self._fenced, fenced))
+            if brokers is not None and offline > brokers:
                 self._judges.add_violation(
-                    f"{what} of {name(key)}, although {min(self._offline, offline)} brokers are offline, and max_offline_brokers is {brokers}"
+                    f"{what} of {name(key)}, although {offline} brokers are offline, and max_offline_brokers is {brokers}"
                 )
+            if self._limits.get("lost_brokers") and not self._judges.runs.is_misled():
+                self._judge_lost_brokers(f"{what} of {name(key)}", fenced, self._limits["lost_brokers"])
+        self._judge_saved()
+
+    def _judge_lost_brokers(self, change: str, fenced: frozenset[int], lost: list[int]) -> None:
+        """Judge a change of a run that names the brokers that are lost: these, and no others, were lost from its beginning on until then."""
+        if others := sorted((self._silent & fenced) - {*lost}):
+            self._judges.add_violation(f"{change}, although broker {others[0]} is offline, which lost_brokers {lost} does not name")
+        if alive := sorted({*lost} - self._fenced - fenced):
+            self._judges.add_violation(f"{change}, although broker {alive[0]} is alive, which lost_brokers names")
+
+    def _judge_saved(self) -> None:
+        parts = self._judges.files.parts(self._run_id)
+        by_replica: Counter[tuple[Any, ...]] = Counter()
+        for rows in (rows for index, rows in parts.items() if index not in self._parts):
+            for row in rows:
+                by_replica[row["topic"], row["partition"], row["broker_id"]] += row["bytes"]
+        all_bytes = sum(row["bytes"] for rows in parts.values() for row in rows)
+        for option, size in (
+            ("max_saved_partition_bytes", max(by_replica.values(), default=0)),
+            ("max_saved_bytes", by_replica.total()),
+            ("max_saved_run_bytes", all_bytes if by_replica else 0),
+        ):
+            if (most := self._limits.get(option)) is not None and size > most:
+                self._judges.add_violation(f"{self._run_id} has saved {size} bytes, and {option} is {most}")
+        # Internal topics have a time of their own.
+        times, seconds = self._cluster.saved_at[self._times :], self._limits.get("save_timeout")
+        if seconds is not None and times and GROUP_LOG not in self._cluster.controller.partitions:
+            taken = times[-1] - times[0]
+            if taken > seconds + ROUND_SECONDS:
+                self._judges.add_violation(f"{self._run_id} has saved records for {taken:.1f} s, and save_timeout is {seconds}")

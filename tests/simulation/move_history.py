@@ -68,6 +68,20 @@ class MoveHistory(History):
         if self._moves.standing is not None:
             self._world.run({"operator": lambda: self._do("named" if self._script.request.moves == NAMED else "present")})
         super()._recover_under_faults()
+        if self._script.seed % 3 == 0:
+            self._world.run({"operator": self._look_for_throttles})
+
+    def _look_for_throttles(self) -> None:
+        """Check readiness, which warns of each throttle that a run has left."""
+        left = self._judges.left_by_runs()
+        try:
+            result = self._operator.check_readiness(check_mode=self._script.seed % 2 == 0)
+        except RecoveryError as error:
+            self._world.tell(f"the check of readiness fails: {error}")
+            return
+        self._counts["checks of readiness"] += 1
+        if left and not any("throttle" in warning for warning in result["warnings"]):
+            self._judges.add_violation(f"a run has left the throttle {left[0]}, and a check of readiness does not warn of it")
 
     def _rehearse(self) -> None:
         """Move in check mode, and in ways that are wrong, which must change nothing. What is approved is proposed now."""

@@ -48,6 +48,7 @@ class MoveJudges(Judges):
         self.arrived = False  # the operator has moved everything, and has not cancelled anything since
         self.standing_from = self.standing_until = math.inf  # the standing throttle expires between these
         self.approved_rate: int | None = None  # of the moves that were approved, None: none were, or without a throttle
+        self.asked_rate = script.throttle
         noted = cluster.controller.on_change
 
         def on_change(key: Key, before: Partition | None, after: Partition) -> None:
@@ -136,6 +137,8 @@ class MoveJudges(Judges):
                 is_of_run = (RUN, resource, config, one) in {row[:4] for row in rows}
                 if self.approved_rate is not None and config not in LISTS and is_of_run and int(one) > self.approved_rate:
                     self.add_violation(f"{config} of {resource[1]} becomes {one}, and {self.approved_rate} was approved")
+                if self.asked_rate is not None and config not in LISTS and is_of_run and int(one) > self.asked_rate:
+                    self.add_violation(f"{config} of {resource[1]} becomes {one}, and {self.asked_rate} was asked for")
                 if (resource, config, one) not in known:
                     self.add_violation(f"{config} of {resource[1]} gets {one}, which no journal has")
 
@@ -188,6 +191,10 @@ class MoveJudges(Judges):
             self.add_violation(f"a run has ended, and no journal has the throttle {min(unknown)}")
         if not result.get("failed") and not result["warnings"] and of_runs:
             self.add_violation(f"a run has ended without an error, and its throttle stays: {of_runs[0]}")
+
+    def left_by_runs(self) -> list[Throttle]:
+        """Return what the journal has of the throttles of runs, which are left over if no run works."""
+        return sorted(row[1:4] for row in self._journal() if row[0] == RUN)
 
     def standing(self) -> set[Throttle]:
         """Return what the journal has of the standing throttle."""

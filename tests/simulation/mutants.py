@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ansible_collections.streamops.kafka_recovery as collection
+from simulation.__main__ import exit_by_signal
 
 ROOT = Path(next(iter(collection.__path__))).resolve()
 MUTANTS = Path(__file__).with_suffix(".toml")
@@ -28,6 +30,8 @@ KEPT = Path(__file__).with_name("kept")
 MODULE_UTILS = "plugins/module_utils"
 SEEDS = 1, 2000
 SECONDS = 1800
+JOBS = os.cpu_count() or 1
+END_SECONDS = 5  # in which what plays histories removes their folders
 ERROR_LINES = 10  # of the standard error, of a mistake that is not found
 
 
@@ -58,18 +62,26 @@ def mutants() -> list[Mutant]:
 
 def main() -> int:
     """Play those that the arguments name. Return the exit code: 1 if one is not found, 2 if there is none."""
-    word = sys.argv[1] if len(sys.argv) > 1 else ""
-    played = [mutant for mutant in mutants() if word in mutant.what]
+    parser = argparse.ArgumentParser(
+        prog="python -m simulation.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("word", nargs="?", default="", help="play the mistakes whose name has this")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="histories that are played side by side")
+    options = parser.parse_args()
+    played = [mutant for mutant in mutants() if options.word in mutant.what]
     if not played:
-        print(f"no mistake has {word!r} in its name")
-        return 2
-    survivors = [mutant.what for mutant in played if not is_found(mutant)]
+        parser.error(f"no mistake has {options.word!r} in its name")
+    if options.jobs < 1:
+        parser.error("--jobs must be 1 or more")
+    for number in (signal.SIGINT, signal.SIGTERM):  # otherwise what plays histories would go on
+        signal.signal(number, exit_by_signal)
+    survivors = [mutant.what for mutant in played if not is_found(mutant, options.jobs)]
     print(f"{len(played)} mistakes, not found: {survivors or 'none'}")
     return 1 if survivors else 0
 
 
-def is_found(mutant: Mutant) -> bool:
-    """Return whether a seed in SEEDS, or else a script that is kept, has the violation that this mistake causes.
+def is_found(mutant: Mutant, jobs: int = JOBS) -> bool:
+    """Return whether a seed in SEEDS, or else a script that is kept, has the violation that this mistake causes. `jobs`: histories side by side.
 
     Raises ValueError if the product does not have the text.
     """
@@ -81,7 +93,9 @@ def is_found(mutant: Mutant) -> bool:
                 raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
             (copy / edit.file).write_text(text.replace(edit.old, edit.new))
         expected = re.escape(mutant.expect)
-        found, errors = _first_violation(folder, [*map(str, SEEDS), "--until", mutant.expect], rf"^(seed \d+: .*{expected}.*)")
+        found, errors = _first_violation(
+            folder, [*map(str, SEEDS), "--until", mutant.expect, "--jobs", str(jobs)], rf"^(seed \d+: .*{expected}.*)"
+        )
         for script in sorted(KEPT.glob("*.json")):
             if not found:
                 found, more = _first_violation(folder, [str(script)], rf"^(violation: .*{expected}.*)", script.stem)
@@ -107,6 +121,9 @@ def _first_violation(folder: str, arguments: list[str], pattern: str, name: str 
     except subprocess.TimeoutExpired:
         return "", f"it does not end within {SECONDS} s"
     finally:
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(played.pid, signal.SIGTERM)
+            played.wait(END_SECONDS)
         with suppress(ProcessLookupError):
             os.killpg(played.pid, signal.SIGKILL)
     found = re.search(pattern, out, re.M) if played.returncode else None

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -46,7 +47,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import journal_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import part_writer, saved_folder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.broker_pace import BrokerPaces
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.readiness_checks import check_readiness
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
@@ -56,10 +60,15 @@ from simulation.transport import Connections, EventLoop
 from simulation.world import Killed, World
 
 NAME = "simulated"
+WATCH_SECONDS, READY_ROWS = 3.0, 100  # of a check of readiness
 REQUEST_SECONDS = 4
-SAVED = "saved"  # the folder of saved records
+SAVED, PROGRESS = "saved", "progress.json"  # the folder of saved records, and the file in it that says how far saving is
 GROWING = ("fsync", "pwrite")  # what fails on a full disk
 WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
+
+
+# Parameters of the product have these as defaults, from when it was imported.
+_REAL_SLEEP, _REAL_CLOCK = time.sleep, time.monotonic
 
 
 class InTurn:
@@ -129,6 +138,11 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:
             stack.enter_context(patch.object(os, name, _counted(cluster, name)))
+        for begin in (BrokerPaces.__init__, TailSaver.__init__):
+            defaults = [
+                world.sleep if one is _REAL_SLEEP else world.monotonic if one is _REAL_CLOCK else one for one in begin.__defaults__ or ()
+            ]
+            stack.enter_context(patch.object(begin, "__defaults__", tuple(defaults)))
         yield
 
 
@@ -166,6 +180,8 @@ def _counted(cluster: SimulatedCluster, name: str) -> Callable[..., Any]:
         done = cluster.after_sync(arguments[0]) if name == "fsync" else real(*arguments, **keywords)
         if name == "replace":  # the time of a file is read, too
             os.utime(arguments[1], (cluster.world.own_clock(),) * 2)
+            if SAVED in Path(arguments[1]).parts and Path(arguments[1]).name == PROGRESS:
+                cluster.saved_at.append(cluster.world.now)
         return done
 
     return call
@@ -248,6 +264,20 @@ class Operator:
         task = self._task("preflight", spec, **self._connection, elect=True)
         with NativeCluster(task.connection) as cluster:
             return readiness.permissions(cluster, task.params, None if keys is None else [*keys])
+
+    def check_readiness(self, check_mode: bool = True) -> dict[str, Any]:
+        """Return what `kafka_readiness_info` says before an election, with its warnings. Raises the product's errors."""
+        spec = {**readiness.stage_arguments(), **backend_selection.BACKEND_ARGUMENTS}
+        options = {"elect": True, "window": WATCH_SECONDS, "partitions": None, "partitions_file": None}
+        task: Any = self._task("preflight", spec, **self._connection, **options)
+        task.check_mode = check_mode
+        with NativeCluster(task.connection) as cluster:
+            return {**check_readiness(task, cluster, READY_ROWS), "warnings": task.warnings}
+
+    def confirm_cluster_id(self) -> None:
+        """Do what each module does first: ask several brokers of which cluster they are. Raises the product's errors."""
+        with NativeCluster(self._task("preflight", {}).connection) as cluster:
+            cluster.confirm_cluster_id()
 
     def snapshot(self, run_id: str, followers: str) -> dict[str, Any]:
         """Take a healthy snapshot (`kafka_watermark_info`)."""

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from random import Random
 from typing import Any
@@ -23,6 +25,7 @@ from simulation.operator import NAME, SAVED
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
+OTHER_BYTES = 60
 OUT_OF_REACH, LONGEST_FAULT = 600.0, 8.0  # seconds
 STOPPED, MOST_STEPS = 0.3, 150  # of the commands before and after the recovery
 # Options of kafka_records_info, each with the values that are drawn for it.
@@ -67,6 +70,10 @@ class OtherCommands:
         for run_id in self._operator.saved_runs():
             self._list(run_id)
         self._list("nothing")
+        before = self._judges.state()
+        self._do("the check of readiness", self._operator.check_readiness)
+        if self._judges.state() != before:
+            self._judges.add_violation("a check of readiness in check mode has changed the cluster or the workdir")
         self._judges.elects_preferred = True
         self._cluster.is_denied = self._random.random() < 0.3
         self._elect_with_false_answers()
@@ -140,6 +147,7 @@ class OtherCommands:
             self._operator.save(RUN, check_mode=True)
         self._save_wrongly()
         self._leave_part()
+        self._save_beside_another_cluster()
         limits: dict[str, Any] = self._random.choice(
             ({}, {}, {"max_saved_bytes": 100}, {"max_saved_run_bytes": 100}, {"saved_bytes_per_second": 500})
         )
@@ -180,6 +188,35 @@ class OtherCommands:
         (folder / "000001.batches").write_bytes(b"half of a batch")
         if self._operator.list_records(RUN)["counts"]["records"]:
             self._judges.add_violation("batches without an index count as saved records")
+
+    def _save_beside_another_cluster(self) -> None:
+        """Save while a process has saved records of another cluster in the same run, and saves more, or has ended: the limit of the run is for both."""
+        folder = self._operator.workdir / SAVED / RUN / "other"
+        folder.mkdir(mode=0o700)
+        part, count = folder / "000001.batches", folder / ".bytes"
+        part.write_bytes(b"x" * OTHER_BYTES)
+        own = folder.with_name(NAME)
+        for reserved, is_saving in (
+            (None, False),
+            (b"%019d" % OTHER_BYTES, False),
+            (b"%019d" % (2 * OTHER_BYTES), True),
+            (b"", True),
+            (b"many", True),
+        ):
+            if reserved is not None:
+                count.write_bytes(reserved)
+            before = sum(path.stat().st_size for path in own.glob("*.batches"))
+            with count.open("rb") if count.exists() else nullcontext() as stream:
+                if stream is not None and is_saving:
+                    fcntl.flock(stream, fcntl.LOCK_EX)
+                most = OTHER_BYTES + 100 * (1 + is_saving)
+                self._do("saving beside another cluster", partial(self._operator.save, RUN, max_saved_run_bytes=most))
+            size = sum(path.stat().st_size for path in own.glob("*.batches"))
+            others = 2 * OTHER_BYTES if is_saving and reserved and reserved != b"many" else OTHER_BYTES
+            if size > before and size + others > most:
+                self._judges.add_violation(f"{size} bytes are saved beside {others} of another cluster, and max_saved_run_bytes is {most}")
+        for path in (part, count, folder):
+            path.rmdir() if path is folder else path.unlink()
 
     def _list(self, run_id: str) -> None:
         """List the records of a run, all of them and some, and export them twice: the second time nothing changes."""

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.consumer_impact import impact_lines
 from simulation import story_lines
 from simulation.applications import Applications
 from simulation.cluster import SESSION_SECONDS
@@ -128,6 +129,8 @@ class ReplayHistory(History):
                 group = row["group"], (row["topic"], row["partition"])
                 named[group] = named.get(group, False) or row["certain"]
             self._world.tell(story_lines.impact(run_id, result["offsets"]))
+            for line in impact_lines(result):  # as the playbook shows it
+                self._world.tell(f"the impact of {run_id}: {line}")
         self._replay_judges.judge_impact(named)
 
     def _start_all(self) -> None:

@@ -78,6 +78,7 @@ class RunsWithWrongAnswers:
             return
         self.wrong.rest()
         if number is not None:
+            self._events.slowed = True  # an answer that cannot be read is waited for
             self.wrong.begin(number, self._running())
 
     @property
@@ -98,6 +99,7 @@ class RunsWithWrongAnswers:
         self._counts["recoveries"] += 1
         self._counts["runs in check mode with wrong answers"] += 1
         try:
+            operator.confirm_cluster_id()
             operator.recover(run_id, check_mode=True)
             operator.plan(run_id, "aggressive")
             operator.save(run_id)

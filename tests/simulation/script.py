@@ -49,6 +49,7 @@ class Script:
     drift        seconds by which the clocks of control nodes and controllers may be wrong
     later        recoveries after the first one, while faults still strike
     loses_power  control nodes that die lose power, and with it what they have not synced
+    small_limits  sizes of requests, batches and buffers are small
     is_certain   the damage makes it certain what is saved and replayed
     """
 
@@ -75,6 +76,7 @@ class Script:
     later: tuple[LaterRun, ...] = ()
     drift: float = 0.0
     loses_power: bool = False
+    small_limits: bool = False
     is_certain: bool = False
     wrong_answers: WrongAnswersScript | None = None
     damaged: int | None = None

@@ -40,7 +40,7 @@ def _shorter(script: Script) -> Iterator[Script]:
     """Yield scripts that lack something, first those that lack much."""
     without: tuple[dict[str, Any], ...] = (
         {"second": None}, {"kill_at": None}, {"strike": None}, {"drift": 0.0}, {"review": 0.0}, {"loses_power": False}, {"wrong_answers": None},
-        {"damaged": None}, {"commands": None}, {"compacted": ()}, {"kafka": NEWEST.name},
+        {"damaged": None}, {"commands": None}, {"compacted": ()}, {"kafka": NEWEST.name}, {"small_limits": False},
     )  # fmt: skip
     yield from (replace(script, **nothing) for nothing in without if replace(script, **nothing) != script)
     if script.wrong_answers is not None and script.wrong_answers.rehearsals:

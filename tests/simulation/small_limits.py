@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
     preferred_and_unclean_elections,
     replica_orders,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_copy, export, part_writer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_copy, export, info, part_writer, save
 
 SMALL: tuple[tuple[ModuleType, str, object], ...] = (
     (cluster, "REQUEST_LIMIT", 1),
@@ -33,18 +33,20 @@ SMALL: tuple[tuple[ModuleType, str, object], ...] = (
     (designated_election, "BATCH", 1),
     (preferred_and_unclean_elections, "BATCH", 1),
     (replica_orders, "REQUEST_LIMIT", 1),
+    (save, "PIECE_BYTES", 150),
+    (save, "ANSWER_BYTES", 250),
+    (save, "TAILS_PER_REQUEST", 2),
+    (info, "RETURNED_PARTITIONS", 1),
     (part_writer, "SYNCED_BYTES", 100),
     (disk_copy, "PIECES_PER_ANSWER", 2),
     (export, "_GROUP_ROWS", 2),
 )
-ONE_IN = 4  # histories
 
 
 @contextmanager
-def small_limits(seed: int) -> Iterator[bool]:
-    """In the block limits are small if the seed says so. Yields whether they are."""
-    is_small = seed % ONE_IN == 1
+def small_limits(are_small: bool) -> Iterator[None]:
+    """In the block limits are small, if they are to be."""
     with ExitStack() as stack:
-        for module, name, size in SMALL if is_small else ():
+        for module, name, size in SMALL if are_small else ():
             stack.enter_context(patch.object(module, name, size))
-        yield is_small
+        yield

@@ -16,7 +16,16 @@ OF_PARTITIONS = {
     "delete_records", "expire", "clean", "create_again",
 }  # fmt: skip
 CUT = -1.0  # a connection
-SAVING = "saving"  # records, which needs no certain request
+# What strikes while records are saved, which needs no certain request: in place of the name of one.
+OLD_LEADERS, FULL_DISK, HANGING_BROKER, LATER_STARTS = "old leaders write", "disk is full", "a broker hangs", "logs start later"
+FULL_AT_A_FETCH, HANGS_AT_A_FETCH, LATER_AT_A_FETCH, STOPPED_AT_A_FETCH = (
+    "disk is full at a fetch",
+    "a broker hangs at a fetch",
+    "logs start later at a fetch",
+    "SIGTERM at a fetch",
+)
+AT_FETCHES = FULL_AT_A_FETCH, HANGS_AT_A_FETCH, LATER_AT_A_FETCH, STOPPED_AT_A_FETCH
+SAVING = OLD_LEADERS, FULL_DISK, HANGING_BROKER, LATER_STARTS, *AT_FETCHES
 # The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
 STEPS, STEPS_OF_HELD = 112, 54
 SECONDS, SECONDS_OF_HELD = 0.36, 0.12
@@ -26,10 +35,13 @@ STEPS_AFTER_CHANGE, SECONDS_AFTER_CHANGE = 30, 0.15  # of a run that elects, fro
 class Strike(NamedTuple):
     """The broker that gets request number `number` (from 0) of the kind `request` hangs for `seconds` when it is sent; 0: it is killed.
 
-    CUT as `seconds`: it carries out the request, and the connection is cut before its answer.
+    CUT as `seconds`: it carries out the request, and the connection is cut before its answer. `kills_run`: the control node that sends the request dies soon
+    after.
 
-    With SAVING as `request`, the disk of the control nodes is full for so long from when the folder number `number` is made for saved records; 0: old leaders
-    take records then. `kills_run`: the control node that sends the request dies soon after.
+    One of SAVING as `request`: this happens when the folder number `number` is made for saved records. OLD_LEADERS: old leaders take records. FULL_DISK: the
+    disk of the control nodes is full for `seconds`. HANGING_BROKER: a broker hangs for `seconds`. LATER_STARTS: replicas delete their oldest records.
+    Of AT_FETCHES the same happens when fetch number `number` is sent after the first such folder is made, to the broker that gets it, or all its records are
+    deleted; or the control node gets SIGTERM.
     """
 
     request: str

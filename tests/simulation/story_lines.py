@@ -5,15 +5,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
 
 if TYPE_CHECKING:
+    from simulation.kraft import Key, Partition
+    from simulation.logs import Batch
     from simulation.script import Script
 
 NOTHING = "nothing"
+# Names of runs and of control nodes, with what they are.
+RUNS = {
+    r"rehearsal": "a run that must change nothing, before the first one",
+    r"wrong-\d+": "runs in check mode, before the first one, while a broker answers wrongly",
+    r"metadata-\d+": "runs in check mode, before the first one, by metadata logs that no controller of today writes",
+    r"preflight": "the check of permissions",
+    r"commands": "records that are saved without an election",
+    r"damaged": "elections by edited evidence and an edited plan",
+    r"first": "the first recovery, or in a history of moves the first moves",
+    r"second": "another control node that works at the same time",
+    r"again": "the recovery after it, while what that one has sent may still be carried out",
+    r"looks": "a run in check mode after a killed one",
+    r"after": "the recovery after the moves, which removes a throttle that has expired",
+    r"later-\d+": "recoveries after the first one, each with damage before it, faults, a kill or a signal",
+    r"last-\d+": "recoveries, or moves, in peace: all faults have ended",
+    r"operator": "a control node that runs other commands",
+    r"named": "an election of leaders that an operator names, so that records can be replayed to these partitions",
+    r"rescue(?:-early)?": "what the disks of lost brokers say",
+    r"replay": "a replay of saved records while faults strike",
+    r"last replay": "a replay in peace",
+}
 
 
 def opening(script: Script) -> str:
@@ -25,13 +49,60 @@ def opening(script: Script) -> str:
     )
 
 
+def names_of_runs(story: Iterable[str]) -> Iterator[str]:
+    """Yield what the names of runs and control nodes in a story mean."""
+    text = "\n".join(story)
+    for name, meaning in RUNS.items():
+        found = re.search(
+            rf"^t=\S+ (?:the (?:replay|impact|election) of )?({name})(?: \([a-z ]+\))? (?:ends|fails|is killed|gets SIGTERM|affects)",
+            text,
+            re.M,
+        )
+        if found:
+            yield f"{re.sub(r'-[0-9]+$', '-N', found[1])}: {meaning}"
+
+
+def written(key: Key, broker: int, batch: Batch, how: str = "writes") -> str:
+    """Return what a broker appends to its log."""
+    offsets = f"offset {batch.base}" if batch.base == batch.last else f"offsets {batch.base} to {batch.last}"
+    return f"broker {broker} {how} {offsets} of {key[0]}-{key[1]}, epoch {batch.epoch}: {batch.name[:20]}"
+
+
+def copied(key: Key, broker: int, batches: Sequence[Batch], leader: int) -> str:
+    """Return what a follower copies from the leader."""
+    return f"broker {broker} copies {key[0]}-{key[1]} from broker {leader}, up to offset {batches[-1].last}"
+
+
+def truncated(key: Key, broker: int, batches: Sequence[Batch], leader: int) -> str:
+    """Return what a follower truncates, because the leader does not have it."""
+    names, epochs = numbers(batch.name[:20] for batch in batches), numbers(dict.fromkeys(batch.epoch for batch in batches))
+    return (
+        f"broker {broker} truncates {key[0]}-{key[1]} from offset {batches[0].base} on, as broker {leader} leads: {names}, epoch {epochs}"
+    )
+
+
+def lost(key: Key, broker: int, batches: Sequence[Batch]) -> str:
+    """Return what a broker has lost from the end of a log, which its operating system had not written."""
+    names = numbers(batch.name[:20] for batch in batches)
+    return f"broker {broker} has lost {key[0]}-{key[1]} from offset {batches[0].base} on: {names}"
+
+
+def changed(key: Key, before: Partition | None, after: Partition) -> str | None:
+    """Return how the controller has changed the leader, the ISR or the ELR of a partition, None if it has changed none of them."""
+    if before is not None and (before.leader, before.isr, before.elr) == (after.leader, after.isr, after.elr):
+        return None
+    leader = "no leader" if after.leader < 0 else f"leader {after.leader}"
+    elr = f", ELR {numbers(after.elr)}" if after.elr else ""
+    return f"{key[0]}-{key[1]}: {leader} in epoch {after.epoch}, ISR {numbers(after.isr) or 'empty'}{elr}"
+
+
 def _topic(script: Script, topic: str) -> str:
     replicas = ", ".join(f"{topic}-{number} on {numbers(ids)}" for number, ids in enumerate(script.topics[topic]))
     return f"{replicas} (min.insync.replicas {script.min_isr[topic]}{', compacted' if topic in script.compacted else ''})"
 
 
-def numbers(values: Iterable[int]) -> str:
-    """Return numbers, such as the ids of brokers, as text."""
+def numbers(values: Iterable[object]) -> str:
+    """Return numbers, such as the ids of brokers, or names as text."""
     return ",".join(map(str, values))
 
 

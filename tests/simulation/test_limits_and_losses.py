@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,21 @@ from typing import Any
 import pytest
 
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.dynamic_configs import BROKER, SET, Operation
+from simulation.elected_judge import ElectedJudge
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.kraft import Key
-from simulation.limits_judge import LimitsJudge
+from simulation.limits_judge import ROUND_SECONDS, SILENCE_SECONDS, LimitsJudge
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
+from simulation.move_judges import MoveJudges
+from simulation.move_script import PLAIN_MOVES, MoveScript
+from simulation.quotas import LEADER, RATE
 from simulation.world import World
 
 KEY: Key = ("orders", 0)
+RUN = "later-0"
 
 
 class Loss:
@@ -41,7 +48,7 @@ class Loss:
 
     def elect(self, **limits: Any) -> list[str]:
         """Elect, and return what is wrong with that by these limits."""
-        judge = LimitsJudge(self.judges, self.cluster, limits, "aggressive")
+        judge = LimitsJudge(self.judges, self.cluster, RUN, limits, "aggressive")
         self.cluster.elect(KEY, unclean=True)
         judge.judge()
         return self.judges.violations
@@ -109,3 +116,104 @@ def test_what_another_broker_has_lost_of_another_partition_voids_no_bound(loss: 
 def test_what_an_election_has_lost_is_not_lost_again(loss: Loss) -> None:
     loss.elect()
     assert loss.losses.violation(KEY, 1, {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": "x"}) is None
+
+
+def test_a_run_may_elect_if_the_brokers_that_it_names_are_lost_and_no_others(loss: Loss) -> None:
+    loss.cluster.world.wait(SILENCE_SECONDS)
+    assert loss.elect(lost_brokers=[3]) == []
+
+
+@pytest.mark.parametrize(
+    ("lost", "what"),
+    [
+        ([2, 3], "elect of orders-0, although broker 2 is alive, which lost_brokers names"),
+        ([4], "elect of orders-0, although broker 3 is offline, which lost_brokers [4] does not name"),
+    ],
+)
+def test_a_run_may_not_elect_if_other_brokers_are_lost_than_it_names(loss: Loss, lost: list[int], what: str) -> None:
+    loss.cluster.world.wait(SILENCE_SECONDS)
+    assert what in loss.elect(lost_brokers=lost)
+
+
+def test_a_broker_that_has_been_silent_for_a_moment_need_not_be_named(loss: Loss) -> None:
+    loss.cluster.brokers[3].down_since = loss.cluster.world.now
+    assert not any("is offline" in one for one in loss.elect(lost_brokers=[4]))
+
+
+def save(loss: Loss, part: int, **sizes: int) -> None:
+    """Write the index of a part with so many bytes of each replica, by name: `broker_1`."""
+    folder = loss.judges.files.workdir / "saved" / RUN / "simulated"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {"kind": "piece", "topic": "orders", "partition": 0, "broker_id": int(name.removeprefix("broker_")), "bytes": size}
+        for name, size in sizes.items()
+    ]
+    (folder / f"{part:06}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+
+
+@pytest.mark.parametrize(
+    ("limits", "violations"),
+    [
+        ({"max_saved_bytes": 90, "max_saved_run_bytes": 130, "max_saved_partition_bytes": 50}, []),
+        ({"max_saved_bytes": 89}, ["later-0 has saved 90 bytes, and max_saved_bytes is 89"]),
+        ({"max_saved_run_bytes": 129}, ["later-0 has saved 130 bytes, and max_saved_run_bytes is 129"]),
+        ({"max_saved_partition_bytes": 49}, ["later-0 has saved 50 bytes, and max_saved_partition_bytes is 49"]),
+    ],
+)
+def test_a_run_may_not_save_more_than_its_limits_allow(loss: Loss, limits: dict[str, int], violations: list[str]) -> None:
+    """An earlier run with the same name has saved 40 bytes, which count for the limit of the run alone."""
+    save(loss, 1, broker_1=40)
+    judge = LimitsJudge(loss.judges, loss.cluster, RUN, limits, "aggressive")
+    save(loss, 2, broker_1=50, broker_2=40)
+    judge.judge()
+    assert loss.judges.violations == violations
+
+
+@pytest.mark.parametrize(("seconds", "is_found"), [(ROUND_SECONDS + 1.9, False), (ROUND_SECONDS + 2.1, True)])
+def test_a_run_may_not_save_for_longer_than_its_time(loss: Loss, seconds: float, is_found: bool) -> None:
+    judge = LimitsJudge(loss.judges, loss.cluster, RUN, {"save_timeout": 2.0}, "aggressive")
+    loss.cluster.saved_at += [loss.cluster.world.now, loss.cluster.world.now + seconds]
+    judge.judge()
+    assert bool(loss.judges.violations) == is_found
+
+
+@pytest.mark.parametrize(
+    ("leader", "later", "is_found"),
+    [(1, None, False), (1, 1, False), (2, None, True), (None, None, True)],
+)
+def test_a_partition_counts_as_elected_only_with_a_leader_that_it_had(
+    loss: Loss, leader: int | None, later: int | None, is_found: bool
+) -> None:
+    judge, since = ElectedJudge(loss.judges, loss.cluster), loss.cluster.world.now
+    loss.elect()
+    if later is not None:
+        loss.cluster.crash(later)
+        loss.cluster.world.wait(SESSION_SECONDS + 1)
+    judge.judge({"results": [{"topic": "orders", "partition": 0, "leader": leader, "outcome": "elected"}]}, since)
+    assert bool(loss.judges.violations) == is_found
+
+
+def test_a_leader_of_before_does_not_count(loss: Loss) -> None:
+    judge = ElectedJudge(loss.judges, loss.cluster)
+    loss.elect()
+    loss.cluster.crash(1)
+    loss.cluster.world.wait(SESSION_SECONDS + 1)
+    since = loss.cluster.world.now + 1
+    judge.judge({"results": [{"topic": "orders", "partition": 0, "leader": 1, "outcome": "elected"}]}, since)
+    assert loss.judges.violations == ["orders-0 counts as elected with the leader 1, which has not led it"]
+
+
+@pytest.mark.parametrize(("rate", "is_found"), [(2000, False), (2001, True)])
+def test_a_throttle_of_moves_may_not_be_faster_than_was_asked_for(tmp_path: Path, rate: int, is_found: bool) -> None:
+    cluster = SimulatedCluster(World(1), 3, {"orders": [[1, 2]]}, {"orders": 1}, elr=False)
+    moves = MoveScript((("orders", 0, (1, 3)),), 2000, PLAIN_MOVES, None, None, (), "move", "move")
+    judges = MoveJudges(
+        cluster, tmp_path, Events(cluster, Counter()), ModelJudge(cluster, True, False, False), gives_up=True, script=moves, is_calm=True
+    )
+    config = RATE.format(LEADER)
+    entry = {"kind": "set", "owner": "run", "rates": [{"broker": 1, "config": config, "value": str(rate), "before": None}]}
+    journal = tmp_path / "throttles" / "simulated.jsonl"
+    journal.parent.mkdir()
+    journal.write_text(json.dumps(entry) + "\n")
+    cluster.alter_configs((BROKER, "1"), [Operation(config, SET, str(rate))])
+    assert judges.violations == ([f"{config} of 1 becomes {rate}, and 2000 was asked for"] if is_found else [])

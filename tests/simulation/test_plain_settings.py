@@ -24,3 +24,9 @@ def test_a_setting_that_matters_stays() -> None:
     script = next(one for one in map(drawn, range(3000)) if one.lacks and one.quota is not None)
     short = shortened(script, lambda one: bool(one.lacks))
     assert (short.lacks, short.quota) == (script.lacks, None)
+
+
+def test_small_limits_that_do_not_matter_are_left_out() -> None:
+    script = next(one for one in map(drawn, range(3000)) if one.small_limits and one.kill_at)
+    assert not shortened(script, lambda one: one.kill_at is not None).small_limits
+    assert shortened(script, lambda one: one.small_limits).small_limits

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins import module_utils as product
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import TailSaver
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save_limits import Limits
 from simulation.cluster import QUORUM_SECONDS, SimulatedCluster
-from simulation.world import EPOCH, World
+from simulation.operator import simulated
+from simulation.world import BEGIN, EPOCH, World
 
 
 def cluster_of(world: World) -> SimulatedCluster:
@@ -48,3 +54,16 @@ def test_a_controller_that_hangs_for_long_is_replaced(seconds: float, is_replace
     assert cluster.controllers[before].hangs == is_replaced
     world.wait(seconds)
     assert not cluster.controllers[before].hangs
+
+
+def test_no_parameter_of_the_product_has_a_real_clock_as_its_default() -> None:
+    """It would make histories wait in real time, while no virtual time passes."""
+    world, real = World(1), (time.sleep, time.monotonic, time.time)
+    with simulated(cluster_of(world)):
+        for name, module in [*sys.modules.items()]:
+            for owner in vars(module).values() if name.startswith(product.__name__) else ():
+                defaults = getattr(getattr(owner, "__init__", None) if isinstance(owner, type) else owner, "__defaults__", None) or ()
+                assert not any(one is clock for one in defaults for clock in real), owner
+        paused = TailSaver(None, Path(), {"cluster": "east", "run_id": "1"}, Limits())._pause  # type: ignore[arg-type]
+        world.run({"saves": lambda: paused(600.0)})
+    assert world.now >= BEGIN + 600

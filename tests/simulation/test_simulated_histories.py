@@ -19,6 +19,7 @@ from simulation.history import play
 from simulation.move_script import PLAIN_MOVES
 from simulation.script import Script
 from simulation.shorten import kind_of, shortened
+from simulation.steps import AT_FETCHES
 
 KEPT = Path(__file__).parent / "kept"
 KINDS = (
@@ -46,7 +47,7 @@ KINDS = (
     "predictions judged", "predictions of replays judged", "preflight checks of a login that lacks permissions",
     "faults during other commands", "odd disks", "broker hangs while records are saved",
     "parts of saved records forged", "runs in check mode with odd metadata logs", "odd results of hosts", "disks with edited evidence",
-    "long journals",
+    "long journals", "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
 )  # fmt: skip
 
 

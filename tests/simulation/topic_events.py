@@ -14,6 +14,7 @@ from simulation.logs import Log
 from simulation.producer_logs import last_stable_offset
 
 Numbers = tuple[int, ...]
+LAST = -1  # chooses the last of some offsets
 
 
 class TopicEvents:

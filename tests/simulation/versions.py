@@ -20,8 +20,8 @@ _OLD_BROKERS: Versions = {
     43: (0, 2), 44: (0, 1), 45: (0, 0), 46: (0, 0), 55: (0, 2), 60: (0, 1), 61: (0, 0), 65: (0, 0), 66: (0, 1), 75: (0, 0),
 }  # fmt: skip
 # They take Fetch from version 0 or 4 on, too, but refuse what is older than 13 for their metadata log.
-_CONTROLLERS: Versions = {1: (13, 18), 18: (0, 5), 43: (0, 2), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
-_OLD_CONTROLLERS: Versions = {**_CONTROLLERS, 1: (13, 17), 18: (0, 4)}
+_CONTROLLERS: Versions = {1: (13, 18), 18: (0, 5), 32: (1, 4), 43: (0, 2), 44: (0, 1), 55: (0, 2), 59: (0, 1)}
+_OLD_CONTROLLERS: Versions = {**_CONTROLLERS, 1: (13, 17), 18: (0, 4), 32: (0, 4)}
 ELR_FEATURE = "eligible.leader.replicas.version"
 
 

@@ -75,6 +75,14 @@ class WorkdirFiles:
         """Return the file that says whether a broker is safe to start."""
         return self.workdir / "rescue" / NAME / f"broker-{broker}.json"
 
+    def parts(self, run_id: str) -> dict[str, list[dict[str, Any]]]:
+        """Return what each part says that a run has saved, by the name of its index."""
+        folder = self.workdir / "saved" / run_id / NAME
+        return {
+            index.name: [row for row in parsed(index.read_bytes()) if row.get("kind") == "piece"]
+            for index in sorted(folder.glob("*.jsonl"))
+        }
+
     def is_unsafe(self, broker: int) -> bool:
         """Return whether a file says that a broker is not safe to start."""
         file = self.verdict(broker)

@@ -89,6 +89,10 @@ class World:
         offset, rate = self._clocks[whose]
         return EPOCH + offset + (self.now - BEGIN) * rate
 
+    def monotonic(self) -> float:
+        """Stand for `time.monotonic`."""
+        return self.now
+
     def own_clock(self) -> float:
         """Stand for `time.time` of the control node that runs. A second one is another machine."""
         return self.wall_clock("second" if self._current.name == "second" else "first")
@@ -129,6 +133,11 @@ class World:
     def is_killed(self) -> bool:
         """Return whether the control node that runs is dead."""
         return self._current.killed
+
+    def stop_now(self) -> None:
+        """Let the control node that runs get SIGTERM."""
+        self.tell(f"{self._current.name} gets SIGTERM")
+        self._current.signals.handle(signal.SIGTERM, None)
 
     def kill_soon(self) -> None:
         """Let the control node that runs die at its next step."""
@@ -217,7 +226,7 @@ class World:
     def clock(self) -> Iterator[None]:
         """Replace the clocks of this process by virtual ones, and its state of signals by that of the control node that runs, in the block."""
         with (
-            patch.object(time, "monotonic", lambda: self.now),
+            patch.object(time, "monotonic", self.monotonic),
             patch.object(time, "time", self.own_clock),
             patch.object(time, "time_ns", lambda: int(self.own_clock() * 1e9)),
             patch.object(time, "sleep", self.sleep),

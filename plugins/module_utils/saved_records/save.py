@@ -285,7 +285,8 @@ class TailSaver:
     def _keep_rate(self, began: float) -> None:
         if self._limits.bytes_per_second:
             read = self.saved.size - self._size_before
-            self._pause(max(0.0, began + read / self._limits.bytes_per_second - time.monotonic()))
+            pause = began + read / self._limits.bytes_per_second - time.monotonic()
+            self._pause(max(0.0, min(pause, self._seconds_left())))
 
     def _refuse(self, tail: Tail, reason: str) -> bool:
         self.saved.refused[tail] = reason

@@ -362,6 +362,15 @@ def test_the_rate_is_kept(tmp_path: Path) -> None:
     assert len(log(5)) - 1 < waited[0] <= len(log(5)) and len(log(5, 5)) - 1 < waited[1] <= len(log(5, 5))
 
 
+def test_no_pause_for_the_rate_is_longer_than_the_time_for_saving(tmp_path: Path) -> None:
+    """Partitions have no leader meanwhile."""
+    waited: list[float] = []
+    limits = Limits(bytes_per_second=1, seconds=3.0)
+    saver = TailSaver(Brokers({(KEY, 2): log(5)}), tmp_path / "saved" / "1" / "east", HEADER, limits, pause=waited.append)
+    assert saver.save([tail(0, 5)]).complete
+    assert waited and max(waited) <= 3.0
+
+
 def test_after_a_signal_nothing_more_is_read(tmp_path: Path) -> None:
     signals = iter([None, None, *["SIGTERM"] * 5])
     saver = TailSaver(
