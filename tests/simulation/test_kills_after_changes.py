@@ -37,7 +37,12 @@ def test_a_control_node_that_changes_nothing_is_not_killed_after_its_change() ->
 def test_what_happens_at_the_first_change_happens_once() -> None:
     world, happened = World(1), list[str]()
     world.at_first_change = [lambda: happened.append("one"), lambda: happened.append("other")]
-    world.run({"first": lambda: [world.step(step) for step in STEPS], "second": lambda: [world.step(step) for step in STEPS]})
+
+    def work() -> None:
+        for step in STEPS:
+            world.step(step)
+
+    world.run({"first": work, "second": work})
     assert happened == ["one", "other"]
 
 

@@ -32,7 +32,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER, Journal, Left
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair, repair_after_elections
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
+    left_behind,
+    repair,
+    repair_after_elections,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import RecordSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     beyond_limits,
