@@ -29,6 +29,7 @@ SAVING = OLD_LEADERS, FULL_DISK, HANGING_BROKER, LATER_STARTS, *AT_FETCHES
 # The requests, waits and writes of a recovery that nothing disturbs, and the seconds that it takes: at most if it elects, and if all is held.
 STEPS, STEPS_OF_HELD = 112, 54
 SECONDS, SECONDS_OF_HELD = 0.36, 0.12
+LATE = 0.3  # seconds of a recovery in which most faults strike; without faults it takes about so long
 STEPS_AFTER_CHANGE, SECONDS_AFTER_CHANGE = 30, 0.15  # of a run that elects, from its first change of the cluster on
 
 
