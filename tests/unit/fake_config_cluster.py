@@ -70,6 +70,7 @@ class Configurable:
         self.refusing: dict[Resource, Refusal] = {}
         self.mute = False
         self.configs_in_doubt: dict[Resource, set[int]] = {}
+        self.lists_fenced = True
         self.hanging: set[int] = set()
         self.unlisted: set[int] = set()  # brokers that hang, and are not listed any more
         self.changes: list[ConfigOperation] = []

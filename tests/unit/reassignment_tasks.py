@@ -62,6 +62,7 @@ class IntRange(Moved):
         self.alter_configs = self.configs.alter_configs
         self.second_replicas, self.silent, self.listed = self.configs.second_replicas, self.configs.silent, self.configs.listed
         self.configs_in_doubt: dict[Resource, set[int]] = {}
+        self.lists_fenced = True
         self.operations = frozenset({"ALTER", "DESCRIBE"})
 
     def registered(self) -> list[Node]:

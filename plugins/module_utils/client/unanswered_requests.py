@@ -22,7 +22,9 @@ RESUMED_SECONDS = 2.0
 
 
 class SilentBrokers(Protocol):
-    """A cluster that knows which brokers may still execute what they got."""
+    """A cluster that knows which brokers may still execute what they got. `lists_fenced`: Kafka 4.0 or later."""
+
+    lists_fenced: bool
 
     def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]: ...
 
@@ -36,6 +38,13 @@ def still_silent(cluster: SilentBrokers, wanted: set[int] | None, listed: Collec
     if wanted is None or not wanted <= silent:
         time.sleep(RESUMED_SECONDS)
     return silent
+
+
+def when_it_ends(cluster: SilentBrokers) -> str:
+    """Return when a broker that has never answered cannot execute what it got any more: the end of "run again when"."""
+    if cluster.lists_fenced:
+        return "it answers or has been stopped, and unregister it if it never comes back (kafka-cluster.sh unregister)"
+    return "it answers; before Kafka 4.0 no broker says that it has been stopped, so if it never comes back, do what docs/interruptions.md says"
 
 
 def unanswered(sent: Iterable[tuple[int, Any]], answered_by: int | None) -> set[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
     Reordering,
@@ -65,8 +66,8 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
     if doubtful:
         yield (
             f"a request to change the replica order of {len(doubtful)} partitions ({some_names(doubtful)}) was never answered by broker "
-            f"{', '.join(map(str, sorted(unanswered_by(cluster, doubtful))))}, which may still carry it out if it hangs; run again with allow_data_loss when "
-            "it answers or has been stopped, to put their order back should it have"
+            f"{', '.join(map(str, sorted(unanswered_by(cluster, doubtful))))}, which may still carry it out if it hangs. To put their order back should it "
+            f"have, run again with allow_data_loss when {unanswered_requests.when_it_ends(cluster)}"
         )
     if others:
         yield (

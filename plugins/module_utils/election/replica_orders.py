@@ -48,6 +48,7 @@ class Reordering(PartitionSource, Protocol):
 
     in_doubt: dict[TopicPartition, set[int]]
     elections_in_doubt: set[TopicPartition]
+    lists_fenced: bool
 
     def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]: ...
     def listed(self) -> set[int]: ...
@@ -126,15 +127,15 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     }
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
-    unanswered = {key: unanswered_text(cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()}
+    unanswered = {key: unanswered_text(cluster, cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()}
     return Open(left, states, orders, kept, others, unanswered)
 
 
-def unanswered_text(brokers: Collection[int]) -> str:
+def unanswered_text(cluster: Reordering, brokers: Collection[int]) -> str:
     """Return the sentence about a partition whose order these brokers may still change."""
     return (
         f"broker {', '.join(map(str, sorted(brokers)))} got a request for the order of an election and never answered: if it hangs, it may still "
-        "carry it out; run again when it answers or has been stopped"
+        f"carry it out; run again when {unanswered_requests.when_it_ends(cluster)}"
     )
 
 

@@ -43,6 +43,7 @@ class Configurable(LogDirSource, Protocol):
     """The parts of a cluster that a preview uses."""
 
     configs_in_doubt: dict[Resource, set[int]]
+    lists_fenced: bool
 
     def listed(self) -> set[int]: ...
     def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]: ...
@@ -73,6 +74,7 @@ class ConfigPreview:
         self.ended: Collection[TopicPartition] = ()
         self._begun: dict[TopicPartition, OngoingReassignment] = {}
         self.configs_in_doubt: dict[Resource, set[int]] = {}  # nothing is changed
+        self.lists_fenced = cluster.lists_fenced
         self.listed = cluster.listed
         self.silent = cluster.silent
         self.registered = cluster.registered

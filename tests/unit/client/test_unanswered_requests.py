@@ -13,6 +13,7 @@ import fake_brokers
 import pytest
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -243,3 +244,13 @@ def test_one_broker_alone_does_not_decide_whether_fenced_brokers_are_listed(brok
         older.follows({1: 0.0, 3: 0.0}, {DESCRIBE_CLUSTER: (0, 1)})
         with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
             assert cluster.silent({2}) == {2}
+
+
+@pytest.mark.parametrize(("version", "is_listed"), [(2, True), (1, False)])
+def test_the_advice_on_a_broker_that_never_answers_works_on_this_kafka(broker: fake_brokers.Broker, version: int, is_listed: bool) -> None:
+    """Before Kafka 4.0 no broker lists one that was stopped, so to stop or unregister it ends nothing."""
+    broker.follows({1: 0.0}, {DESCRIBE_CLUSTER: (0, version)})
+    with opened(broker) as cluster:
+        advice = unanswered_requests.when_it_ends(cluster)
+    assert ("has been stopped, and unregister it" in advice) == is_listed
+    assert ("docs/interruptions.md" in advice) != is_listed

@@ -49,6 +49,7 @@ class ThrottleCluster(PartitionSource, gone_partitions.SecondSource, Protocol):
     """The parts of a cluster that throttles use. `configs_in_doubt`: see `ConfigAdmin`."""
 
     configs_in_doubt: dict[Resource, set[int]]
+    lists_fenced: bool
 
     def listed(self) -> set[int]: ...
     def silent(self, wanted: Collection[int] | None = None, listed: Collection[int] = ()) -> set[int]: ...

@@ -63,6 +63,6 @@ def problems(cluster: ThrottleCluster, resources: Collection[Resource]) -> Itera
         brokers = ", ".join(map(str, sorted(cluster.configs_in_doubt[resource])))
         what = "its replication rates" if resource.kind == BROKER else f"the throttled replicas of {resource}"
         yield (
-            f"broker {brokers} got a change of {what} and never answered: if it hangs, it may still carry it out, so they stay recorded; run again when it "
-            "answers or has been stopped, and unregister it if it never comes back (kafka-cluster.sh unregister)"
+            f"broker {brokers} got a change of {what} and never answered: if it hangs, it may still carry it out, so they stay recorded; run again "
+            f"when {unanswered_requests.when_it_ends(cluster)}"
         )
