@@ -28,7 +28,7 @@ ROOT = Path(next(iter(collection.__path__))).resolve()
 MUTANTS = Path(__file__).with_suffix(".toml")
 KEPT = Path(__file__).with_name("kept")
 MODULE_UTILS = "plugins/module_utils"
-SEEDS = 1, 2000
+FIRST_SEEDS, MORE_SEEDS = (1, 150), (151, 2000)  # before the scripts that are kept, and after them: most mistakes are found early
 SECONDS = 1800
 JOBS = os.cpu_count() or 1
 END_SECONDS = 5  # in which what plays histories removes their folders
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def is_found(mutant: Mutant, jobs: int = JOBS) -> bool:
-    """Return whether a seed in SEEDS, or else a script that is kept, has the violation that this mistake causes. `jobs`: histories side by side.
+    """Return whether a seed, or a script that is kept, has the violation that this mistake causes. `jobs`: histories side by side.
 
     Raises ValueError if the product does not have the text.
     """
@@ -93,13 +93,14 @@ def is_found(mutant: Mutant, jobs: int = JOBS) -> bool:
                 raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
             (copy / edit.file).write_text(text.replace(edit.old, edit.new))
         expected = re.escape(mutant.expect)
-        found, errors = _first_violation(
-            folder, [*map(str, SEEDS), "--until", mutant.expect, "--jobs", str(jobs)], rf"^(seed \d+: .*{expected}.*)"
-        )
-        for script in sorted(KEPT.glob("*.json")):
+        until = ("--until", mutant.expect, "--jobs", str(jobs))
+        kept = [([str(script)], f"^(violation: .*{expected}.*)", script.stem) for script in sorted(KEPT.glob("*.json"))]
+        first, more = (([*map(str, seeds), *until], rf"^(seed \d+: .*{expected}.*)", "") for seeds in (FIRST_SEEDS, MORE_SEEDS))
+        found = errors = ""
+        for arguments, pattern, name in (first, *kept, more):
             if not found:
-                found, more = _first_violation(folder, [str(script)], rf"^(violation: .*{expected}.*)", script.stem)
-                errors = errors or more
+                found, others = _first_violation(folder, arguments, pattern, name)
+                errors = errors or others
     print(f"{'found' if found else 'NOT FOUND'}: {mutant.what}: {found[:150]}", flush=True)
     if not found and errors:
         print(*errors.splitlines()[-ERROR_LINES:], sep="\n", flush=True)
