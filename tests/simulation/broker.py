@@ -105,9 +105,13 @@ class Broker:
 
     @property
     def looks_lost(self) -> bool:
-        """Whether it runs and control nodes cannot know it: Kafka 3.9 lists no fenced broker, and this one does not fetch the metadata log."""
-        is_unlisted = self.cluster.release.is_oldest and not self.cluster.controller.alive(self.node_id)
-        return is_unlisted and self.running and not self.cluster.is_heard(self)
+        """Whether it runs, is fenced, and control nodes cannot know that it runs.
+
+        It hangs since before it has opened its port. Or it hangs or is cut off, and its Kafka is 3.9, which lists no fenced broker.
+        """
+        is_known = self.has_open_port and not self.cluster.release.is_oldest
+        stands_still = self.hangs or (self.cut_off and self.cluster.release.is_oldest)
+        return self.running and not self.cluster.controller.alive(self.node_id) and stands_still and not is_known
 
     def create(self, key: Key, log: Log) -> None:
         """Create a replica, on one of the disks."""

@@ -93,7 +93,7 @@ class SimulatedCluster:
         self.lacking: Collection[str] = ()  # permissions that their login does not have (logins.py)
         self.full: set[int] = set()  # brokers without room on their disks for another replica
         self.after_new_topic: Callable[[Key], None] = lambda _key: None  # called with each partition of a topic that is created again
-        self._is_told = False  # what is so before anything happens is in the opening of the story
+        self._tells = False  # what is so before anything happens is in the opening of the story
         for broker in self.brokers:
             self.controller.register(broker, clean=True)
             self.controller.unfence(broker)
@@ -105,11 +105,11 @@ class SimulatedCluster:
         for one in self.brokers.values():
             self._take_image(one)
             self._keep_fetching(one, one.incarnation)
-        self._is_told = True
+        self._tells = True
 
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
         self.metadata_log.note(key, before, after)
-        if self._is_told and (line := story_lines.changed(key, before, after)) is not None:
+        if self._tells and (line := story_lines.changed(key, before, after)) is not None:
             self.world.tell(line)
 
     def controllers_clock(self) -> float:

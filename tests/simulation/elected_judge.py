@@ -19,6 +19,7 @@ class ElectedJudge:
 
     def __init__(self, judges: Judges, cluster: SimulatedCluster) -> None:
         self._judges, self._cluster = judges, cluster
+        self._led_since: dict[Key, float] = {}
         self._led_until: dict[tuple[Key, int], float] = {}
         self._note_elsewhere, cluster.controller.on_change = cluster.controller.on_change, self._note
 
@@ -26,6 +27,8 @@ class ElectedJudge:
         self._note_elsewhere(key, before, after)
         if before is not None and before.leader not in (NO_LEADER, after.leader):
             self._led_until[key, before.leader] = self._cluster.world.now
+        if before is None or after.leader != before.leader:
+            self._led_since[key] = self._cluster.world.now
 
     def judge(self, result: Mapping[str, Any], since: float) -> None:
         """Judge a run that has begun at `since`, and has ended without an error. `result`: of its election."""
@@ -36,6 +39,8 @@ class ElectedJudge:
             if row["outcome"] != "elected" or key[0] in self._cluster.created_again:
                 continue
             state = self._cluster.controller.partitions.get(key)
-            leads = leader is not None and state is not None and state.leader == leader
+            # A broker may show for a moment that a partition has no leader, which has got one.
+            begun = self._led_since.get(key, -math.inf) > since - self._cluster.metadata_seconds[1]
+            leads = leader is not None and state is not None and state.leader == leader and begun
             if not leads and self._led_until.get((key, leader), -math.inf) < since:
-                self._judges.add_violation(f"{name(key)} counts as elected with the leader {leader}, which has not led it")
+                self._judges.add_violation(f"{name(key)} counts as elected with the leader {leader}, which has not become its leader")

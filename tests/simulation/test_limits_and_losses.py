@@ -200,7 +200,15 @@ def test_a_leader_of_before_does_not_count(loss: Loss) -> None:
     loss.cluster.world.wait(SESSION_SECONDS + 1)
     since = loss.cluster.world.now + 1
     judge.judge({"results": [{"topic": "orders", "partition": 0, "leader": 1, "outcome": "elected"}]}, since)
-    assert loss.judges.violations == ["orders-0 counts as elected with the leader 1, which has not led it"]
+    assert loss.judges.violations == ["orders-0 counts as elected with the leader 1, which has not become its leader"]
+
+
+def test_a_leader_that_has_led_before_the_run_does_not_count(loss: Loss) -> None:
+    judge = ElectedJudge(loss.judges, loss.cluster)
+    loss.elect()
+    loss.cluster.world.wait(5)
+    judge.judge({"results": [{"topic": "orders", "partition": 0, "leader": 1, "outcome": "elected"}]}, loss.cluster.world.now)
+    assert loss.judges.violations == ["orders-0 counts as elected with the leader 1, which has not become its leader"]
 
 
 @pytest.mark.parametrize(("rate", "is_found"), [(2000, False), (2001, True)])

@@ -10,8 +10,8 @@ from collected_evidence import found_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
 
 
-def entry(partition: int, replicas: tuple[int, ...]) -> Entry:
-    return found_again(Entry("t", partition, 2, (2, 3, 1), "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))
+def entry(partition: int, replicas: tuple[int, ...], strategy: str = "balanced") -> Entry:
+    return found_again(Entry("t", partition, 2, (2, 3, 1), "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", strategy))
 
 
 # The third one has a leader by the time of the election.

@@ -284,7 +284,8 @@ def _opened(path: Path) -> BinaryIO:
         try:
             stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "wb", BUFFER_BYTES)
         except OSError as error:
-            raise FileError(f"cannot write {path}: {error.strerror}") from error
+            why = "it is no regular file: remove it" if error.errno == errno.ENXIO else error.strerror  # a pipe
+            raise FileError(f"cannot write {path}: {why}") from error
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Another run that had the lock may have renamed the file between the two calls: then it is that run's finished file.

@@ -248,7 +248,7 @@ class Recovery:
             self.warnings += [*self._record_saver.warnings, *dict.fromkeys(verdicts.warnings)]
             try:
                 restore_later(self._cluster, journal, found)
-                repair_after_elections(self._cluster, journal, maybe)
+                repair_after_elections(self._cluster, journal, self.results.keys())
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
             except TakenError:
                 taken = journal.known()

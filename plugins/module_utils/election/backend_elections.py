@@ -143,13 +143,20 @@ def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live:
     """Return the results of those entries that may not be elected any more.
 
     The guards are read once more if a broker has died or come back since, or if they were read OLD_SECONDS ago. A broker that hangs has delayed the
-    orders then: meanwhile one may have restarted. `known`: as for `look`.
+    orders then: meanwhile one may have restarted. An entry that needs another order by now is stale, which is tried again. `known`: as for `look`.
     """
     if not entries or (time.monotonic() - live.read_at < OLD_SECONDS and cluster.unfenced() == live.unfenced):
         return {}
     # Second brokers have stated the replicas before this run has set its orders.
     now = replace(look(cluster, entries, known), second=None)
-    return {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
+    refused = {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
+    return refused | {
+        entry.key: Result.of(
+            entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "a broker came back that the controller would elect by this order; run again"
+        )
+        for entry in entries
+        if entry.key not in refused and needs_reorder(entry, now)
+    }
 
 
 def _close(

@@ -206,16 +206,18 @@ def find_violations(
     """Return a sentence for each limit that an election exceeds, and for each mismatch of `limits.lost_brokers`.
 
     name       the cluster, as for `limit_violations`
-    replicas   ids of the brokers of the partitions to elect
+    replicas   ids of the brokers of the partitions to elect. Before Kafka 4.0 those of all partitions count
     entries    how many partitions are to be elected
     predicted  counts them again. Some may be online by now, so it is called before a limit counts as exceeded
     Takes WATCH_SECONDS if brokers are named as lost. Raises ClusterError if the cluster does not answer.
     """
     if not entries:
         return []
-    if not cluster.lists_fenced:  # before Kafka 4.0, but replica sets name them
+    rows = cluster.broker_states(replicas)
+    if not cluster.lists_fenced:  # before Kafka 4.0 only the sets of replicas name fenced brokers
         replicas = {*replicas}.union(*(state.replicas for state in cluster.partitions().values()))
-    offline = [row["broker_id"] for row in cluster.broker_states(replicas) if row["broker_state"] != UNFENCED]
+        rows = cluster.broker_states(replicas)
+    offline = [row["broker_id"] for row in rows if row["broker_state"] != UNFENCED]
     reasons = limit_violations(entries, offline, limits, name) and limit_violations(predicted(), offline, limits, name)
     if limits.lost_brokers:
         reasons += lost_broker_mismatches(watch_brokers(cluster, limits.lost_brokers, replicas), limits.lost_brokers)

@@ -35,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 # Of one answer, and of one partition in it. Answers of all brokers of a round are in memory at once.
 ROUND_BYTES, ANSWER_BYTES, PIECE_BYTES = 32 << 20, 8 << 20, 1 << 20
 TAILS_PER_REQUEST = 200
+PAUSE_SECONDS = 1.0  # after which a pause for the rate looks for signals
 BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
 # For reading where the logs of all tails without a start begin.
 START_SECONDS = 30.0
@@ -130,7 +131,8 @@ class TailSaver:
                     while waiting and not part.is_full and self._obstacle() is None:
                         self._round(waiting, part)
                         self._progress.write()
-                        self._keep_rate(began)
+                        if waiting:
+                            self._keep_rate(began)
                 self.saved.complete += self._read_to_end
                 self._read_to_end = []
             for reading in (one for readings in waiting.values() for one in readings):
@@ -283,10 +285,13 @@ class TailSaver:
         return None
 
     def _keep_rate(self, began: float) -> None:
-        if self._limits.bytes_per_second:
-            read = self.saved.size - self._size_before
-            pause = began + read / self._limits.bytes_per_second - time.monotonic()
-            self._pause(max(0.0, min(pause, self._seconds_left())))
+        if not self._limits.bytes_per_second:
+            return
+        read = self.saved.size - self._size_before
+        left = min(began + read / self._limits.bytes_per_second - time.monotonic(), self._seconds_left())
+        while left > 0 and self._obstacle() is None:  # after a signal it ends at once
+            self._pause(min(left, PAUSE_SECONDS))
+            left -= PAUSE_SECONDS
 
     def _refuse(self, tail: Tail, reason: str) -> bool:
         self.saved.refused[tail] = reason

@@ -209,7 +209,7 @@ def test_a_pipe_in_the_place_of_a_new_file_is_not_waited_for(tmp_path: Path) -> 
     thread = Thread(target=write, daemon=True)
     thread.start()
     thread.join(10.0)
-    assert errors == [f"cannot write {tmp_path / '.file.new'}: No such device or address"]
+    assert errors == [f"cannot write {tmp_path / '.file.new'}: it is no regular file: remove it"]
 
 
 def test_check_mode_makes_no_folder_and_judges_those_that_are_there(tmp_path: Path) -> None:

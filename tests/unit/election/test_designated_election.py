@@ -161,6 +161,41 @@ def test_a_replica_that_returns_while_the_order_is_set_is_seen(tmp_path: Path) -
     assert controller.states == before
 
 
+def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_that_it_would_elect(tmp_path: Path) -> None:
+    """Broker 1 stands first, and its log cannot be read: with an order of this run the designated replica would stand before it."""
+
+    class Returned(Delayed):
+        def unfenced(self) -> set[int]:
+            return {*super().unfenced(), *self.more_brokers}
+
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            return [
+                {**row, "broker_state": "unfenced"} if row["broker_id"] in self.more_brokers else row
+                for row in Controller.broker_states(self, mentioned)
+            ]
+
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Any:
+            return {
+                broker: {key: LogEnd(None, ALIVE[broker], 1) if broker in ALIVE else LogEnd("KAFKA_STORAGE_ERROR", -1, -1) for key in keys}
+                for broker, keys in work.items()
+            }
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            found = super().partitions(keys)
+            return {key: replace(state, offline_replicas=()) for key, state in found.items()} if self.more_brokers else found
+
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            assert not {*self.more_brokers} & {self.states[key].replicas[0] for key in keys}, "this broker would be elected"
+            return super().elect_unclean(keys)
+
+    controller = Returned(lambda one: one.more_brokers.append(1))
+    entries = [entry(0, (1, 3, 2), "aggressive"), entry(1, (1, 2, 3), "aggressive")]
+    with Journal(tmp_path / "j", "abc") as journal:
+        results = designated_election.run(controller, journal, entries, 0.0, 1, backend_elections.elect_by_order)
+    assert [result.outcome for result in results] == ["elected", "stale"]
+    assert controller.states["t", 0].leader == 2
+
+
 def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:
     class Deleted(Controller):
         def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:

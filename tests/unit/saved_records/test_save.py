@@ -358,17 +358,31 @@ def test_the_rate_is_kept(tmp_path: Path) -> None:
     saver = TailSaver(
         Brokers({(KEY, 2): log(5, 5)}), tmp_path / "saved" / "1" / "east", HEADER, Limits(bytes_per_second=1), pause=waited.append
     )
-    saver.save([tail(0, 10)])
-    assert len(log(5)) - 1 < waited[0] <= len(log(5)) and len(log(5, 5)) - 1 < waited[1] <= len(log(5, 5))
+    assert saver.save([tail(0, 10)]).complete
+    assert len(log(5)) - 1 < sum(waited) <= len(log(5)), "after the first round, and not when all is saved"
 
 
 def test_no_pause_for_the_rate_is_longer_than_the_time_for_saving(tmp_path: Path) -> None:
     """Partitions have no leader meanwhile."""
     waited: list[float] = []
     limits = Limits(bytes_per_second=1, seconds=3.0)
-    saver = TailSaver(Brokers({(KEY, 2): log(5)}), tmp_path / "saved" / "1" / "east", HEADER, limits, pause=waited.append)
-    assert saver.save([tail(0, 5)]).complete
-    assert waited and max(waited) <= 3.0
+    saver = TailSaver(Brokers({(KEY, 2): log(5, 5)}), tmp_path / "saved" / "1" / "east", HEADER, limits, pause=waited.append)
+    assert saver.save([tail(0, 10)]).complete
+    assert 2.0 < sum(waited) <= 3.0
+
+
+def test_a_signal_ends_the_pause_for_the_rate(tmp_path: Path) -> None:
+    waited: list[float] = []
+    saver = TailSaver(
+        Brokers({(KEY, 2): log(5, 5)}),
+        tmp_path / "saved" / "1" / "east",
+        HEADER,
+        Limits(bytes_per_second=1),
+        pause=waited.append,
+        asked_to_stop=lambda: "SIGTERM" if len(waited) == 2 else None,
+    )
+    assert saver.save([tail(0, 10)]).refused == {tail(0, 10): "SIGTERM came before it was read to its end"}
+    assert sum(waited) <= 2.0
 
 
 def test_after_a_signal_nothing_more_is_read(tmp_path: Path) -> None:
