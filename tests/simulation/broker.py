@@ -58,6 +58,7 @@ class Broker:
                  `lost`: replicas on log dirs that have failed, by broker, likewise
     cut_off      it does not reach the controllers
     incarnation  how often it was started
+    heard_until  when its last heartbeat came, if the controllers do not hear it now
     is_registered  by the process that runs: the session of the one before has ended
     is_registering  it has started again, and is fenced until it has caught up with the metadata log
     has_open_port  it accepts connections: since it was unfenced for the first time after its start
@@ -76,6 +77,7 @@ class Broker:
     cut_off: bool = False
     was_shut_down: bool = False
     down_since: float = 0.0
+    heard_until: float = -math.inf
     started_at: float = -math.inf
     unfenced_at: float = -math.inf
     incarnation: int = 0

@@ -34,7 +34,8 @@ DENIED, DENIED_TOPIC = "CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAIL
 def forwarded(broker: Broker, change: Callable[[], Any]) -> Any:
     """Return the answer of the active controller to a change. None if the broker does not reach it: then it sends the change once it does (KIP-590)."""
     cluster, incarnation = broker.cluster, broker.incarnation
-    until = cluster.world.now + FORWARD_SECONDS
+    requested_at = cluster.world.now
+    until = requested_at + FORWARD_SECONDS
 
     def send_again() -> None:
         if not broker.running or broker.incarnation != incarnation or cluster.world.now > until:
@@ -42,11 +43,8 @@ def forwarded(broker: Broker, change: Callable[[], Any]) -> Any:
         if broker.cut_off or broker.hangs or not cluster.has_controller:
             cluster.world.after(AGAIN_SECONDS, send_again)
             return
-        cluster.world.late = True
-        try:
+        with cluster.world.happening_late(requested_at):
             change()
-        finally:
-            cluster.world.late = False
 
     if not broker.cut_off and cluster.has_controller:
         return change()

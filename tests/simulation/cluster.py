@@ -31,7 +31,7 @@ CONTROLLERS = 101, 102, 103
 METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
 BUSY_SECONDS = 0.2, 7.0  # the same if they are busy
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
-REGISTER_SECONDS = 0.5  # after which a broker that starts tries again to register
+REGISTER_SECONDS = 2.0  # after which a broker that starts tries again to register (broker.heartbeat.interval.ms)
 START_SECONDS = 0.5, 3.0
 KEYS = 5  # of the records of a compacted topic
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
@@ -363,6 +363,7 @@ class SimulatedCluster:
         one = self.brokers[broker]
         if not one.running:
             return
+        self._note_heard(one)
         one.running, one.hangs, one.was_shut_down, one.is_registering, one.down_since = False, False, False, False, self.world.now
         self.world.tell(f"broker {broker} is killed")
         self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
@@ -373,6 +374,7 @@ class SimulatedCluster:
         if not one.running:
             return
         self.world.tell(f"broker {broker} shuts down")
+        self._note_heard(one)
         hands_over = self.has_controller and not one.cut_off and not one.hangs
         if hands_over:
             self.controller.fence(broker)
@@ -391,17 +393,24 @@ class SimulatedCluster:
             self.controller.fence(broker)
             self.spread()
 
+    def _note_heard(self, broker: Broker) -> None:
+        """Note that the heartbeats of a broker end now."""
+        if self.is_heard(broker):
+            broker.heard_until = self.world.now
+
     def is_heard(self, broker: Broker) -> bool:
         """Return whether the heartbeats of a broker reach the controllers."""
         return broker.running and broker.is_registered and not broker.hangs and not broker.cut_off
 
     def hang(self, broker: int, seconds: float) -> None:
         """Let a broker hang: it accepts requests and answers none, and is fenced if that lasts."""
+        self._note_heard(self.brokers[broker])
         self.brokers[broker].hangs = True
         self._silence(broker, seconds, "hangs")
 
     def cut_off(self, broker: int, seconds: float) -> None:
         """Cut a broker off from the controllers. It is fenced if that lasts."""
+        self._note_heard(self.brokers[broker])
         self.brokers[broker].cut_off = True
         self._silence(broker, seconds, "cut_off")
 
@@ -496,10 +505,14 @@ class SimulatedCluster:
         self._keep_fetching(one, incarnation)
 
     def _register(self, broker: Broker, incarnation: int, register: Callable[[], None]) -> None:
-        """Register a broker that starts, once its session from before has ended: until then the controller takes it for a duplicate of itself."""
+        """Register a broker that starts, once its session from before has ended: until then the controller takes it for a duplicate of itself.
+
+        A broker that was shut down has a session, too, but of Kafka 3.9 (seen on 4.3.1; 3.9 from its source).
+        """
         if not broker.running or broker.incarnation != incarnation:
             return
-        if not self.has_controller or broker.hangs or broker.cut_off or self.controller.alive(broker.node_id):
+        has_session = not self.release.is_oldest and self.world.now - broker.heard_until < SESSION_SECONDS
+        if not self.has_controller or broker.hangs or broker.cut_off or has_session or self.controller.alive(broker.node_id):
             self.world.after(REGISTER_SECONDS, partial(self._register, broker, incarnation, register))
             return
         register()

@@ -155,8 +155,8 @@ class Judges:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
-        if self._cluster.world.late and self._cluster.world.now - self._led_until.get(key, -math.inf) < LATE_SECONDS:
-            # It was requested before the partition got the leader that it has lost now. The run could not know its replicas of now.
+        if self._cluster.world.late and (self._has_led_since(key) or self._needed_no_order(key)):
+            # The first live replica leads, which the run that has requested it could not know.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         liars, is_named = self.runs.liars(), self.runs.has_named(key)
@@ -207,6 +207,14 @@ class Judges:
         # The log of a fenced broker may resolve a fork, too.
         if self._holds_forks and not is_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
+
+    def _has_led_since(self, key: Key) -> bool:
+        """Return whether a partition had a leader after the election was requested that is carried out now."""
+        return self._led_until.get(key, -math.inf) > self._cluster.world.requested_at
+
+    def _needed_no_order(self, key: Key) -> bool:
+        """Return whether the election of now may be of a run that was killed before it could set an order for it: when it was sent it needed none."""
+        return self.runs.is_killed() and key not in self.files.open_orders()
 
     def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
         """Lost brokers with records that the elected one lacks are known not to be safe to start: control nodes have said so in a file before."""

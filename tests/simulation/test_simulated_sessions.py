@@ -8,14 +8,14 @@ from __future__ import annotations
 import pytest
 
 from simulation.cluster import REGISTER_SECONDS, SESSION_SECONDS, START_SECONDS, SimulatedCluster
+from simulation.versions import NEWEST, OLDEST, Release
 from simulation.world import World
 
 KEY = "orders", 0
 
 
-@pytest.fixture
-def cluster() -> SimulatedCluster:
-    return SimulatedCluster(World(1), 2, {"orders": [[1, 2]]}, {"orders": 1}, elr=False)
+def made(release: Release = NEWEST) -> SimulatedCluster:
+    return SimulatedCluster(World(1), 2, {"orders": [[1, 2]]}, {"orders": 1}, elr=False, release=release)
 
 
 def registers_after(cluster: SimulatedCluster) -> float:
@@ -29,7 +29,8 @@ def registers_after(cluster: SimulatedCluster) -> float:
     return cluster.world.now - began - START_SECONDS[1]
 
 
-def test_a_broker_that_was_killed_registers_when_its_session_has_ended(cluster: SimulatedCluster) -> None:
+def test_a_broker_that_was_killed_registers_when_its_session_has_ended() -> None:
+    cluster = made()
     cluster.crash(1)
     cluster.world.wait(1.0)
     cluster.start(1, clean=False)
@@ -38,24 +39,34 @@ def test_a_broker_that_was_killed_registers_when_its_session_has_ended(cluster: 
     assert cluster.controller.partitions[KEY].leader == 2
 
 
-def test_a_broker_that_was_shut_down_or_fenced_registers_at_once(cluster: SimulatedCluster) -> None:
+@pytest.mark.parametrize(("release", "seconds"), [(NEWEST, SESSION_SECONDS), (OLDEST, 0.0)], ids=lambda one: getattr(one, "name", ""))
+def test_a_broker_that_was_shut_down_has_a_session_but_of_the_oldest_kafka(release: Release, seconds: float) -> None:
+    cluster = made(release)
     cluster.shut_down(1)
     cluster.start(1, clean=True)
-    assert registers_after(cluster) == 0
-    cluster.crash(1)
+    assert seconds <= registers_after(cluster) < seconds + REGISTER_SECONDS + 0.1
+
+
+def test_a_broker_that_was_silent_for_long_registers_at_once() -> None:
+    cluster = made()
+    cluster.hang(1, 60.0)
     cluster.world.wait(SESSION_SECONDS + 1)
+    cluster.crash(1)
     cluster.start(1, clean=False)
     assert registers_after(cluster) == 0
 
 
-def test_a_broker_registers_once_it_reaches_a_controller(cluster: SimulatedCluster) -> None:
+def test_a_broker_registers_once_it_reaches_a_controller() -> None:
+    cluster = made()
     cluster.shut_down(1)
+    cluster.world.wait(SESSION_SECONDS)
     cluster.lose_controller(5.0)
     cluster.start(1, clean=True)
     assert 4 < registers_after(cluster) < 5 + REGISTER_SECONDS + 0.1
 
 
-def test_a_broker_that_is_killed_before_it_registers_is_fenced_and_does_not_register(cluster: SimulatedCluster) -> None:
+def test_a_broker_that_is_killed_before_it_registers_is_fenced_and_does_not_register() -> None:
+    cluster = made()
     cluster.crash(1)
     cluster.start(1, clean=False)
     cluster.world.wait(1.0)

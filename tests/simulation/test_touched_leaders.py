@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from simulation.cluster import SESSION_SECONDS
 from simulation.kraft import NO_LEADER
 from simulation.runs import LATE_SECONDS
 from simulation.test_simulated_judges import KEY, Incident
+from simulation.world import Killed
 
 CUT_OFF_SECONDS = 20.0
 
@@ -69,18 +72,38 @@ def test_how_long_a_replica_that_returns_need_not_be_known(
     assert any("truncated tail" in one for one in incident.truncate()) == is_judged
 
 
-@pytest.mark.parametrize(("late", "is_judged"), [(True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("late", "requested", "is_judged"), [(True, "while it led", False), (True, "after that", True), (False, "while it led", True)]
+)
 def test_an_election_that_was_requested_before_the_partition_had_a_leader_that_it_has_lost(
-    tmp_path: Path, late: bool, is_judged: bool
+    tmp_path: Path, late: bool, requested: str, is_judged: bool
 ) -> None:
     """A broker that hangs carries it out, and takes the first live replica."""
     incident = Incident(tmp_path)
     cluster, controller = incident.cluster, incident.cluster.controller
     controller.partitions[KEY] = controller.partitions[KEY]._replace(leader=3)
     incident.judges.watch()
+    requested_at = cluster.world.now + (0.5 if requested == "while it led" else 2.0)
+    cluster.world.wait(1.0)
     controller.partitions[KEY] = controller.partitions[KEY]._replace(leader=NO_LEADER)
     incident.judges.watch()
-    cluster.world.late = late
-    incident.elect()
-    cluster.world.late = False
+    cluster.world.wait(5.0)
+    with cluster.world.happening_late(requested_at) if late else nullcontext():
+        incident.elect()
+    assert any("truncated tail" in one for one in incident.truncate()) == is_judged
+
+
+@pytest.mark.parametrize(("is_killed", "has_order", "is_judged"), [(True, False, False), (True, True, True), (False, False, True)])
+def test_an_election_that_needed_no_order_when_it_was_sent(tmp_path: Path, is_killed: bool, has_order: bool, is_judged: bool) -> None:
+    """The run sets one if it gets no answer, unless it is killed before."""
+    incident = Incident(tmp_path)
+    with suppress(Killed), incident.judges.runs.working():
+        if is_killed:
+            raise Killed
+    if has_order:
+        (tmp_path / "journal").mkdir()
+        row = {"topic": KEY[0], "partition": KEY[1], "changed": [1, 2, 3]}
+        (tmp_path / "journal/simulated.jsonl").write_text(json.dumps({"kind": "intent", "id": "1", "listed": [], "orders": [row]}) + "\n")
+    with incident.cluster.world.happening_late(incident.cluster.world.now):
+        incident.elect()
     assert any("truncated tail" in one for one in incident.truncate()) == is_judged

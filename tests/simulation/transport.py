@@ -162,6 +162,7 @@ class _Connection:
         self._world, self._nodes, self._net, self._node = world, nodes, net, node
         self._incarnation = node.incarnation if node else 0
         self._waiting: deque[tuple[Any, Any]] = deque()  # request, future; the first one is at the node
+        self._requested_at: dict[int, float] = {}
         self._established = False  # it has exchanged versions: then requests are written at once, also to a node that hangs
         self._cut: Any = None
         self._muted_until = 0.0
@@ -172,6 +173,7 @@ class _Connection:
         future = Future()
         self._cut = future if is_cut else self._cut
         self._waiting.append((request, future))
+        self._requested_at[id(request)] = self._world.now
         if self._established and self._is_alive():
             self._write(request)
         if len(self._waiting) == 1:
@@ -184,7 +186,7 @@ class _Connection:
         left, self._waiting = self._waiting, deque()
         if self._established and self._is_alive() and self._node is not None and self._node.hangs and not self._node.unreachable:
             # The node has received them, and will execute them when it goes on: nobody waits for the answers.
-            self._world.after(HANG_SECONDS, lambda: self._execute_late([request for request, _ in left]))
+            self._world.after(HANG_SECONDS, lambda: self._execute_late([(request, self._requested_at[id(request)]) for request, _ in left]))
         for _, future in left:
             if not future.is_done:
                 future.failure(error)
@@ -196,17 +198,16 @@ class _Connection:
             with suppress(errors.IncompatibleBrokerVersion):
                 request.API_VERSION = self._node.versions.api_version(request)
 
-    def _execute_late(self, requests: list[Any]) -> None:
+    def _execute_late(self, requests: list[tuple[Any, float]]) -> None:
         if self._node is None or not self._is_alive():
             return
         if self._node.hangs:
             self._world.after(HANG_SECONDS, lambda: self._execute_late(requests))
             return
-        for request in requests:
+        for request, requested_at in requests:
             version = self._node.versions.api_version(request)
-            self._world.late = True
-            self._node.answer(type(request).decode(bytes(request.encode(version=version)), version=version))
-            self._world.late = False
+            with self._world.happening_late(requested_at):
+                self._node.answer(type(request).decode(bytes(request.encode(version=version)), version=version))
 
     def _latency(self) -> float:
         return self._world.random.uniform(*LATENCY)

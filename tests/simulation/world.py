@@ -10,6 +10,7 @@ control node whose wait ends first goes on. So two runs of the product can inter
 from __future__ import annotations
 
 import heapq
+import math
 import re
 import signal
 import threading
@@ -63,13 +64,13 @@ class World:
     """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people.
 
     `drift`: seconds by which the clock of a machine may be wrong. If it is not 0, none goes at the right rate.
-    `late`: what happens now was requested before its node hung, and nobody waits for it any more.
+    `late`: what happens now was requested before its node hung, at `requested_at`, and nobody waits for it any more.
     """
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.now = BEGIN
-        self.late = False
+        self.late, self.requested_at = False, -math.inf
         self.drift = 0.0
         self._seed, self._clocks = seed, dict[str, tuple[float, float]]()
         self.story: list[str] = []
@@ -100,6 +101,15 @@ class World:
     def tell(self, text: str) -> None:
         """Add a line to the story, without the names of temporary folders, which differ each time."""
         self.story.append(f"t={self.now - BEGIN:.3f} {TEMPORARY.sub('/tmp', text)}")
+
+    @contextmanager
+    def happening_late(self, requested_at: float) -> Iterator[None]:
+        """Let what happens in the block be late."""
+        self.late, self.requested_at = True, requested_at
+        try:
+            yield
+        finally:
+            self.late = False
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
         """Let something happen in so many seconds."""

@@ -85,6 +85,7 @@ def elect_by_order(
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
     overtaken: dict[TopicPartition, Result] = {}
+    ready: list[Entry] = []
     try:
         if reordered:
             refused = replica_orders.change(cluster, reordered)
@@ -102,6 +103,8 @@ def elect_by_order(
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
+        with suppress(RecoveryError):
+            _protect(cluster, journal, [entry for entry in ready if entry.key not in reordered], live, states)
         doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
@@ -119,6 +122,28 @@ def elect_by_order(
         if entry.key in missing
     ]
     return [*overtaken.values(), *failed, *(judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready)]
+
+
+def _protect(
+    cluster: ElectionCluster, journal: Journal, entries: Sequence[Entry], live: Live, states: Mapping[TopicPartition, PartitionState]
+) -> None:
+    """Put the designated replicas first, of partitions whose election was never answered although it needed no order.
+
+    A broker that hangs may carry it out long afterwards. It would elect a replica that stands before them and has come back by then. The order stays
+    until the partition has a leader (`replica_orders.awaiting_election`). Raises ClusterError if the cluster does not answer, FileError if the journal
+    cannot be written.
+    """
+    doubtful = [entry for entry in entries if entry.key in replica_orders.awaiting_election(cluster, [entry.key], states)]
+    may_change = [entry for entry in doubtful if entry.key not in live.reassigning and live.doubt(entry.key) is None]
+    orders = {entry.key: entry.best_first for entry in may_change if states[entry.key].replicas != entry.best_first}
+    if not orders:
+        return
+    changed = [
+        ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), entry.best_first) for entry in may_change if entry.key in orders
+    ]
+    identifier = journal.intend(changed, cluster.listed())
+    replica_orders.change(cluster, orders)
+    journal.expect(identifier, orders.keys(), replica_orders.unanswered_by(cluster, orders))
 
 
 def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:

@@ -196,6 +196,31 @@ def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_tha
     assert controller.states["t", 0].leader == 2
 
 
+def test_an_election_that_a_broker_carries_out_late_takes_the_designated_replica_whoever_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no order when it is sent: the designated replica is the first one that lives."""
+
+    class Hanging(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            self.elections_in_doubt.update(keys)
+            raise ClusterError("no broker answered")
+
+    controller, known = Hanging(), ENTRIES[1]
+    with Journal(tmp_path / "j", "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [known], 0.0, 0, backend_elections.elect_by_order)
+    assert result.outcome == "failed"
+    monkeypatch.setitem(ALIVE, 1, 50)
+    Controller.elect_unclean(controller, [known.key])
+    assert controller.states[known.key].leader == 2
+    later = Controller()
+    later.states = controller.states
+    recover(later, tmp_path / "j")
+    assert later.states[known.key].replicas == (1, 2, 3)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
 def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:
     class Deleted(Controller):
         def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
