@@ -131,8 +131,7 @@ class TailSaver:
                     while waiting and not part.is_full and self._obstacle() is None:
                         self._round(waiting, part)
                         self._progress.write()
-                        if waiting:
-                            self._keep_rate(began)
+                        self._keep_rate(began)
                 self.saved.complete += self._read_to_end
                 self._read_to_end = []
             for reading in (one for readings in waiting.values() for one in readings):

@@ -84,6 +84,7 @@ class Lost(Moved):
         self.leader_logs: Iterator[LeaderLog] = repeat(LeaderLog(None, 0, 0))
         self.after: dict[str, Callable[[], None]] = {}
         self.cluster_id = "cluster"
+        self.lists_fenced = True
 
     def _then(self, request: str) -> None:
         self.after.pop(request, lambda: None)()
