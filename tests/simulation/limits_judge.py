@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from simulation.cluster import SimulatedCluster
+from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.group_log import GROUP_LOG
 from simulation.judges import Judges, name
 
-# Kafka fences a broker that has been silent for so long. Only then its silence counts.
-SILENCE_SECONDS = 9.0
 # The answers of one round, which were requested right before the time was over.
 ROUND_SECONDS = 8.5
 
@@ -29,7 +27,8 @@ class LimitsJudge:
         self._parts, self._times = {*judges.files.parts(run_id)}, len(cluster.saved_at)
 
     def _is_long_down(self, broker: int) -> bool:
-        return self._cluster.world.now - self._cluster.brokers[broker].down_since > SILENCE_SECONDS
+        # Kafka fences a broker that has been silent for so long. Only then its silence counts.
+        return self._cluster.world.now - self._cluster.brokers[broker].down_since > SESSION_SECONDS
 
     def judge(self) -> None:
         """Judge the run, which has ended."""

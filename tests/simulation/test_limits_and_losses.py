@@ -18,7 +18,7 @@ from simulation.elected_judge import ElectedJudge
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.kraft import Key
-from simulation.limits_judge import ROUND_SECONDS, SILENCE_SECONDS, LimitsJudge
+from simulation.limits_judge import ROUND_SECONDS, LimitsJudge
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
 from simulation.move_judges import MoveJudges
@@ -119,7 +119,7 @@ def test_what_an_election_has_lost_is_not_lost_again(loss: Loss) -> None:
 
 
 def test_a_run_may_elect_if_the_brokers_that_it_names_are_lost_and_no_others(loss: Loss) -> None:
-    loss.cluster.world.wait(SILENCE_SECONDS)
+    loss.cluster.world.wait(SESSION_SECONDS)
     assert loss.elect(lost_brokers=[3]) == []
 
 
@@ -131,7 +131,7 @@ def test_a_run_may_elect_if_the_brokers_that_it_names_are_lost_and_no_others(los
     ],
 )
 def test_a_run_may_not_elect_if_other_brokers_are_lost_than_it_names(loss: Loss, lost: list[int], what: str) -> None:
-    loss.cluster.world.wait(SILENCE_SECONDS)
+    loss.cluster.world.wait(SESSION_SECONDS)
     assert what in loss.elect(lost_brokers=lost)
 
 

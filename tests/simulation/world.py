@@ -64,7 +64,7 @@ class World:
     """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people.
 
     `drift`: seconds by which the clock of a machine may be wrong. If it is not 0, none goes at the right rate.
-    `late`: what happens now was requested before its node hung, at `requested_at`, and nobody waits for it any more.
+    `late`: what happens now was requested before its node hung, at `requested_at`, and no control node waits for it any more.
     """
 
     def __init__(self, seed: int) -> None:

@@ -133,14 +133,19 @@ def _protect(
     until the partition has a leader (`replica_orders.awaiting_election`). Raises ClusterError if the cluster does not answer, FileError if the journal
     cannot be written.
     """
-    doubtful = [entry for entry in entries if entry.key in replica_orders.awaiting_election(cluster, [entry.key], states)]
-    may_change = [entry for entry in doubtful if entry.key not in live.reassigning and live.doubt(entry.key) is None]
-    orders = {entry.key: entry.best_first for entry in may_change if states[entry.key].replicas != entry.best_first}
-    if not orders:
-        return
-    changed = [
-        ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), entry.best_first) for entry in may_change if entry.key in orders
+    awaiting = replica_orders.awaiting_election(cluster, [entry.key for entry in entries], states)
+    exposed = [
+        entry
+        for entry in entries
+        if entry.key in awaiting
+        and states[entry.key].replicas != entry.best_first
+        and entry.key not in live.reassigning
+        and live.doubt(entry.key) is None
     ]
+    if not exposed:
+        return
+    orders = {entry.key: entry.best_first for entry in exposed}
+    changed = [ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), entry.best_first) for entry in exposed]
     identifier = journal.intend(changed, cluster.listed())
     replica_orders.change(cluster, orders)
     journal.expect(identifier, orders.keys(), replica_orders.unanswered_by(cluster, orders))

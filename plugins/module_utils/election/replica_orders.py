@@ -146,14 +146,14 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     return sorted(what.orders.keys() - execute_repair(cluster, journal, what))
 
 
-def repair_after_elections(cluster: Reordering, journal: Journal, elected: Collection[TopicPartition]) -> None:
+def repair_after_elections(cluster: Reordering, journal: Journal, keys: Collection[TopicPartition]) -> None:
     """Restore the orders that the journal still has open, as `repair` does, and with its errors.
 
-    Of the partitions `elected`, brokers may still show the orders that their elections have set and restored. Until that ends these look like those of
-    another tool.
+    `keys`: the partitions of this run. Brokers may still show the orders that its elections have set and restored. Until that ends these look like those
+    of another tool.
     """
     left = journal.left_behind()
-    if own := left.keys() & {*elected}:
+    if own := left.keys() & {*keys}:
         not_visible(cluster, {key: left[key][0].original for key in own})
     if left:
         repair(cluster, journal)

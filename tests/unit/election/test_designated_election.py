@@ -140,23 +140,27 @@ def test_the_guards_are_read_once_more_if_a_broker_that_hangs_delays_an_order(
     assert (controller.states["t", 0].leader == -1) is (outcome == "stale")
 
 
+class Returned(Delayed):
+    """A replica that was down comes back meanwhile, and is unfenced: `more_brokers`."""
+
+    def unfenced(self) -> set[int]:
+        return {*super().unfenced(), *self.more_brokers}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [
+            {**row, "broker_state": "unfenced"} if row["broker_id"] in self.more_brokers else row
+            for row in Controller.broker_states(self, mentioned)
+        ]
+
+
 def test_a_replica_that_returns_while_the_order_is_set_is_seen(tmp_path: Path) -> None:
     """Its log was not read, and may be the longest one."""
 
-    class Returned(Delayed):
-        def unfenced(self) -> set[int]:
-            return {*super().unfenced(), *self.more_brokers}
-
-        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
-            return [
-                {**row, "broker_state": "unfenced"} if row["broker_id"] in self.more_brokers else row
-                for row in Controller.broker_states(self, mentioned)
-            ]
-
+    class Longer(Returned):
         def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Any:
             return {broker: {key: LogEnd(None, ALIVE.get(broker, 200), 1) for key in keys} for broker, keys in work.items()}
 
-    controller, before = Returned(lambda one: one.more_brokers.append(1)), Controller().states
+    controller, before = Longer(lambda one: one.more_brokers.append(1)), Controller().states
     assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
     assert controller.states == before
 
@@ -164,16 +168,7 @@ def test_a_replica_that_returns_while_the_order_is_set_is_seen(tmp_path: Path) -
 def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_that_it_would_elect(tmp_path: Path) -> None:
     """Broker 1 stands first, and its log cannot be read: with an order of this run the designated replica would stand before it."""
 
-    class Returned(Delayed):
-        def unfenced(self) -> set[int]:
-            return {*super().unfenced(), *self.more_brokers}
-
-        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
-            return [
-                {**row, "broker_state": "unfenced"} if row["broker_id"] in self.more_brokers else row
-                for row in Controller.broker_states(self, mentioned)
-            ]
-
+    class Unreadable(Returned):
         def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Any:
             return {
                 broker: {key: LogEnd(None, ALIVE[broker], 1) if broker in ALIVE else LogEnd("KAFKA_STORAGE_ERROR", -1, -1) for key in keys}
@@ -188,7 +183,7 @@ def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_tha
             assert not {*self.more_brokers} & {self.states[key].replicas[0] for key in keys}, "this broker would be elected"
             return super().elect_unclean(keys)
 
-    controller = Returned(lambda one: one.more_brokers.append(1))
+    controller = Unreadable(lambda one: one.more_brokers.append(1))
     entries = [entry(0, (1, 3, 2), "aggressive"), entry(1, (1, 2, 3), "aggressive")]
     with Journal(tmp_path / "j", "abc") as journal:
         results = designated_election.run(controller, journal, entries, 0.0, 1, backend_elections.elect_by_order)
