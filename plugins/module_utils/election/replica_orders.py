@@ -38,6 +38,12 @@ MOVING = "a reassignment of it is under way, which an order would replace; wait 
 UNANSWERED = (
     "an election of it was never answered, and a broker that hangs may still carry it out with this order; recover the partition first"
 )
+# Why an order of a killed run may change once more.
+ANY_BROKER = "its run was killed before it knew which brokers had answered: one that hangs may still set the order of the election; the next run asks them"
+LATE_ELECTION = (
+    "an election of it was never answered. If its leader is lost before a broker that hangs carries the election out, it gets the first live replica of its "
+    "order as leader, whatever that lacks; restart the brokers that hang"
+)
 
 Orders = Mapping[TopicPartition, Sequence[int]]
 States = Mapping[TopicPartition, PartitionState]
@@ -127,7 +133,11 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     }
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
-    unanswered = {key: unanswered_text(cluster, cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()}
+    unanswered = {
+        **dict.fromkeys(cluster.elections_in_doubt & left.keys(), LATE_ELECTION),
+        **{key: ANY_BROKER for key, brokers in journal.unanswered_by().items() if brokers is None},
+        **{key: unanswered_text(cluster, cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()},
+    }
     return Open(left, states, orders, kept, others, unanswered)
 
 

@@ -195,6 +195,18 @@ def raise_if_any(reasons: Sequence[str]) -> None:
         raise RecoveryError(f"nothing was elected: {'; '.join(reasons)}")
 
 
+def broker_states(cluster: BrokerSource, replicas: Collection[int]) -> tuple[list[dict[str, Any]], Collection[int]]:
+    """Return the states of all brokers, and the ids that the sets of replicas name. `replicas`: those of the partitions that matter.
+
+    Before Kafka 4.0 fenced brokers are not listed, so the sets of all partitions are read. Raises ClusterError if the cluster does not answer.
+    """
+    rows = cluster.broker_states(replicas)
+    if cluster.lists_fenced:
+        return rows, replicas
+    replicas = {*replicas}.union(*(state.replicas for state in cluster.partitions().values()))
+    return cluster.broker_states(replicas), replicas
+
+
 def find_violations(
     cluster: BrokerSource,
     name: str | None,
@@ -213,10 +225,7 @@ def find_violations(
     """
     if not entries:
         return []
-    rows = cluster.broker_states(replicas)
-    if not cluster.lists_fenced:  # before Kafka 4.0 only the sets of replicas name fenced brokers
-        replicas = {*replicas}.union(*(state.replicas for state in cluster.partitions().values()))
-        rows = cluster.broker_states(replicas)
+    rows, replicas = broker_states(cluster, replicas)
     offline = [row["broker_id"] for row in rows if row["broker_state"] != UNFENCED]
     reasons = limit_violations(entries, offline, limits, name) and limit_violations(predicted(), offline, limits, name)
     if limits.lost_brokers:

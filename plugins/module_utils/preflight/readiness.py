@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     only_known,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import (
     NEEDS_MIN_ISR,
     partition_row,
@@ -131,7 +131,8 @@ def partitions(
         states = []
     else:
         states = known_of(requested, known)[0] if absent else only_known(requested, known)
-    brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
+    mentioned = {broker for found in states for broker in found.replicas}
+    brokers = cluster.broker_states(mentioned) if wanted is None else blast_radius.broker_states(cluster, mentioned)[0]
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     decided_by_min_isr = state in NEEDS_MIN_ISR
     configs = cluster.topic_configs({found.topic for found in states}).require_complete() if decided_by_min_isr else TopicConfigs()

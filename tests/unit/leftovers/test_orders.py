@@ -83,10 +83,43 @@ def test_an_order_that_a_broker_may_still_change_is_kept(path: Path, present: tu
     assert (then.outcome, then.present) == ("kept", "1,3,2") and "broker 3 got a request" in str(then.reason)
 
 
-@pytest.mark.parametrize("state", [ORIGINAL, (4, 3, 2), None])
-def test_what_is_restored_or_gone_is_not_left_over(path: Path, state: tuple[int, ...] | None) -> None:
+@pytest.mark.parametrize(("hanging", "outcomes"), [(set[int](), []), ({3}, ["kept"])], ids=["all answer", "one hangs"])
+def test_a_run_that_was_killed_before_its_order_was_answered_is_shown_until_brokers_were_asked(
+    path: Path, hanging: set[int], outcomes: list[str]
+) -> None:
+    """The order is the one from before, which a broker that hangs may still change."""
+    controller = Controller()
+    leave(controller, path, ORIGINAL)
+    (row,) = found(controller, path)
+    assert row.outcome == "kept" and "the next run asks them" in str(row.reason)
+    controller.hanging = hanging
+    with Journal(path, "abc") as journal:
+        replica_orders.repair(controller, journal)
+    assert [row.outcome for row in found(controller, path)] == outcomes
+
+
+def test_an_election_that_may_still_come_is_shown_although_the_partition_has_a_leader(path: Path) -> None:
+    controller = Controller()
+    leave(controller, path, ORIGINAL, expected=True)
+    controller.states[KEY] = replace(controller.states[KEY], leader=2)
+    (row,) = found(controller, path)
+    assert row.outcome == "kept" and "If its leader is lost" in str(row.reason)
+
+
+@pytest.mark.parametrize("state", [(4, 3, 2), None])
+def test_what_has_other_replicas_or_is_gone_is_not_left_over(path: Path, state: tuple[int, ...] | None) -> None:
     controller = Controller()
     leave(controller, path, state or ORIGINAL)
+    with Journal(path, "abc") as journal:
+        journal.answered_by_all_but(())
     if state is None:
         del controller.states[KEY]
+    assert found(controller, path) == []
+
+
+def test_what_is_restored_is_not_left_over(path: Path) -> None:
+    controller = Controller()
+    leave(controller, path)
+    with Journal(path, "abc") as journal:
+        replica_orders.repair(controller, journal)
     assert found(controller, path) == []

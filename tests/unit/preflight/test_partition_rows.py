@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import pytest
 from fake_controller import Controller
 
@@ -54,3 +57,21 @@ def test_requested_partitions_that_the_cluster_does_not_have_are_refused_or_retu
         readiness.partitions(Large(), wanted[:2], unknown=readiness.SOME)  # type: ignore[arg-type]
     nothing = readiness.partitions(Large(), [("gone", 0)], unknown=readiness.SKIP).rows  # type: ignore[arg-type]
     assert (nothing["count"], nothing["unknown_count"], nothing["partitions"]) == (0, 1, [])
+
+
+@pytest.mark.parametrize(("lists_fenced", "brokers"), [(True, [1, 2]), (False, [1, 2, 3])])
+def test_brokers_that_are_not_listed_count_also_if_partitions_are_named_on_others(lists_fenced: bool, brokers: list[int]) -> None:
+    """Before Kafka 4.0 only sets of replicas name fenced brokers. The election counts them, so the check before it does."""
+
+    class Listing(Controller):
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            return [row for row in super().broker_states() if row["broker_id"] in mentioned]
+
+    cluster = Listing()
+    cluster.lists_fenced = lists_fenced
+    cluster.states = {
+        ("t", 0): PartitionState("t", 0, "id", -1, 1, (1, 2), (), (), (), ()),
+        ("t", 1): PartitionState("t", 1, "id", 2, 1, (2, 3), (2,), (), (), ()),
+    }
+    found = readiness.partitions(cluster, [("t", 0)])  # type: ignore[arg-type]
+    assert [row["broker_id"] for row in found.rows["brokers"]] == brokers
