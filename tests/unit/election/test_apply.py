@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import BlastRadiusLimits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
@@ -123,6 +123,36 @@ def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_
     recovery.elect()
     report = recovery.report(preview=20)
     assert (report["repaired"], cluster.states["t", 0].leader, cluster.states["t", 0].replicas) == (["t-0"], 2, (1, 3, 2))
+
+
+def test_orders_of_this_run_that_brokers_still_show_are_not_those_of_another_tool(tmp_path: Path) -> None:
+    """Broker 3 hangs with the order of the first attempt, so the journal keeps it; the restored order is shown after several looks."""
+
+    class Late(Described):
+        shows_at = 0
+
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            before, self.misstated = dict(self.states), {}
+            answers = super().reorder(orders)
+            self.in_doubt = {key: {3} for key in orders}
+            if orders == {("t", 0): (1, 3, 2)}:
+                # Neither the order from before nor that of the election: an attempt before this one had set it.
+                self.misstated = {key: replace(before[key], replicas=(3, 2, 1)) for key in orders}
+                self.shows_at = self.requests + 6
+            return answers
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            if self.requests >= self.shows_at:
+                self.misstated = {}
+            return super().partitions(keys)
+
+    cluster = Late()
+    cluster.hanging = {3}
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=0, data_loss_allowed=True)  # type: ignore[arg-type]
+    recovery._entries = [found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))]
+    recovery.elect()
+    assert cluster.states["t", 0].leader == 2
+    assert not [one for one in recovery.warnings if "another run, with another workdir" in one], recovery.warnings
 
 
 @pytest.mark.parametrize(
