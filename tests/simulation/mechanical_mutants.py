@@ -3,82 +3,252 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Mistakes that Cosmic Ray makes of one file of the product, each tried with the unit tests of that file, and then with the simulation.
 
-`python -m simulation.mechanical_mutants decision/decide.py` lists those that neither finds. What was tried is kept: the same command goes on.
-A copy of the product has the mistakes.
+`python -m simulation.mechanical_mutants decision/decide.py` lists those that neither finds, and that survivors.toml does not explain.
+A copy of the product has the mistakes. Those that were found are kept: the same command tries only the others again.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
+import difflib
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
-from simulation.mutants import copy_product
+import cosmic_ray.plugins
+from cosmic_ray.mutating import MutationVisitor
+from cosmic_ray.testing import run_tests
+from cosmic_ray.work_item import TestOutcome
+
+from simulation.mutants import MODULE_UTILS, ROOT, copy_product
 
 FOLDER = Path(".cache/mutants")
-SEEDS = 1, 100
-SECONDS = 900.0  # of one mistake: some make endless loops
-# The unit tests of each file, below tests/unit.
-TESTS = {
-    "decision/decide.py": (
-        "decision/test_decide.py",
-        "decision/test_designation.py",
-        "decision/test_failed_comparisons.py",
-        "decision/test_decide_against_model_rule.py",
+SURVIVORS = Path(__file__).with_name("survivors.toml")
+MEMORY = Path("/dev/shm")  # tests and histories write here if there is such a folder: they wait long for a disk that others use
+SEEDS = 1, 30
+UNIT_TESTS, HISTORIES = "found by unit tests", "found by histories"
+# Some mistakes make endless loops.
+TEST_SECONDS, HISTORIES_SECONDS = 120.0, 600.0
+# The unit tests of each file, below tests/unit: those that find most, and after them slower ones. Options of pytest begin with a dash.
+TESTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "decision/controller.py": (
+        ("decision/test_forecast.py", "decision/test_controller.py", "-k 'not origins and not some_order'"),
+        ("decision/test_controller.py",),
     ),
-    "decision/controller.py": ("decision/test_controller.py", "decision/test_forecast.py"),
-    "decision/loss.py": ("decision/test_loss.py", "decision/test_lost_members.py"),
-    "election/guards.py": ("election/test_guards.py", "election/test_designated_election.py"),
-    "common/journal_file.py": ("election/test_reorder_journal.py", "election/test_stalled_runs.py"),
-    "election/reorder_journal.py": ("election/test_reorder_journal.py", "election/test_replica_orders.py"),
-    "saved_records/save.py": ("saved_records/test_save.py", "election/test_saved_tails.py"),
+    "election/reorder_journal.py": (
+        ("election/test_reorder_journal.py", "leftovers/test_open_orders.py"),
+        ("election/test_stalled_runs.py", "election/test_replica_orders.py", "events/test_orders_not_restored.py"),
+    ),
+    "common/journal_file.py": (
+        ("common/test_journal_file.py", "election/test_reorder_journal.py", "revival/test_revival_journal.py"),
+        ("election/test_stalled_runs.py", "leftovers/test_open_orders.py", "events/test_orders_not_restored.py"),
+    ),
+    "saved_records/save.py": (("saved_records/test_save.py",), ("saved_records/test_save_progress.py", "election/test_saved_tails.py")),
+    "decision/decide.py": (
+        ("decision/test_decide.py",),
+        (
+            "decision/test_designation.py",
+            "decision/test_failed_comparisons.py",
+            "decision/test_isr_proof.py",
+            "decision/test_lost_members.py",
+            "decision/test_explain.py",
+            "decision/test_decide_against_model_rule.py",
+        ),
+    ),
+    "decision/loss.py": (
+        ("decision/test_loss.py", "decision/test_lost_members.py"),
+        ("decision/test_lost_offsets.py", "decision/test_explain.py"),
+    ),
+    "election/guards.py": (("election/test_guards.py",), ("election/test_second_decision.py", "election/test_designated_election.py")),
 }
-# In most places this operator is a type, `X | None`, which nothing evaluates.
-LEFT_OUT = ["core/ReplaceBinaryOperator_BitOr_.*"]
+# By what an operator is replaced. Tests that find these find the others, too. Two comparisons differ for less, for equal or for greater: a mistake that is left
+# out differs where one of these does. `is` with None, and arithmetic with sets, is an error at once if it is replaced otherwise. `==` and `is` are the same for
+# None, members of enums and the small numbers of tests.
+REPLACED = {
+    "ReplaceComparisonOperator": {
+        "Eq": "NotEq LtE GtE", "NotEq": "Eq Lt Gt", "Lt": "LtE NotEq", "LtE": "Lt Eq", "Gt": "GtE NotEq", "GtE": "Gt Eq", "Is": "IsNot", "IsNot": "Is",
+    },
+    "ReplaceBinaryOperator": {
+        "Add": "Sub Mul", "Sub": "Add BitAnd BitOr", "Mul": "Add FloorDiv", "Div": "Mul FloorDiv", "FloorDiv": "Mul Add", "BitAnd": "BitOr Sub",
+        "BitOr": "BitAnd Sub", "LShift": "RShift",
+    },
+    "ReplaceUnaryOperator": {"Delete": "USub Not"},
+}  # fmt: skip
+
+
+Change = tuple[str, str, str]
+
+
+class Mistake(NamedTuple):
+    """`old` of the function `within` is replaced by `new`: stripped lines, with a space between them. `code`: the whole file then."""
+
+    operator: str
+    within: str
+    old: str
+    new: str
+    code: str
+
+    @property
+    def change(self) -> Change:
+        """Return what survivors.toml names it by."""
+        return self.within, self.old, self.new
+
+
+class Explained(NamedTuple):
+    """Mistakes of `file`, below module_utils, that change nothing which tests or histories could see. The others as in Mistake, with each of `new`."""
+
+    file: str
+    within: str
+    old: str
+    new: tuple[str, ...]
+    reason: str
 
 
 def main() -> int:
-    """Try all mistakes of the file that the argument names. Return the exit code: 1 if some are not found."""
-    if len(sys.argv) != 2 or sys.argv[1] not in TESTS:
-        print(f"usage: python -m simulation.mechanical_mutants FILE, which is one of {', '.join(TESTS)}")
-        return 2
-    file = sys.argv[1]
-    folder = (FOLDER / file.replace("/", ".")).absolute()
-    config, session = folder / "config.toml", folder / "session.sqlite"
-    if not session.exists():
-        _begin(folder, file)
-    _call(["cosmic-ray", "exec", str(config), str(session)], folder)
-    _call(["cr-report", "--surviving-only", "--show-diff", str(session)], folder)
-    return _call(["cr-rate", "--fail-over", "0", str(session)], folder)
+    """Try the mistakes of the file that the argument names. Return the exit code: 1 if one is neither found nor explained, or an explanation is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m simulation.mechanical_mutants", description=__doc__)
+    parser.add_argument("file", choices=TESTS, help="below plugins/module_utils")
+    parser.add_argument("--only-tests", action="store_true", help="play no histories, which take long")
+    options = parser.parse_args()
+    file = options.file
+    found_by = _try_all(file, FOLDER.absolute() / file.replace("/", "."), options.only_tests)
+    harmless = explained(file)
+    for one, by in found_by.items():
+        if not by and one.change not in harmless:
+            print(f"NOT FOUND: {one.operator} in {one.within}\n  - {one.old}\n  + {one.new}")
+    wrong = harmless - {one.change for one, by in found_by.items() if not by}
+    for within, old, new in sorted(wrong):
+        print(f"EXPLAINED, but found, or not made any more: in {within}\n  - {old}\n  + {new}")
+    counts = Counter(by or ("explained" if one.change in harmless else "not found") for one, by in found_by.items())
+    print(f"{file}: {len(found_by)} mistakes: {', '.join(f'{number} {by}' for by, number in sorted(counts.items()))}")
+    return 1 if wrong or counts["not found"] else 0
 
 
-def _begin(folder: Path, file: str) -> None:
-    """Copy the product, write the configuration, and list the mistakes."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def explanations() -> list[Explained]:
+    """Return what survivors.toml has."""
+    rows = tomllib.loads(SURVIVORS.read_text())["survivor"]
+    return [Explained(**{**row, "new": tuple(row["new"])}) for row in rows]
+
+
+def explained(file: str) -> set[Change]:
+    """Return the changes of a file that survivors.toml explains."""
+    return {(row.within, row.old, new) for row in explanations() if row.file == file for new in row.new}
+
+
+def mistakes(source: str) -> Iterator[Mistake]:
+    """Yield what Cosmic Ray makes of the text of a file, without what is not Python, or changes only annotations, which nothing evaluates."""
+    meaning, functions = _meaning(source), _functions(source)
+    for name in cosmic_ray.plugins.operator_names():
+        operator = cosmic_ray.plugins.get_operator(name)
+        kind, _, replaced = name.removeprefix("core/").partition("_")
+        before, _, after = replaced.partition("_")
+        if operator.arguments() or (kind in REPLACED and after not in REPLACED[kind].get(before, "").split()):
+            continue
+        for occurrence in count():
+            code = MutationVisitor.mutate_code(source, operator(), occurrence)
+            if code is None:
+                break
+            if _meaning(code) not in (None, meaning):
+                yield Mistake(name.removeprefix("core/"), *_change(source, code, functions), code)
+
+
+def _meaning(source: str) -> str | None:
+    """Return the syntax tree without annotations, None if it is not Python."""
+    try:
+        tree = ast.parse(source)
+        with warnings.catch_warnings(action="ignore"):
+            compile(source, "", "exec")
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        for place in ("annotation", "returns"):
+            if getattr(node, place, None) is not None:
+                setattr(node, place, ast.Constant(None))
+    return ast.dump(tree)
+
+
+def _functions(source: str) -> dict[int, str]:
+    """Return the name of the function, with its class, of each line that is in one."""
+    found: dict[int, str] = {}
+
+    def walk(node: ast.AST, outer: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            name = outer
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                name = f"{outer}.{child.name}".lstrip(".")
+                first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+                found.update(dict.fromkeys(range(first, (child.end_lineno or first) + 1), name))
+            walk(child, name)
+
+    walk(ast.parse(source), "")
+    return found
+
+
+def _change(source: str, code: str, functions: Mapping[int, str]) -> Change:
+    """Return where and what differs."""
+    _, _, place, *changes = difflib.unified_diff(source.splitlines(), code.splitlines(), lineterm="", n=0)
+    line = int(place.split()[1].split(",")[0].lstrip("-"))
+    removed, added = (" ".join(text[1:].strip() for text in changes if text.startswith(sign)).strip() for sign in "-+")
+    return functions.get(line, ""), removed, added
+
+
+def _try_all(file: str, folder: Path, only_tests: bool) -> dict[Mistake, str]:
+    """Return what finds each mistake of a file: unit tests, histories, or an empty text."""
+    shutil.rmtree(folder / "ansible_collections", ignore_errors=True)
     mutated = copy_product(folder) / file
-    config, session = folder / "config.toml", folder / "session.sqlite"
-    tests = " ".join(f"tests/unit/{name}" for name in TESTS[file])
-    python = shlex.quote(sys.executable)
-    command = f"{python} -m pytest -x -q -p no:cacheprovider {tests} && {python} -m simulation {SEEDS[0]} {SEEDS[1]} --until --jobs 1"
-    config.write_text(
-        f"[cosmic-ray]\nmodule-path = {str(mutated)!r}\ntimeout = {SECONDS}\ntest-command = {f'sh -c {shlex.quote(command)}'!r}\n"
-        f'[cosmic-ray.distributor]\nname = "local"\n[cosmic-ray.filters.operators-filter]\nexclude-operators = {LEFT_OUT}\n'
+    source = (ROOT / MODULE_UTILS / file).read_text()
+    kept = folder / "found.jsonl"
+    commands = {by: command for by, command in _commands(file).items() if by == UNIT_TESTS or not only_tests}
+    os.environ.update(
+        PYTHONPATH=str(folder), PYTEST_ADDOPTS="-m 'not slow and not long'", **({"TMPDIR": str(MEMORY)} if MEMORY.is_dir() else {})
     )
-    if _call(["cosmic-ray", "baseline", str(config)], folder):
-        raise SystemExit("the tests fail without a mistake")
-    _call(["cosmic-ray", "init", str(config), str(session)], folder)
-    _call(["cr-filter-operators", str(session), str(config)], folder)
+    for command in commands.values():  # compiles what a mistake leaves as it is, too
+        if subprocess.run(shlex.split(command), env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""}, check=False).returncode:
+            raise SystemExit(f"this fails without a mistake: {command}")
+    known = dict(map(json.loads, kept.read_text().splitlines())) if kept.exists() else {}
+    harmless = explained(file)
+    found_by: dict[Mistake, str] = {}
+    for one in mistakes(source):
+        by = known.get(one.code, "")
+        if not by:
+            mutated.write_text(one.code)
+            by = _found_by(commands, {UNIT_TESTS} if one.change in harmless else commands.keys())
+            if by:
+                with kept.open("a") as stream:
+                    stream.write(json.dumps([one.code, by]) + "\n")
+        found_by[one] = by
+        print(f"{len(found_by)} {by or 'NOT FOUND'}: {one.operator}: {one.new}", flush=True)
+    mutated.write_text(source)
+    return found_by
 
 
-def _call(command: list[str], folder: Path) -> int:
-    """Run a command of Cosmic Ray with the copy of the product, and without slow tests. Return its exit code."""
-    program = str(Path(sys.executable).with_name(command[0]))
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTEST_ADDOPTS": "-m 'not slow and not long'"}
-    return subprocess.run([program, *command[1:]], env=environment, check=False).returncode
+def _commands(file: str) -> dict[str, str]:
+    """Return the commands that try a mistake, by what is counted as having found it, the cheapest first."""
+    python = shlex.quote(sys.executable)
+    tests = " && ".join(
+        f"{python} -m pytest -x -q -p no:cacheprovider --hypothesis-seed=0 {' '.join(name if name.startswith('-') else f'tests/unit/{name}' for name in group)}"
+        for group in TESTS[file]
+    )
+    histories = f"{python} -m simulation {SEEDS[0]} {SEEDS[1]} --until --jobs 1"
+    return {UNIT_TESTS: f"sh -c {shlex.quote(tests)}", HISTORIES: histories}
+
+
+def _found_by(commands: Mapping[str, str], wanted: Collection[str]) -> str:
+    for by, seconds in ((UNIT_TESTS, TEST_SECONDS), (HISTORIES, HISTORIES_SECONDS)):
+        if by in wanted and run_tests(commands[by], seconds)[0] != TestOutcome.SURVIVED:
+            return by
+    return ""
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from simulation.branches import table
-from simulation.mechanical_mutants import TESTS
+from simulation.mechanical_mutants import TESTS, Explained, explanations, mistakes
 from simulation.mutants import MODULE_UTILS, ROOT, Mutant, is_found, mutants
 
 
@@ -22,7 +22,25 @@ def test_the_product_has_the_text_that_a_mistake_replaces_once(mutant: Mutant) -
 @pytest.mark.parametrize("file", TESTS)
 def test_files_with_mechanical_mistakes_and_their_tests_exist(file: str) -> None:
     assert (ROOT / MODULE_UTILS / file).is_file()
-    assert all((ROOT / "tests/unit" / name).is_file() for name in TESTS[file])
+    assert all((ROOT / "tests/unit" / name).is_file() for group in TESTS[file] for name in group if not name.startswith("-"))
+
+
+def test_mistakes_that_cosmic_ray_makes_change_what_is_executed() -> None:
+    source = "class Box:\n    size: int | None = 1\n\n    def most(self, limit: int | None) -> int | None:\n        return [*range(limit or 2)]\n"
+    assert {(one.within, one.old, one.new) for one in mistakes(source)} == {
+        ("Box", "size: int | None = 1", "size: int | None = 2"),
+        ("Box", "size: int | None = 1", "size: int | None = 0"),
+        ("Box.most", "return [*range(limit or 2)]", "return [*range(limit and 2)]"),
+        ("Box.most", "return [*range(limit or 2)]", "return [*range(limit or 3)]"),
+        ("Box.most", "return [*range(limit or 2)]", "return [*range(limit or 1)]"),
+    }
+
+
+@pytest.mark.parametrize("one", explanations(), ids=lambda one: f"{one.file}: {one.old}")
+def test_the_product_has_the_text_of_each_mistake_that_is_explained(one: Explained) -> None:
+    assert one.file in TESTS
+    assert one.old in " ".join(map(str.strip, (ROOT / MODULE_UTILS / one.file).read_text().splitlines()))
+    assert one.reason
 
 
 def test_branches_are_added_up_by_part() -> None:

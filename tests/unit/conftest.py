@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
 
@@ -34,5 +36,8 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One embedded Spark for all tests: starting it takes longer than any of them."""
+    # Few tests need it, and importing it takes as long as many of them.
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+
     with session(None, None, {}, 0) as started:
         yield started

@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     after_losses,
     after_unclean_shutdown,
     elected,
+    elr_is_on,
     origins,
     possible,
     waited_for,
@@ -123,6 +124,52 @@ def test_a_fenced_member_of_the_isr_stays_eligible_only_with_the_feature() -> No
     assert after_fencing(last, 1, {2, 3}, elr=True, min_isr=2) == Registration(REPLICAS, (), (1,), (1,), -1)
     assert after_fencing(last, 1, {2, 3}, elr=False, min_isr=2) == Registration(REPLICAS, (1,), (), (), -1)
     assert after_fencing(last, 3, {1, 2}, elr=True, min_isr=2) == last
+
+
+def test_a_member_of_the_elr_that_becomes_leader_leaves_the_elr_and_no_other_does() -> None:
+    partition = Registration(REPLICAS, (3,), (1, 2), (), leader=3)
+    assert after_fencing(partition, 3, {1, 2}, elr=True, min_isr=2) == Registration(REPLICAS, (1,), (2, 3), (), 1)
+    assert after_fencing(partition, 3, {2}, elr=True, min_isr=2) == Registration(REPLICAS, (2,), (1, 3), (), 2)
+
+
+@pytest.mark.parametrize("left", [2, 3])
+def test_the_elr_is_empty_while_the_isr_has_enough_members(left: int) -> None:
+    partition = Registration((1, 2, 3, 4, 5), (1, 2, 3, 4)[: left + 1], (5,), leader=1)
+    for change in (after_unclean_shutdown(partition, 1, True, 2), after_fencing(partition, 1, {2, 3, 4, 5}, elr=True, min_isr=2)):
+        assert (change.isr, change.elr) == (partition.isr[1:], ())
+
+
+def test_broker_0_can_be_the_last_known_leader_and_the_next_one() -> None:
+    partition = Registration((0, 1), (0,), (1,), (), leader=0)
+    assert after_fencing(partition, 0, (), elr=True, min_isr=2) == Registration((0, 1), (), (1, 0), (0,), -1)
+    assert after_fencing(Registration((0, 1), (1,), (0,), (), 1), 1, {0}, elr=True, min_isr=2) == Registration((0, 1), (0,), (1,), (), 0)
+
+
+def test_a_partition_without_a_leader_keeps_its_last_known_leader() -> None:
+    partition = Registration(REPLICAS, (3,), (), (2,))
+    assert after_fencing(partition, 3, {1, 2}, elr=True, min_isr=2) == Registration(REPLICAS, (), (3,), (2,), -1)
+    assert after_fencing(partition, 1, {2, 3}, elr=True, min_isr=2) == Registration(REPLICAS, (3,), (), (2,), -1)
+
+
+def test_every_number_of_in_sync_replicas_that_is_not_known_counts_after_a_loss() -> None:
+    """Only if all must be in sync does the first one that leaves the ISR enter the ELR."""
+    found = after_losses(Registration(REPLICAS, REPLICAS, leader=1), [1], REPLICAS, ElectionConfig(elr=True, unclean=False))
+    assert found == {Registration(REPLICAS, (2, 3), elr, (), 2) for elr in ((), (1,))}
+    found = after_losses(Registration(REPLICAS, (1,), leader=1), [1], REPLICAS, ElectionConfig(elr=True, unclean=False))
+    assert found == {Registration(REPLICAS, (), (1,), (1,), -1)}, "without in-sync replicas there are never enough"
+
+
+def test_every_number_of_in_sync_replicas_that_is_not_known_counts_for_an_election() -> None:
+    config = ElectionConfig(elr=True, unclean=False)
+    back = [(1, False), (2, False), (3, True)]
+    assert possible(Registration(REPLICAS, (1, 2), (3,)), (), config, back) == {Election(3, Why.ELR), None}, (
+        "one may be enough: then the ELR is emptied"
+    )
+    assert possible(Registration((1,), (1,)), (), config, [(1, True)]) == {Election(1, Why.ISR)}
+
+
+def test_the_level_of_the_feature_says_whether_there_are_eligible_leader_replicas() -> None:
+    assert [elr_is_on(level) for level in (None, 0, 1, 2)] == [None, False, True, True]
 
 
 def test_what_is_not_known_leaves_several_registrations_after_a_loss() -> None:

@@ -37,6 +37,13 @@ NOT_REGISTERED = Refusal(
 )
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made-up brokers show an order at once, after some looks, or never."""
+    monkeypatch.setattr(replica_orders, "FIRST_LOOK", 0.01)
+    monkeypatch.setattr(replica_orders, "VISIBLE_SECONDS", 0.2)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "east.jsonl"
