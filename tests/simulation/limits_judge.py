@@ -14,9 +14,13 @@ from simulation.group_log import GROUP_LOG
 from simulation.judged_elections import Change
 from simulation.judges import Judges, name
 from simulation.lost_names import LOST_BROKERS
+from simulation.operator import REQUEST_SECONDS
 
-# The answers of one round, which were requested right before the time was over.
-ROUND_SECONDS = 8.5
+# Reading ends with the round that was begun right before the time was over: one request to each broker, whose time limit ends it. All else takes no virtual
+# time: the pause for the rate ends with the time of saving.
+ROUND_SECONDS = REQUEST_SECONDS + 0.05
+# A broker that throttles, or seems to, gets that request only after a pause, which is no longer than an answer may take (KIP-219).
+THROTTLED_SECONDS = REQUEST_SECONDS
 
 
 class LimitsJudge:
@@ -82,5 +86,6 @@ class LimitsJudge:
         times, seconds = self._cluster.saved_at[self._times :], self._limits.get("save_timeout")
         if seconds is not None and times and GROUP_LOG not in self._cluster.controller.partitions:
             taken = times[-1] - times[0]
-            if taken > seconds + ROUND_SECONDS:
+            may_pause = self._cluster.client_quotas.rate is not None or self._judges.runs.is_misled()
+            if taken > seconds + ROUND_SECONDS + (THROTTLED_SECONDS if may_pause else 0):
                 self._judges.add_violation(f"{self._run_id} has saved records for {taken:.1f} s, and save_timeout is {seconds}")
