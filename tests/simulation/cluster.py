@@ -245,9 +245,16 @@ class SimulatedCluster:
     # --- logs ------------------------------------------------------------------------------------------------------------
 
     def leads(self, broker: Broker, key: Key) -> bool:
-        """Return whether a broker leads a partition as far as it knows."""
+        """Return whether a broker leads a partition as far as it knows. After a start it does once its port is open, whatever the controllers think."""
         state = broker.image.get(key)
-        return broker.running and not broker.hangs and state is not None and state.leader == broker.node_id and key in broker.logs
+        return (
+            broker.running
+            and broker.has_open_port
+            and not broker.hangs
+            and state is not None
+            and state.leader == broker.node_id
+            and key in broker.logs
+        )
 
     def leader_that_writes(self, key: Key) -> Broker | None:
         """Return the leader of a partition that takes records, None if there is none."""

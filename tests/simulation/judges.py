@@ -23,10 +23,9 @@ from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
 from simulation.operator import NAME, REQUEST_SECONDS
 from simulation.runs import LATE_SECONDS, Runs
+from simulation.unchanged_orders import GUARD_SECONDS, UnchangedOrders
 from simulation.workdir_files import WorkdirFiles
 
-# From the guards, which are read again if they are older, to the election.
-GUARD_SECONDS = 2.0
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
@@ -51,6 +50,7 @@ class Judges:
         self._holds_forks = not gives_up and not history
         self._model, self._loss = model, LossJudge(cluster)
         self.orders = ExpectedOrders(cluster, self.files)
+        self._unchanged_orders = UnchangedOrders(cluster)
         self._led_since: dict[Key, float] = {}
         self._led_until: dict[Key, float] = {}
         self._fenced_since: dict[int, float] = {}
@@ -82,6 +82,7 @@ class Judges:
 
     def watch(self) -> None:
         """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
+        self._unchanged_orders.watch()
         for broker in self._cluster.brokers:
             if self._cluster.controller.alive(broker):
                 self._fenced_since.pop(broker, None)
@@ -159,7 +160,9 @@ class Judges:
             # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
-        if self._cluster.world.late and (self._has_led_since(key) or self._needed_no_order(key)):
+        if self._cluster.world.late and (
+            self._has_led_since(key) or self._unchanged_orders.includes(key, self._cluster.world.requested_at)
+        ):
             # The first live replica leads, which the run that has requested it could not know.
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
@@ -215,10 +218,6 @@ class Judges:
     def _has_led_since(self, key: Key) -> bool:
         """Return whether a partition had a leader after the election was requested that is carried out now."""
         return self._led_until.get(key, -math.inf) > self._cluster.world.requested_at
-
-    def _needed_no_order(self, key: Key) -> bool:
-        """Return whether the election of now may be of a run that was killed before it could set an order for it: when it was sent it needed none."""
-        return self.runs.is_killed() and key not in self.files.open_orders()
 
     def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
         """Lost brokers with records that the elected one lacks are known not to be safe to start: control nodes have said so in a file before."""

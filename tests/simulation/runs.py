@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from simulation.change_answers import FORWARD_SECONDS
 from simulation.kraft import Key
-from simulation.world import Killed, World
+from simulation.world import World
 
 # After the end of a run its last requests are carried out by brokers that work, and by those that hang or do not reach the controllers.
 SENT_SECONDS, LATE_SECONDS = 4.0, FORWARD_SECONDS + 20.0
@@ -22,16 +22,12 @@ OF_LOGS = "ListOffsetsRequest", "FetchRequest", "OffsetForLeaderEpochRequest"
 
 @dataclass
 class Run:
-    """A run. `liars`: brokers that answered it wrongly about their logs. `misled`: it got a wrong answer, of any kind. `named`: partitions with leaders.
-
-    `killed`: its control node died.
-    """
+    """A run. `liars`: brokers that answered it wrongly about their logs. `misled`: it got a wrong answer, of any kind. `named`: partitions with leaders."""
 
     ended: float = math.inf
     liars: set[int] = field(default_factory=set)
     misled: bool = False
     named: set[Key] = field(default_factory=set)
-    killed: bool = False
 
 
 class Runs:
@@ -47,9 +43,6 @@ class Runs:
         self._runs.append(run)
         try:
             yield
-        except Killed:
-            run.killed = True
-            raise
         finally:
             run.ended = self._world.now
 
@@ -77,10 +70,6 @@ class Runs:
     def liars(self) -> set[int]:
         """Return the brokers whose logs may be other ones than the run knows that has sent the request of now."""
         return {broker for run in self._of_request() for broker in run.liars}
-
-    def is_killed(self) -> bool:
-        """Return whether the run that has sent the request of now may have been killed."""
-        return any(run.killed for run in self._of_request())
 
     def is_misled(self) -> bool:
         """Return whether the run that has sent the request of now may have got wrong answers."""

@@ -35,6 +35,7 @@ def test_a_broker_that_was_killed_registers_when_its_session_has_ended() -> None
     cluster.world.wait(1.0)
     cluster.start(1, clean=False)
     assert cluster.controller.alive(1) and cluster.controller.partitions[KEY].leader == 1, "as the process that was killed"
+    assert cluster.write(KEY, "orders-0#1", 1) is None, "it does not lead before it is registered"
     assert SESSION_SECONDS - 1.1 < registers_after(cluster) < SESSION_SECONDS - 1 + REGISTER_SECONDS + 0.1
     assert cluster.controller.partitions[KEY].leader == 2
 

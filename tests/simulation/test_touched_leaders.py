@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from simulation.cluster import SESSION_SECONDS
 from simulation.kraft import NO_LEADER
 from simulation.runs import LATE_SECONDS
 from simulation.test_simulated_judges import KEY, Incident
-from simulation.world import Killed
 
 CUT_OFF_SECONDS = 20.0
 
@@ -89,21 +87,5 @@ def test_an_election_that_was_requested_before_the_partition_had_a_leader_that_i
     incident.judges.watch()
     cluster.world.wait(5.0)
     with cluster.world.happening_late(requested_at) if late else nullcontext():
-        incident.elect()
-    assert any("truncated tail" in one for one in incident.truncate()) == is_judged
-
-
-@pytest.mark.parametrize(("is_killed", "has_order", "is_judged"), [(True, False, False), (True, True, True), (False, False, True)])
-def test_an_election_that_needed_no_order_when_it_was_sent(tmp_path: Path, is_killed: bool, has_order: bool, is_judged: bool) -> None:
-    """The run sets one if it gets no answer, unless it is killed before."""
-    incident = Incident(tmp_path)
-    with suppress(Killed), incident.judges.runs.working():
-        if is_killed:
-            raise Killed
-    if has_order:
-        (tmp_path / "journal").mkdir()
-        row = {"topic": KEY[0], "partition": KEY[1], "changed": [1, 2, 3]}
-        (tmp_path / "journal/simulated.jsonl").write_text(json.dumps({"kind": "intent", "id": "1", "listed": [], "orders": [row]}) + "\n")
-    with incident.cluster.world.happening_late(incident.cluster.world.now):
         incident.elect()
     assert any("truncated tail" in one for one in incident.truncate()) == is_judged

@@ -134,10 +134,15 @@ class Controller:
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         self._request()
         self.written += 1
+        errors: dict[TopicPartition, Refusal | None] = {}
         for key, order in orders.items():
+            if key not in self.states:
+                errors[key] = Refusal("UNKNOWN_TOPIC_OR_PARTITION", None)
+                continue
             assert sorted(order) == sorted(self.states[key].replicas)
             self.states[key] = replace(self.states[key], replicas=tuple(order))
-        return dict.fromkeys(orders)
+            errors[key] = None
+        return errors
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         self._request()

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guard_reads import ElectionCluster, look
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import gets_order, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
@@ -74,7 +74,7 @@ def elect_by_order(
     partitions that may have a leader from this request. Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
     written.
     """
-    reordered = {entry.key: entry.best_first for entry in batch if needs_reorder(entry, live)}
+    reordered = {entry.key: entry.best_first for entry in batch if gets_order(entry, live)}
     # Also orders of earlier elections that are not restored, on which this one relies.
     changed = [
         ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
@@ -84,15 +84,18 @@ def elect_by_order(
     identifier = journal.intend(changed, cluster.listed()) if changed else None
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
+    failed: dict[TopicPartition, Refusal] = {}
     overtaken: dict[TopicPartition, Result] = {}
     ready: list[Entry] = []
     try:
         if reordered:
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
-        overtaken = _overtaken(cluster, [entry for entry in batch if entry.key not in reordered], live)
+        as_before = {entry.key for entry in batch if entry.key not in reordered or _goes_without(entry, live, refused.get(entry.key))}
+        overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in as_before], live)
         overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
-        ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing and entry.key not in overtaken]
+        failed = {key: refusal for key, refusal in refused.items() if key not in as_before}
+        ready = [entry for entry in batch if entry.key not in failed and entry.key not in missing and entry.key not in overtaken]
         if identifier is not None:
             keys = {order.key for order in changed}
             journal.expect(identifier, {entry.key for entry in ready} & keys, replica_orders.unanswered_by(cluster, keys))
@@ -103,8 +106,6 @@ def elect_by_order(
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
-        with suppress(RecoveryError):
-            _protect(cluster, journal, [entry for entry in ready if entry.key not in reordered], live, states)
         doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
@@ -113,42 +114,20 @@ def elect_by_order(
             if identifier is not None:
                 _close(cluster, journal, identifier, changed, {*unsettled, *cluster.in_doubt})
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
-    failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
-    failed += [
+    results = [not_reordered(entry, live, failed[entry.key]) for entry in batch if entry.key in failed]
+    results += [
         Result.of(
             entry, Outcome.FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible"
         )
         for entry in batch
         if entry.key in missing
     ]
-    return [*overtaken.values(), *failed, *(judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready)]
+    return [*overtaken.values(), *results, *(judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready)]
 
 
-def _protect(
-    cluster: ElectionCluster, journal: Journal, entries: Sequence[Entry], live: Live, states: Mapping[TopicPartition, PartitionState]
-) -> None:
-    """Put the designated replicas first, of partitions whose election was never answered although it needed no order.
-
-    A broker that hangs may carry it out long afterwards. It would elect a replica that stands before them and has come back by then. The order stays
-    until the partition has a leader (`replica_orders.awaiting_election`). Raises ClusterError if the cluster does not answer, FileError if the journal
-    cannot be written.
-    """
-    awaiting = replica_orders.awaiting_election(cluster, [entry.key for entry in entries], states)
-    exposed = [
-        entry
-        for entry in entries
-        if entry.key in awaiting
-        and states[entry.key].replicas != entry.best_first
-        and entry.key not in live.reassigning
-        and live.doubt(entry.key) is None
-    ]
-    if not exposed:
-        return
-    orders = {entry.key: entry.best_first for entry in exposed}
-    changed = [ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), entry.best_first) for entry in exposed]
-    identifier = journal.intend(changed, cluster.listed())
-    replica_orders.change(cluster, orders)
-    journal.expect(identifier, orders.keys(), replica_orders.unanswered_by(cluster, orders))
+def _goes_without(entry: Entry, live: Live, refused: Refusal | None) -> bool:
+    """Return whether an election does not need the order that Kafka has refused. It takes none if a replica is on a broker that is not registered."""
+    return not replica_orders.may_be_done(refused) and not needs_reorder(entry, live)
 
 
 def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:

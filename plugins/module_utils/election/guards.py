@@ -55,6 +55,16 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
     return is_shown_late or may_live != order
 
 
+def gets_order(entry: Entry, live: Live) -> bool:
+    """Return whether another replica order is set for the election: if it needs one, or if the designated replica is not the first and nothing forbids it.
+
+    A broker that hangs may carry out an election long after it was sent, when a replica is back that stands before the designated one.
+    """
+    is_first = live.states[entry.key].replicas[:1] == (entry.designated_leader,)
+    is_free = entry.key not in live.reassigning and live.doubt(entry.key) is None
+    return needs_reorder(entry, live) or (live.reorders and not is_first and is_free)
+
+
 def refusal(entry: Entry, live: Live) -> Result | None:
     """Return the result of an entry that may not be elected now (ALREADY_ONLINE, HELD or STALE, with the reason), None if every guard accepts it.
 

@@ -238,10 +238,11 @@ def put_back(
         order.key: order.original
         for order in changed
         if order.key not in kept
-        and (_may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
+        and (may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]
 
 
-def _may_be_done(refused: Refusal | None) -> bool:
+def may_be_done(refused: Refusal | None) -> bool:
+    """Return whether a change may be made: it was not refused, or not answered in time."""
     return refused in (None, NOT_ANSWERED) or unanswered_requests.timed_out(refused)

@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
 )
 
-REQUESTS = 16  # that an undisturbed run sends
+REQUESTS = 15  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
@@ -62,7 +62,7 @@ def test_the_designated_replicas_lead_and_the_orders_stand_as_before(tmp_path: P
         ("t", 2): (3, (3, 1, 2)),
     }
     assert controller.requests == REQUESTS
-    assert controller.written == 3, "reorder, elect, restore: and nothing for the partition that needs no reorder"
+    assert controller.written == 3, "reorder, elect, restore"
 
 
 def test_an_order_that_another_tool_has_set_since_the_plan_stays(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_an_order_that_another_tool_has_set_since_the_plan_stays(tmp_path: Path)
 
 
 def test_nothing_is_elected_by_an_order_that_another_tool_sets_while_the_guards_are_read(tmp_path: Path) -> None:
-    """The designated replica is the first one that lives already, so this run sets no order that it would look at."""
+    """The partition is being reassigned, so this run sets no order that it would look at."""
 
     class Overtaken(Controller):
         def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
@@ -83,6 +83,7 @@ def test_nothing_is_elected_by_an_order_that_another_tool_sets_while_the_guards_
             return found
 
     controller = Overtaken()
+    controller.moves = {("t", 1)}
     assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "elected", ("t", 1): "stale", ("t", 2): "already_online"}
     assert (controller.states["t", 1].leader, controller.states["t", 1].replicas) == (-1, (3, 2, 1))
 
@@ -166,7 +167,7 @@ def test_a_replica_that_returns_while_the_order_is_set_is_seen(tmp_path: Path) -
 
 
 def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_that_it_would_elect(tmp_path: Path) -> None:
-    """Broker 1 stands first, and its log cannot be read: with an order of this run the designated replica would stand before it."""
+    """Broker 1 stands first, and its log cannot be read. The partition is being reassigned, so the run sets no order by which the designated one leads."""
 
     class Unreadable(Returned):
         def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Any:
@@ -184,27 +185,35 @@ def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_tha
             return super().elect_unclean(keys)
 
     controller = Unreadable(lambda one: one.more_brokers.append(1))
+    controller.moves = {("t", 1)}
     entries = [entry(0, (1, 3, 2), "aggressive"), entry(1, (1, 2, 3), "aggressive")]
     with Journal(tmp_path / "j", "abc") as journal:
         results = designated_election.run(controller, journal, entries, 0.0, 1, backend_elections.elect_by_order)
-    assert [result.outcome for result in results] == ["elected", "stale"]
+    assert [result.outcome for result in results] == ["elected", "held"]
     assert controller.states["t", 0].leader == 2
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
 def test_an_election_that_a_broker_carries_out_late_takes_the_designated_replica_whoever_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
 ) -> None:
-    """It needs no order when it is sent: the designated replica is the first one that lives."""
+    """The designated replica is the first one that lives when the election is sent, and the run may be killed before it is answered."""
 
     class Hanging(Controller):
+        end_at: int | None
+
         def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             self.elections_in_doubt.update(keys)
+            if is_killed:
+                self.end_at = 0
+                self._request()
             raise ClusterError("no broker answered")
 
     controller, known = Hanging(), ENTRIES[1]
-    with Journal(tmp_path / "j", "abc") as journal:
+    with suppress(Killed), Journal(tmp_path / "j", "abc") as journal:
         (result,) = designated_election.run(controller, journal, [known], 0.0, 0, backend_elections.elect_by_order)
-    assert result.outcome == "failed"
+        assert result.outcome == "failed"
+    controller.end_at = None
     monkeypatch.setitem(ALIVE, 1, 50)
     Controller.elect_unclean(controller, [known.key])
     assert controller.states[known.key].leader == 2
@@ -214,6 +223,33 @@ def test_an_election_that_a_broker_carries_out_late_takes_the_designated_replica
     assert later.states[known.key].replicas == (1, 2, 3)
     with Journal(tmp_path / "j", "abc") as journal:
         assert journal.left_behind() == {}
+
+
+def test_an_order_that_an_election_does_not_need_may_be_refused(tmp_path: Path) -> None:
+    """Kafka takes none while a replica is on a broker that is not registered."""
+
+    class Refusing(Controller):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            self._request()
+            self.written += 1
+            return dict.fromkeys(orders, Refusal("INVALID_REPLICA_ASSIGNMENT", "broker 1 is not registered"))
+
+    controller = Refusing()
+    assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): "failed", ("t", 1): "elected", ("t", 2): "already_online"}
+    assert [controller.states["t", number].leader for number in (0, 1)] == [-1, 2]
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_an_order_that_was_refused_is_looked_at_once_more_before_the_election(tmp_path: Path) -> None:
+    """Another tool may have set one meanwhile, by which the controller would elect."""
+
+    class Refusing(Controller):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            self.states["t", 1] = replace(self.states["t", 1], replicas=(3, 2, 1))
+            return dict.fromkeys(orders, Refusal("INVALID_REPLICA_ASSIGNMENT", "broker 1 is not registered"))
+
+    assert recover(Refusing(), tmp_path / "j", attempts=0)["t", 1] == "stale"
 
 
 def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_path: Path) -> None:
@@ -328,13 +364,13 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_its_broke
     assert recover(controller, tmp_path / "j")["t", 0] == "elected"
     assert controller.states["t", 0].replicas == (1, 3, 2)
     with Journal(tmp_path / "j", "abc") as journal:
-        assert set(journal.left_behind()) == {("t", 0)}
+        assert set(journal.left_behind()) == {("t", 0), ("t", 1)}
     for _run in range(runs):
         controller.in_doubt = {}
         recover(controller, tmp_path / "j")
         with Journal(tmp_path / "j", "abc") as journal:
-            assert set(journal.left_behind()) == {("t", 0)}
-            assert journal.unanswered_by() == {("t", 0): {3}}
+            assert set(journal.left_behind()) == {("t", 0), ("t", 1)}
+            assert journal.unanswered_by() == {("t", 0): {3}, ("t", 1): {3}}
             (warning,) = order_warnings(controller, journal.left_behind(), tmp_path / "j")
         assert "was never answered by broker 3" in warning
     controller.in_doubt, controller.hanging = {}, set()
@@ -350,11 +386,11 @@ def test_an_order_of_a_run_that_was_killed_may_be_changed_by_any_broker_that_han
     with suppress(Killed):
         recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
-        assert journal.unanswered_by() == {("t", 0): None}, "it was killed while it waited for the answer"
+        assert journal.unanswered_by() == {("t", 0): None, ("t", 1): None}, "it was killed while it waited for the answer"
     controller.end_at, controller.hanging = None, {1}
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
-        assert journal.unanswered_by() == {("t", 0): {1}}
+        assert journal.unanswered_by() == {("t", 0): {1}, ("t", 1): {1}}
     controller.hanging = set()
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
@@ -385,7 +421,7 @@ def test_a_broker_that_is_fenced_after_a_run_was_killed_may_still_change_an_orde
     controller.end_at, controller.unlisted = None, {3, 7}
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
-        assert journal.unanswered_by() == {("t", 0): {3}}, "broker 7 was not listed when the order was changed"
+        assert journal.unanswered_by() == {("t", 0): {3}, ("t", 1): {3}}, "broker 7 was not listed when the order was changed"
     controller.unlisted = set()
     recover(controller, tmp_path / "j")
     with Journal(tmp_path / "j", "abc") as journal:
