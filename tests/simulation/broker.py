@@ -56,6 +56,7 @@ class Broker:
     logs         of its replicas, but those on a disk that has failed (`disks`)
     image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, and
                  `lost`: replicas on log dirs that have failed, by broker, likewise
+    unreachable  control nodes do not reach it, until `unreachable_until`
     cut_off      it does not reach the controllers
     incarnation  how often it was started
     heard_until  when its last heartbeat came, if the controllers do not hear it now
@@ -74,6 +75,7 @@ class Broker:
     has_open_port: bool = True
     hangs: bool = False
     unreachable: bool = False
+    unreachable_until: float = -math.inf
     cut_off: bool = False
     was_shut_down: bool = False
     down_since: float = 0.0

@@ -424,7 +424,7 @@ class SimulatedCluster:
     def hide(self, broker: int, seconds: float) -> None:
         """Let control nodes not reach a broker, which goes on with its work."""
         one = self.brokers[broker]
-        one.unreachable = True
+        one.unreachable, one.unreachable_until = True, self.world.now + seconds
         self.world.tell(f"control nodes cannot reach broker {broker} for {seconds} s")
         self.world.after(seconds, lambda: setattr(one, "unreachable", False))
 
@@ -547,6 +547,17 @@ class SimulatedCluster:
         """Return which of these fenced brokers control nodes know. Kafka 3.9 does not list them: then the sets of replicas name them."""
         named = {broker for state in self.controller.partitions.values() for broker in state.replicas}
         return fenced & named if self.release.is_oldest else fenced
+
+    def alive(self) -> frozenset[tuple[int, int]]:
+        """Return the brokers that control nodes can know to be alive, each with its incarnation: they are not fenced, or something answers at their port.
+
+        Kafka 3.9 lists no address of those that are fenced.
+        """
+        return frozenset(
+            (number, one.incarnation)
+            for number, one in self.brokers.items()
+            if self.controller.alive(number) or (one.running and one.has_open_port and not one.unreachable and not self.release.is_oldest)
+        )
 
     def without_leader(self) -> list[Key]:
         """Return the partitions that have no leader."""

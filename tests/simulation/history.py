@@ -9,9 +9,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -26,13 +27,14 @@ from simulation.later_runs import LaterRun
 from simulation.limits_judge import LimitsJudge
 from simulation.login_judge import LoginJudge
 from simulation.logins import ALTER
+from simulation.lost_names import LOST_BROKERS, with_lost_brokers
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.other_commands import OtherCommands
 from simulation.power_loss import DurableFiles
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
-from simulation.request_script import NO_REQUEST
+from simulation.request_script import NO_REQUEST, RequestScript
 from simulation.rescue import Rescue
 from simulation.runs_with_wrong_answers import RunsWithWrongAnswers
 from simulation.script import LONG_HANG, Script
@@ -244,14 +246,13 @@ class History:
         if self._judges.changes != before:
             self._judges.add_violation("a wrong election has changed the cluster")
 
-    def _elect_by_hand(self, run_id: str) -> dict[str, Any]:
+    def _elect_by_hand(self, run_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
         """Elect leaders that an operator names, in an option or in a file."""
         reviews = self._script.reviews
         assert reviews.names is not None
         rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
         self._judges.runs.name({(row["topic"], row["partition"]) for row in rows})
         self._counts["leaders named in first runs"] += len(rows)
-        options = self._script.request.options
         if not reviews.in_file:
             return self._operator.elect(run_id, partitions=rows, **options)
         return self._operator.elect_file(run_id, rows, **options)
@@ -414,10 +415,13 @@ class History:
             self._with_work.add(run_id)
         before, wrong = self._events.happened, self._wrong.count()
         strategy = self._script.request.strategy or self._script.strategy
-        limits = LimitsJudge(self._judges, self._cluster, run_id, self._script.request.options, strategy)
+        # A run in check mode gets what the first one gets, which it predicts.
+        drawn = Random(f"options of {'first' if run_id == 'rehearsal' else run_id} of {self._script.seed}")
+        request = replace(self._script.request, options=with_lost_brokers(self._script.request.options, self._cluster, drawn))
+        limits = LimitsJudge(self._judges, self._cluster, run_id, request.options, strategy)
         try:
             with self._judges.runs.working():
-                return self._recovered(run_id)
+                return self._recovered(run_id, NO_REQUEST if run_id.startswith("last") else request)
         finally:
             is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
             if is_alone and (run_id != "first" or self._script.reviews.names is None):
@@ -425,17 +429,16 @@ class History:
             if self._events.happened > before or self._wrong.count() > wrong or run_id == "second":
                 self._disturbed.add(run_id)
 
-    def _recovered(self, run_id: str) -> dict[str, Any] | None:
-        """Recover, and judge the run. Return as `_run`."""
+    def _recovered(self, run_id: str, request: RequestScript) -> dict[str, Any] | None:
+        """Recover, and judge the run. `request`: what operators ask of it. Return as `_run`."""
         review = self._script.review if run_id == "first" else 0.0
-        request = NO_REQUEST if run_id.startswith("last") else self._script.request
         named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         is_predicted = self._rehearsal is not None and run_id == "first" and self._may_be_predicted() and self._rehearsal.holds
         began = self._world.now
         try:
             if run_id == "first" and self._script.reviews.names is not None:
-                result = self._elect_by_hand(run_id)
+                result = self._elect_by_hand(run_id, request.options)
             else:
                 result = self._operator.recover(run_id, named, review, self._judges.judge_plan, request, **given)
         except RecoveryError as error:
@@ -456,7 +459,10 @@ class History:
         if run_id == "rehearsal":
             return result
         self._elected.judge(result, began)
+        names_lost = LOST_BROKERS in request.options
+        self._counts["recoveries that end and name lost brokers"] += names_lost
         for row in result["results"]:
+            self._counts["elected, with lost brokers named"] += names_lost and row["outcome"] == "elected"
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result
 

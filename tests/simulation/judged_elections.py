@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An election of ours as judges see it: the logs that brokers had then, and what it destroys of them."""
+"""A change of ours as judges see it; of an election also the logs that brokers had then, and what it destroys of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from typing import NamedTuple
 
 from simulation.kraft import Key
 from simulation.logs import Batch, Log
+
+
+class Change(NamedTuple):
+    """A request of a control node that changes the cluster. `fenced`: brokers then. `alive`: as `SimulatedCluster.alive`."""
+
+    what: str
+    key: Key
+    fenced: frozenset[int]
+    alive: frozenset[tuple[int, int]]
 
 
 class Election(NamedTuple):

@@ -16,7 +16,7 @@ from simulation.broker import Broker
 from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.expected_orders import SENT_SECONDS, ExpectedOrders
-from simulation.judged_elections import Election
+from simulation.judged_elections import Change, Election
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Batch, Log
 from simulation.loss_judge import LossJudge
@@ -64,8 +64,8 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
-        # Of control nodes, without orders that are restored and without what brokers carry out late; each with the fenced brokers.
-        self.own_changes: list[tuple[str, Key, frozenset[int]]] = []
+        # Of control nodes, without orders that are restored and without what brokers carry out late.
+        self.own_changes: list[Change] = []
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
         self.runs = Runs(cluster.world)
@@ -97,6 +97,10 @@ class Judges:
             else:
                 self._led_since.setdefault(key, self._cluster.world.now)
 
+    def has_looked_lost(self, broker: int, since: float) -> bool:
+        """Return whether a broker has run at some time since then, and no control node could know that."""
+        return self._looked_lost_at.get(broker, -math.inf) >= since
+
     def _forget(self, key: Key) -> None:
         """Forget a partition whose topic was deleted and created again: it has another order, and no election concerns it yet."""
         self.orders.forget(key)
@@ -117,7 +121,7 @@ class Judges:
         since = self._led_since.get(key)
         restores = what == "reorder" and order in self.orders.allowed(key)
         if not restores and not self._cluster.world.late:
-            self.own_changes.append((what, key, self._cluster.controller.fenced()))
+            self.own_changes.append(Change(what, key, self._cluster.controller.fenced(), self._cluster.alive()))
         if key in self.unnamed and not restores and not self.runs.has_named(key):
             self.add_violation(f"{what} of {name(key)}, which is not named, although others are")
         if since is not None and not restores and self._cluster.world.now - since > self._unseen_seconds():

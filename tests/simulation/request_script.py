@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from simulation.kraft import Key
+from simulation.lost_names import DOWN, LOST_BROKERS
 from simulation.steps import draw_step_number
 
 CHECK, HELD = "check", "held"
@@ -25,7 +26,7 @@ LIMITS: Mapping[str, tuple[Any, ...]] = {
     "saved_bytes_per_second": (50, 500, 1 << 20),
     "max_offline_brokers": (0, 1, 2),
     "max_partitions": (1, 2),
-    "lost_brokers": ([1], [2, 3]),
+    LOST_BROKERS: (DOWN, DOWN, DOWN, [1], [2, 3]),
     "allowed_strategies": (["balanced"], ["none", "balanced"], ["aggressive"]),
     "decide_again": (False,),
     "save_timeout": (0.01, 2.0),

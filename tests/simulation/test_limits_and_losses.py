@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from simulation.judges import Judges
 from simulation.kraft import Key
 from simulation.limits_judge import ROUND_SECONDS, LimitsJudge
 from simulation.loss_judge import LossJudge
+from simulation.lost_names import DOWN, ONE_TOO_FEW, ONE_TOO_MANY, with_lost_brokers
 from simulation.model_judge import ModelJudge
 from simulation.move_judges import MoveJudges
 from simulation.move_script import PLAIN_MOVES, MoveScript
@@ -126,13 +128,68 @@ def test_a_run_may_elect_if_the_brokers_that_it_names_are_lost_and_no_others(los
 @pytest.mark.parametrize(
     ("lost", "what"),
     [
-        ([2, 3], "elect of orders-0, although broker 2 is alive, which lost_brokers names"),
+        ([2, 3], "elect of orders-0, although broker 2 is not lost, which lost_brokers names"),
         ([4], "elect of orders-0, although broker 3 is offline, which lost_brokers [4] does not name"),
     ],
 )
 def test_a_run_may_not_elect_if_other_brokers_are_lost_than_it_names(loss: Loss, lost: list[int], what: str) -> None:
     loss.cluster.world.wait(SESSION_SECONDS)
     assert what in loss.elect(lost_brokers=lost)
+
+
+NAMES_2 = "elect of orders-0, although broker 2 is not lost, which lost_brokers names"
+
+
+def test_a_fenced_broker_that_answers_is_not_lost(loss: Loss) -> None:
+    loss.cluster.cut_off(2, 100.0)
+    loss.cluster.world.wait(SESSION_SECONDS + 1)
+    assert not loss.cluster.controller.alive(2)
+    assert NAMES_2 in loss.elect(lost_brokers=[2, 3])
+
+
+@pytest.mark.parametrize("what", ["hide", "hang before its port is open"])
+def test_a_fenced_broker_that_control_nodes_cannot_see_may_be_named_as_lost(loss: Loss, what: str) -> None:
+    loss.cluster.cut_off(2, 100.0)
+    loss.cluster.world.wait(SESSION_SECONDS + 1)
+    if what == "hide":
+        loss.cluster.hide(2, 5.0)
+    else:
+        loss.cluster.brokers[2].has_open_port, loss.cluster.brokers[2].hangs = False, True
+    assert NAMES_2 not in loss.elect(lost_brokers=[2, 3])
+
+
+def test_a_broker_that_started_again_while_a_run_worked_may_have_been_lost_when_it_looked(loss: Loss) -> None:
+    judge = LimitsJudge(loss.judges, loss.cluster, RUN, {"lost_brokers": [2, 3]}, "aggressive")
+    loss.cluster.crash(2)
+    loss.cluster.world.wait(SESSION_SECONDS + 1)
+    loss.cluster.start(2, clean=False)
+    loss.cluster.world.wait(SESSION_SECONDS + 1)
+    assert loss.cluster.controller.alive(2)
+    loss.cluster.elect(KEY, unclean=True)
+    judge.judge()
+    assert NAMES_2 not in loss.judges.violations
+
+
+@pytest.mark.parametrize(
+    ("share", "names"), [(ONE_TOO_MANY - 0.01, [2, 3]), (ONE_TOO_MANY + ONE_TOO_FEW - 0.01, [3]), (ONE_TOO_MANY + ONE_TOO_FEW, [3])]
+)
+def test_operators_name_the_brokers_that_are_down_or_others(loss: Loss, share: float, names: list[int]) -> None:
+    """A fenced broker that runs is taken for a lost one. Of one broker that is down none is left out: then nothing would be checked."""
+    loss.cluster.cut_off(2, 100.0)
+    loss.cluster.world.wait(SESSION_SECONDS + 1)
+    random = Random(1)
+    random.random = lambda: share  # type: ignore[method-assign]
+    assert with_lost_brokers({"lost_brokers": DOWN, "max_partitions": 1}, loss.cluster, random) == {
+        "lost_brokers": names,
+        "max_partitions": 1,
+    }
+
+
+def test_operators_may_leave_out_one_of_two_brokers_that_are_down(loss: Loss) -> None:
+    loss.cluster.crash(2)
+    random = Random(1)
+    random.random = lambda: ONE_TOO_MANY  # type: ignore[method-assign]
+    assert len(with_lost_brokers({"lost_brokers": DOWN}, loss.cluster, random)["lost_brokers"]) == 1
 
 
 def test_a_broker_that_has_been_silent_for_a_moment_need_not_be_named(loss: Loss) -> None:
