@@ -236,6 +236,16 @@ class Judges:
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
 
+    def verdicts_of_lost_brokers(self) -> list[Path]:
+        """Return the verdicts of earlier runs that elections of now need: on brokers that are down and have records which no replica has that runs."""
+        wanted = set[int]()
+        for key in self._cluster.without_leader():
+            logs = {one: self._cluster.brokers[one].logs.get(key, Log()) for one in self._cluster.controller.partitions[key].replicas}
+            live = [log for one, log in logs.items() if self._cluster.brokers[one].running]
+            down = {one: log for one, log in logs.items() if not self._cluster.brokers[one].running}
+            wanted |= {one for one, log in down.items() if any(not any(other.has(batch) for other in live) for batch in log.batches)}
+        return [file for file in map(self.files.verdict, sorted(wanted)) if file.exists()]
+
     @contextmanager
     def keeps_verdicts(self) -> Iterator[None]:
         """Judge the block, in which a control node loses power: what an election needed was on its disk before."""
