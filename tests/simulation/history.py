@@ -95,7 +95,8 @@ class History:
         self._disturbed: set[str] = set()  # runs during which something happened, that got wrong answers, or that met a damaged file
         self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
         self._files = DurableFiles(workdir)
-        self._cluster.after_sync = self._files.sync
+        if script.loses_power:
+            self._cluster.after_sync = self._files.sync
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
