@@ -79,12 +79,10 @@ def test_an_election_that_was_requested_before_the_partition_had_a_leader_that_i
     """A broker that hangs carries it out, and takes the first live replica."""
     incident = Incident(tmp_path)
     cluster, controller = incident.cluster, incident.cluster.controller
-    controller.partitions[KEY] = controller.partitions[KEY]._replace(leader=3)
-    incident.judges.watch()
+    controller._put(KEY, controller.partitions[KEY]._replace(leader=3))
     requested_at = cluster.world.now + (0.5 if requested == "while it led" else 2.0)
     cluster.world.wait(1.0)
-    controller.partitions[KEY] = controller.partitions[KEY]._replace(leader=NO_LEADER)
-    incident.judges.watch()
+    controller._put(KEY, controller.partitions[KEY]._replace(leader=NO_LEADER))
     cluster.world.wait(5.0)
     with cluster.world.happening_late(requested_at) if late else nullcontext():
         incident.elect()
