@@ -467,6 +467,12 @@ class SimulatedCluster:
         self.world.tell(f"the disk of the control nodes is full for {seconds} s")
         self._faults.last("full disk", seconds, lambda: setattr(self, "disk_is_full", False))
 
+    def deny(self, seconds: float) -> None:
+        """Let control nodes change nothing for some seconds."""
+        self.is_denied = True
+        self.world.tell("control nodes may change nothing")
+        self._faults.last("denied", seconds, lambda: setattr(self, "is_denied", False))
+
     def lose_controller(self, seconds: float) -> None:
         """Let the active controller die. After some seconds another one takes over."""
         self.has_controller = False

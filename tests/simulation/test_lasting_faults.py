@@ -21,6 +21,7 @@ OVERLAPPING: dict[str, tuple[Strike, IsStruck]] = {
     "cut_off": (lambda cluster, seconds: cluster.cut_off(2, seconds), lambda cluster: cluster.brokers[2].cut_off),
     "hide": (lambda cluster, seconds: cluster.hide(2, seconds), lambda cluster: cluster.brokers[2].unreachable),
     "make_busy": (SimulatedCluster.make_busy, lambda cluster: cluster.metadata_seconds != METADATA_SECONDS),
+    "deny": (SimulatedCluster.deny, lambda cluster: cluster.is_denied),
     "fill_disk": (SimulatedCluster.fill_disk, lambda cluster: cluster.disk_is_full),
 }
 
