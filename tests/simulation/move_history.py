@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
 from simulation.move_operator import MoveOperator
 from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_journals, refused_moves, refused_throttles
+from simulation.report_judge import ReportJudge
 from simulation.request_script import NAMED
 from simulation.script import Script
 from simulation.story_lines import ending
@@ -182,9 +184,11 @@ class MoveHistory(History):
         }
         self._counts[f"runs: {what}"] += 1
         self._judges.may_be_unthrottled |= what == "absent"
-        before, began = self._judges.standing(), self._world.now
+        before, began, report = self._judges.standing(), self._world.now, ReportJudge(self._judges, self._cluster)
         try:
-            result = acts[what]()
+            is_judged = what in ("move", "approved", "finish") and self._script.second is None
+            with self._judges.moves() if is_judged else nullcontext():
+                result = acts[what]()
         except RecoveryError as error:
             self._world.tell(f"{run_id} ({what}) fails: {error}")
             self._counts[f"runs failed: {what}"] += 1
@@ -192,6 +196,8 @@ class MoveHistory(History):
                 self._judges.standing_from = -math.inf
             return None
         self._world.tell(f"{run_id} ({what}) ends: {ending(result)}")
+        if what not in ("rehearsal", "status") and (self._script.second is None or self._events.calm):
+            report.judge_moves(result, self._events.calm)
         if what in ("present", "named"):
             expires_after = self._moves.expires_after
             self._counts["standing throttles that expire by a wrong clock"] += expires_after is not None and self._world.drift > 0
