@@ -42,16 +42,18 @@ class ReportJudge:
             return
         if elected and not result["changed"] and is_peaceful:
             self._judges.add_violation(f"{name(min(elected))} is elected, and the run says that it changes nothing")
-        self._judge_unchanged(result)
+        self._judge_unchanged(result, is_same=True)
 
     def judge_moves(self, result: Mapping[str, Any], is_peaceful: bool) -> None:
         """Judge `changed` of a run of moves, throttles or cleanup."""
         if self._seen() != self._state and not result["changed"] and is_peaceful:
             self._judges.add_violation("a run has changed replicas or throttles, and says that it changes nothing")
-        self._judge_unchanged(result)
+        # The terms of a throttle are in the journal alone.
+        self._judge_unchanged(result, self._judges.files.journals() == self._journals)
 
-    def _judge_unchanged(self, result: Mapping[str, Any]) -> None:
-        if result["changed"] and self._judges.changes == self._changes and self._judges.files.journals() == self._journals:
+    def _judge_unchanged(self, result: Mapping[str, Any], is_same: bool) -> None:
+        """Judge a run that may not say that it has changed something, because no request has. `is_same`: nor has it done so in its journal."""
+        if result["changed"] and is_same and self._judges.changes == self._changes:
             self._judges.add_violation("a run says that it has changed something, and the cluster is as before")
 
     def judge_journal(self, result: Mapping[str, Any]) -> None:
