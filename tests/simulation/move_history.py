@@ -66,12 +66,18 @@ class MoveHistory(History):
 
     def _move_under_faults(self) -> None:
         if self._script.reviews.full:
-            self._cluster.full = {1 + self._script.seed % len(self._cluster.brokers)}
+            self._cluster.full = {self._added()[self._script.seed % len(self._added())]}
         if self._moves.standing is not None:
             self._world.run({"operator": lambda: self._do("named" if self._script.request.moves == NAMED else "present")})
         super()._recover_under_faults()
         if self._script.seed % 3 == 0:
             self._world.run({"operator": self._look_for_throttles})
+
+    def _added(self) -> list[int]:
+        """Return the brokers that get a replica by the moves, all brokers if none does."""
+        partitions = self._cluster.controller.partitions
+        added = {one for key, target in self._judges.targets.items() for one in target if one not in partitions[key].replicas}
+        return sorted(added or self._cluster.brokers)
 
     def _look_for_throttles(self) -> None:
         """Check readiness, which warns of each throttle that a run has left."""
