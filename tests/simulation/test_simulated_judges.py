@@ -77,6 +77,21 @@ def incident(tmp_path: Path) -> Incident:
     return Incident(tmp_path)
 
 
+@pytest.mark.parametrize("is_put_back", [True, False])
+def test_what_is_saved_is_judged_when_no_file_of_it_is_damaged_any_more(incident: Incident, is_put_back: bool) -> None:
+    index = incident.save()
+    kept = index.read_bytes()
+    incident.elect()
+    index.unlink()
+    incident.judges.files.damaged = index
+    assert incident.truncate() == []
+    incident.judges.files.damaged = None
+    if is_put_back:
+        index.write_bytes(kept)
+    incident.judges.judge_truncations()
+    assert bool(incident.judges.violations) != is_put_back
+
+
 def test_what_is_saved_may_be_truncated(incident: Incident) -> None:
     incident.save()
     incident.elect()
