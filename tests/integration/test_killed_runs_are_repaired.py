@@ -54,7 +54,7 @@ def test_the_next_run_puts_replica_orders_back_and_elects_what_is_left(
 
     left = operator.states(topic)
     changed = {f"{key[0]}-{key[1]}" for key in before if left[key].replicas != before[key].replicas}
-    assert len(changed) == (3 if reordered else 0), "three of four name the worse survivor first"
+    assert len(changed) == (4 if reordered else 0), "all name another replica first, one of them a dead one"
     assert {state.leader >= 0 for state in left.values()} == {led}
     assert len(open_intents(operator)) == 1
 

@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import FOLDER, MANY_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from simulation.command_operator import CommandOperator
@@ -34,10 +34,12 @@ from simulation.wrong_values import edited
 RUN, CHECKED = "damaged", "checked"
 EDITS, PLANS, FILES, FORGERIES, DISK_EDITS = 40, 3, 6, 3, 6
 DISKS = "disks"  # the folder of evidence of disks
-# What a journal has of a run that has left nothing open. With so many of these lines the next run empties it.
-RUN_LINE = b'{"kind":"run","run_id":"earlier","host":"control-node","pid":4711,"begun":"2026-01-01T00:00:00Z"}\n'
-MANY_LINES = 12_000
+# What a journal has of a run that has left nothing open, with names as long as they may be. With so many of these lines the next run empties it.
+LONG_NAME = 255 * b"x"
+RUN_LINE = b'{"kind":"run","run_id":"%b","host":"%b","pid":4711,"begun":"%b"}\n' % (LONG_NAME, LONG_NAME, LONG_NAME)
+MANY_LINES = MANY_BYTES // len(RUN_LINE) + 1
 CHECKED_SHARE, LONG_JOURNALS = 0.3, 0.2  # of the elections by edited plans and evidence
+VERDICTS = 0.8  # of the runs whose elections need a verdict of an earlier one
 EXCEPTED = "landing", "plans", "results"
 
 
@@ -187,7 +189,8 @@ class DamagedFiles:
         if not (files := self._files()):
             yield False
             return
-        path = self._random.choice(files)
+        verdicts = self._judges.verdicts_of_lost_brokers()
+        path = self._random.choice(verdicts if verdicts and self._random.random() < VERDICTS else files)
         kept = path.read_bytes()
         how = self._damage(path, self._random.choice(files))
         damaged = path.read_bytes() if path.exists() else b""
@@ -197,6 +200,7 @@ class DamagedFiles:
         self._judges.files.damaged, self._judges.files.needs_damaged = path, False
         self._judges.files.set_aside = kept if path.parent.name == FOLDER else b""
         yield True
+        self._counts["damaged verdicts that an election needed"] += self._judges.files.needs_damaged
         self._judges.files.damaged, self._judges.files.set_aside = None, b""
         present = path.read_bytes() if path.exists() else b""
         if path.parent.name == FOLDER:

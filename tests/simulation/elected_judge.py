@@ -5,30 +5,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from simulation.cluster import SimulatedCluster
 from simulation.judges import Judges, name
-from simulation.kraft import NO_LEADER, Key, Partition
 
 
 class ElectedJudge:
-    """Judges results of runs from now on. A leader may be lost again before its run ends."""
+    """Judges results of runs. A leader may be lost again before its run ends."""
 
     def __init__(self, judges: Judges, cluster: SimulatedCluster) -> None:
         self._judges, self._cluster = judges, cluster
-        self._led_since: dict[Key, float] = {}
-        self._led_until: dict[tuple[Key, int], float] = {}
-        self._note_elsewhere, cluster.controller.on_change = cluster.controller.on_change, self._note
-
-    def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
-        self._note_elsewhere(key, before, after)
-        if before is not None and before.leader not in (NO_LEADER, after.leader):
-            self._led_until[key, before.leader] = self._cluster.world.now
-        if before is None or after.leader != before.leader:
-            self._led_since[key] = self._cluster.world.now
 
     def judge(self, result: Mapping[str, Any], since: float) -> None:
         """Judge a run that has begun at `since`, and has ended without an error. `result`: of its election."""
@@ -40,7 +28,7 @@ class ElectedJudge:
                 continue
             state = self._cluster.controller.partitions.get(key)
             # A broker may show for a moment that a partition has no leader, which has got one.
-            begun = self._led_since.get(key, -math.inf) > since - self._cluster.metadata_seconds[1]
+            begun = self._judges.leaders.changed_at(key) > since - self._cluster.metadata_seconds[1]
             leads = leader is not None and state is not None and state.leader == leader and begun
-            if not leads and self._led_until.get((key, leader), -math.inf) < since:
+            if not leads and self._judges.leaders.led_until(key, leader) < since:
                 self._judges.add_violation(f"{name(key)} counts as elected with the leader {leader}, which has not become its leader")

@@ -95,7 +95,8 @@ class History:
         self._disturbed: set[str] = set()  # runs during which something happened, that got wrong answers, or that met a damaged file
         self._with_work: set[str] = set()  # runs with a partition to elect, before faults ended
         self._files = DurableFiles(workdir)
-        self._cluster.after_sync = self._files.sync
+        if script.loses_power:
+            self._cluster.after_sync = self._files.sync
         self._events = Events(self._cluster, self._counts, self.record_bytes)
         self._model = ModelJudge(self._cluster, script.strategy == "aggressive", script.controllers, bool(script.request.snapshots))
         self._judges = self._made_judges()
@@ -299,8 +300,7 @@ class History:
         works: dict[str, Callable[[], Any]] = {"first": lambda: self._run("first")}
         if (delay := self._script.second) is not None:
             works["second"] = lambda: self._run("second", delay)
-        kill = {} if self._script.kill_at is None else {"first": self._script.kill_at}
-        stop = {} if self._script.request.stop_at is None else {"first": self._script.request.stop_at}
+        kill, stop = self._steps("first", self._script.kill_at), self._steps("first", self._script.request.stop_at)
         self._count_struck(self._world.run(works, kill, stop))
         if self._lacks_later:
             self._lose_permissions()
@@ -318,8 +318,19 @@ class History:
                 self._disturbed |= {f"later-{number}"} if is_damaged else set()
                 self._recover_later(f"later-{number}", later)
 
+    def _may_elect(self) -> bool:
+        """Return whether a run that begins now may have something to elect: a partition without a leader that has a replica which runs."""
+        partitions = (self._cluster.controller.partitions[key] for key in self._cluster.without_leader())
+        return any(self._cluster.brokers[one].running for state in partitions for one in state.replicas)
+
+    def _steps(self, run_id: str, at: int | None) -> dict[str, int]:
+        """Return the step at which the run that begins now is struck, if it is: from its first change on, if that is negative and there may be one."""
+        return {} if at is None else {run_id: at if self._may_elect() else abs(at)}
+
     def _let_strike(self, faults: Sequence[Step]) -> None:
         """Let faults strike the run that begins now: so many seconds after its begin, or, if these are negative, after its first change of the cluster."""
+        if not self._may_elect():
+            faults = [step._replace(at=abs(step.at)) for step in faults]
         self._world.at_first_change = [
             partial(self._world.after, -step.at, partial(self._strike_after_change, step)) for step in faults if step.at < 0
         ]
@@ -380,8 +391,7 @@ class History:
     def _recover_later(self, run_id: str, later: LaterRun) -> None:
         """Recover once more while faults strike."""
         self._let_strike(later.faults)
-        kill = {} if later.kill_at is None else {run_id: later.kill_at}
-        stop = {} if later.stop_at is None else {run_id: later.stop_at}
+        kill, stop = self._steps(run_id, later.kill_at), self._steps(run_id, later.stop_at)
         self._count_struck(self._world.run({run_id: lambda: self._run(run_id)}, kill, stop))
         if self._damaged is not None:
             self._world.wait(SETTLED_SECONDS)  # what its elections destroy must be saved although a file is damaged

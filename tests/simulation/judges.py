@@ -18,6 +18,7 @@ from simulation.events import Events
 from simulation.expected_orders import SENT_SECONDS, ExpectedOrders
 from simulation.judged_elections import Change, Election
 from simulation.kraft import NO_LEADER, Key, Partition
+from simulation.leaders import Leaders
 from simulation.logs import Batch, Log
 from simulation.loss_judge import LossJudge
 from simulation.model_judge import ModelJudge
@@ -51,8 +52,7 @@ class Judges:
         self._model, self._loss = model, LossJudge(cluster)
         self.orders = ExpectedOrders(cluster, self.files)
         self._unchanged_orders = UnchangedOrders(cluster)
-        self._led_since: dict[Key, float] = {}
-        self._led_until: dict[Key, float] = {}
+        self.leaders = Leaders(cluster)
         self._fenced_since: dict[int, float] = {}
         self._looked_lost_at: dict[int, float] = {}  # when a broker that runs did so last
         # Partitions, with the leader that a plan or result chose on a fork that nothing resolved.
@@ -81,7 +81,7 @@ class Judges:
         cluster.after_election = self._look_after
 
     def watch(self) -> None:
-        """Note which partitions have a leader now, and which brokers are fenced. Called again and again."""
+        """Note which brokers are fenced or look lost now, and which partitions can get no order. Called again and again."""
         self._unchanged_orders.watch()
         for broker in self._cluster.brokers:
             if self._cluster.controller.alive(broker):
@@ -90,12 +90,6 @@ class Judges:
                 self._fenced_since.setdefault(broker, self._cluster.world.now)
             if self._cluster.brokers[broker].looks_lost:
                 self._looked_lost_at[broker] = self._cluster.world.now
-        for key, state in self._cluster.controller.partitions.items():
-            if state.leader == NO_LEADER:
-                if self._led_since.pop(key, None) is not None:
-                    self._led_until[key] = self._cluster.world.now
-            else:
-                self._led_since.setdefault(key, self._cluster.world.now)
 
     def has_looked_lost(self, broker: int, since: float) -> bool:
         """Return whether a broker has run at some time since then, and no control node could know that."""
@@ -105,7 +99,6 @@ class Judges:
         """Forget a partition whose topic was deleted and created again: it has another order, and no election concerns it yet."""
         self.orders.forget(key)
         self.elections = [one for one in self.elections if one.key != key]
-        self._led_since.pop(key, None)
         for chosen in (self._on_forks, self._on_gaps, self._in_spite_of_proof):
             chosen -= {one for one in chosen if one[0] == key}
 
@@ -118,7 +111,7 @@ class Judges:
         self.watch()
         if self.elects_preferred:
             return
-        since = self._led_since.get(key)
+        since = self.leaders.had_since(key)
         restores = what == "reorder" and order in self.orders.allowed(key)
         if not restores and not self._cluster.world.late:
             self.own_changes.append(Change(what, key, self._cluster.controller.fenced(), self._cluster.alive()))
@@ -149,26 +142,18 @@ class Judges:
         now = self._cluster.world.now
         if broker.hangs and not broker.has_open_port:
             return True
+        if self._cluster.world.late:
+            return broker.started_at > self._cluster.world.requested_at
         is_known = broker.unfenced_at >= broker.started_at and now - broker.unfenced_at > self._unanswered_seconds()
-        return not self._cluster.world.late and not is_known and now - broker.started_at < self._unseen_seconds()
+        return not is_known and now - broker.started_at < self._unseen_seconds()
 
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
         self.own_elected += [] if self._cluster.world.late else [key]
-        if self.orders.is_unseen(key) or self.orders.seconds_since_change(key) < self._unseen_seconds():
-            # The request of a run elects the first replica of another tool's order: Kafka's requests have no condition.
-            self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
-            return
-        if self._cluster.world.late and (
-            self._has_led_since(key) or self._unchanged_orders.includes(key, self._cluster.world.requested_at)
-        ):
-            # The first live replica leads, which the run that has requested it could not know.
-            self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
-            return
-        liars, is_named = self.runs.liars(), self.runs.has_named(key)
         self.misled_elections += self.runs.is_misled()
-        if after.leader in liars:
+        liars, is_named = self.runs.liars(), self.runs.has_named(key)
+        if after.leader in liars or self._is_of_unknown_order(key):
             self._cluster.give_up_committed(key, self._cluster.brokers[after.leader].logs.get(key, Log()))
             return
         if self._events.calm and self.runs.are_working() and not is_named and not self._cluster.world.late:
@@ -215,9 +200,13 @@ class Judges:
         if self._holds_forks and not is_named and not any(one.answers_fenced for one in brokers.values()):
             self._look_for_forks(self.elections[-1])
 
-    def _has_led_since(self, key: Key) -> bool:
-        """Return whether a partition had a leader after the election was requested that is carried out now."""
-        return self._led_until.get(key, -math.inf) > self._cluster.world.requested_at
+    def _is_of_unknown_order(self, key: Key) -> bool:
+        """Return whether the run that has requested the election of now could not know which replica it would take: Kafka's requests have no condition."""
+        if self.orders.is_unseen(key) or self.orders.seconds_since_change(key) < self._unseen_seconds():
+            return True  # it elects the first replica of another tool's order
+        requested_at = self._cluster.world.requested_at
+        has_led_since = self.leaders.lost_at(key) > requested_at
+        return self._cluster.world.late and (has_led_since or self._unchanged_orders.includes(key, requested_at))
 
     def _look_for_verdicts(self, key: Key, after: Partition, elected: Log) -> None:
         """Lost brokers with records that the elected one lacks are known not to be safe to start: control nodes have said so in a file before."""
@@ -235,6 +224,16 @@ class Judges:
                 self.add_violation(
                     f"{name(key)} is elected without broker {one}, which has {lacking[0].name}, and no file says that it is not safe to start"
                 )
+
+    def verdicts_of_lost_brokers(self) -> list[Path]:
+        """Return the verdicts of earlier runs that elections of now need: on brokers that are down and have records which no replica has that runs."""
+        wanted = set[int]()
+        for key in self._cluster.without_leader():
+            logs = {one: self._cluster.brokers[one].logs.get(key, Log()) for one in self._cluster.controller.partitions[key].replicas}
+            live = [log for one, log in logs.items() if self._cluster.brokers[one].running]
+            down = {one: log for one, log in logs.items() if not self._cluster.brokers[one].running}
+            wanted |= {one for one, log in down.items() if any(not any(other.has(batch) for other in live) for batch in log.batches)}
+        return [file for file in map(self.files.verdict, sorted(wanted)) if file.exists()]
 
     @contextmanager
     def keeps_verdicts(self) -> Iterator[None]:

@@ -21,6 +21,8 @@ from simulation.operator import REQUEST_SECONDS
 ROUND_SECONDS = REQUEST_SECONDS + 0.05
 # A broker that throttles, or seems to, gets that request only after a pause, which is no longer than an answer may take (KIP-219).
 THROTTLED_SECONDS = REQUEST_SECONDS
+# Options: of one partition, of one run of one cluster, of all that the run has saved.
+BYTES = "max_saved_partition_bytes", "max_saved_bytes", "max_saved_run_bytes"
 
 
 class LimitsJudge:
@@ -31,7 +33,7 @@ class LimitsJudge:
         self._fenced, self._before = cluster.controller.fenced(), (len(judges.own_changes), len(judges.own_elected))
         self._alive, self._began = cluster.alive(), cluster.world.now
         self._silent = {one for one in cluster.listed(self._fenced) if not cluster.brokers[one].running and self._is_long_down(one)}
-        self._parts, self._times = {*judges.files.parts(run_id)}, len(cluster.saved_at)
+        self._parts, self._times = {*judges.files.part_names(run_id)}, len(cluster.saved_at)
 
     def _is_long_down(self, broker: int) -> bool:
         # Kafka fences a broker that has been silent for so long. Only then its silence counts.
@@ -69,17 +71,16 @@ class LimitsJudge:
         return not (was_hidden and is_fenced) and not self._judges.has_looked_lost(broker, self._began)
 
     def _judge_saved(self) -> None:
+        if not self._limits.keys() & {*BYTES, "save_timeout"}:
+            return
         parts = self._judges.files.parts(self._run_id)
         by_replica: Counter[tuple[Any, ...]] = Counter()
         for rows in (rows for index, rows in parts.items() if index not in self._parts):
             for row in rows:
                 by_replica[row["topic"], row["partition"], row["broker_id"]] += row["bytes"]
         all_bytes = sum(row["bytes"] for rows in parts.values() for row in rows)
-        for option, size in (
-            ("max_saved_partition_bytes", max(by_replica.values(), default=0)),
-            ("max_saved_bytes", by_replica.total()),
-            ("max_saved_run_bytes", all_bytes if by_replica else 0),
-        ):
+        sizes = max(by_replica.values(), default=0), by_replica.total(), all_bytes if by_replica else 0
+        for option, size in zip(BYTES, sizes, strict=True):
             if (most := self._limits.get(option)) is not None and size > most:
                 self._judges.add_violation(f"{self._run_id} has saved {size} bytes, and {option} is {most}")
         # Internal topics have a time of their own.

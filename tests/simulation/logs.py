@@ -147,6 +147,13 @@ class Log:
     def follow(self, leader: Log) -> list[Batch]:
         """Truncate to the leader's log, as a follower does before it fetches (KIP-279), and return what was removed."""
         gone: list[Batch] = []
+        if (
+            not (self.deleted or leader.deleted)
+            and self.epochs == leader.epochs
+            and self.batches == leader.batches
+            and self.end == leader.end
+        ):
+            return gone  # mostly so
         # An epoch in which this replica has led and written nothing, and that the leader does not know (UnifiedLog.truncateTo).
         while self.epochs and self.epochs[-1][1] >= self.end and leader.end_of_epoch(self.epochs[-1][0])[0] != self.epochs[-1][0]:
             self.epochs.pop()

@@ -24,6 +24,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from kafka.net import selector
 from unit.fake_brokers import options
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, replay_client
@@ -126,6 +127,7 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             stack.enter_context(patch.object(module, "datetime", _wall_clock(world)))
         for owner, name, replacement in (
             (kafka_python, "connections", connections),
+            (selector, "log_trace", lambda *_: None),  # it logs each step of the event loop, which takes time also if logs are off
             (connection_diagnosis, "fenced_that_answer", fenced_that_answer),
             (connection_diagnosis, "that_refuse", that_refuse),
             (connection_diagnosis, "diagnose", lambda _connection, servers, error: f"{', '.join(servers)}: {error}"),

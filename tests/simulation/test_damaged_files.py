@@ -108,6 +108,17 @@ def test_a_run_warns_of_a_damaged_verdict_that_its_election_needed(incident: Inc
     assert any("does not warn" in one for one in incident.judges.violations) == is_judged
 
 
+def test_a_verdict_is_needed_if_no_replica_that_runs_has_the_records_of_a_lost_broker(incident: Incident) -> None:
+    verdict = incident.workdir / "rescue/simulated/broker-3.json"
+    verdict.parent.mkdir(parents=True)
+    verdict.write_text('{"safe_to_start": false}')
+    assert incident.judges.verdicts_of_lost_brokers() == [], "broker 2 has them, too"
+    incident.cluster.crash(2)
+    assert incident.judges.verdicts_of_lost_brokers() == [verdict], "there is none on broker 2"
+    incident.elect()
+    assert incident.judges.verdicts_of_lost_brokers() == [], "there is a leader"
+
+
 def test_a_verdict_that_was_put_back_excuses_nothing(incident: Incident) -> None:
     verdict = incident.workdir / "rescue/simulated/broker-3.json"
     verdict.parent.mkdir(parents=True)

@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from simulation.cluster import SESSION_SECONDS
 from simulation.drawn_script import drawn
+from simulation.history import History
+from simulation.script import Script
+from simulation.steps import Step
 from simulation.world import World
 
 STEPS = ("MetadataRequest to 1", "AlterPartitionReassignmentsRequest to 1", "fsync 5", "ElectLeadersRequest to 1", "fsync 5")
@@ -32,6 +38,27 @@ def test_steps_are_counted_from_the_begin_or_from_the_first_change() -> None:
 
 def test_a_control_node_that_changes_nothing_is_not_killed_after_its_change() -> None:
     assert killed_at(-1, STEPS[:1]) == 1
+
+
+def test_a_run_that_can_change_nothing_is_struck_from_its_beginning_on(tmp_path: Path) -> None:
+    """It has nothing to elect: each partition has a leader, or no replica that runs."""
+    script = Script(1, 2, {"orders": [[1, 2]]}, {"orders": 1}, False, "balanced", False, (), ())
+    history, fault = History(script, tmp_path), Step("hang", (0, 0, 0, 0), -0.1)
+    cluster, steps = history._cluster, list[dict[str, int]]()
+    for broker in (2, 1):
+        steps.append(history._steps("first", -3))
+        cluster.crash(broker)
+        cluster.world.wait(SESSION_SECONDS + 1)
+    steps.append(history._steps("first", -3))
+    history._let_strike([fault])
+    assert not cluster.world.at_first_change
+    cluster.world.wait(0.2)
+    cluster.start(2, clean=False)
+    steps.append(history._steps("first", -3))
+    history._let_strike([fault])
+    assert len(cluster.world.at_first_change) == 1
+    assert steps == [{"first": 3}, {"first": 3}, {"first": 3}, {"first": -3}]
+    assert history._steps("first", 7) == {"first": 7} and history._steps("first", None) == {}
 
 
 def test_what_happens_at_the_first_change_happens_once() -> None:

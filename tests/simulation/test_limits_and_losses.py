@@ -19,7 +19,7 @@ from simulation.elected_judge import ElectedJudge
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.kraft import Key
-from simulation.limits_judge import ROUND_SECONDS, LimitsJudge
+from simulation.limits_judge import ROUND_SECONDS, THROTTLED_SECONDS, LimitsJudge
 from simulation.loss_judge import LossJudge
 from simulation.lost_names import DOWN, ONE_TOO_FEW, ONE_TOO_MANY, with_lost_brokers
 from simulation.model_judge import ModelJudge
@@ -226,8 +226,17 @@ def test_a_run_may_not_save_more_than_its_limits_allow(loss: Loss, limits: dict[
     assert loss.judges.violations == violations
 
 
-@pytest.mark.parametrize(("seconds", "is_found"), [(ROUND_SECONDS + 1.9, False), (ROUND_SECONDS + 2.1, True)])
-def test_a_run_may_not_save_for_longer_than_its_time(loss: Loss, seconds: float, is_found: bool) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "quota", "is_found"),
+    [
+        (ROUND_SECONDS + 1.9, None, False),
+        (ROUND_SECONDS + 2.1, None, True),
+        (ROUND_SECONDS + THROTTLED_SECONDS + 1.9, 100, False),
+        (ROUND_SECONDS + THROTTLED_SECONDS + 2.1, 100, True),
+    ],
+)
+def test_a_run_may_not_save_for_longer_than_its_time(loss: Loss, seconds: float, quota: int | None, is_found: bool) -> None:
+    loss.cluster.client_quotas.rate = quota
     judge = LimitsJudge(loss.judges, loss.cluster, RUN, {"save_timeout": 2.0}, "aggressive")
     loss.cluster.saved_at += [loss.cluster.world.now, loss.cluster.world.now + seconds]
     judge.judge()

@@ -79,13 +79,29 @@ def test_an_election_that_was_requested_before_the_partition_had_a_leader_that_i
     """A broker that hangs carries it out, and takes the first live replica."""
     incident = Incident(tmp_path)
     cluster, controller = incident.cluster, incident.cluster.controller
-    controller.partitions[KEY] = controller.partitions[KEY]._replace(leader=3)
-    incident.judges.watch()
+    controller._put(KEY, controller.partitions[KEY]._replace(leader=3))
     requested_at = cluster.world.now + (0.5 if requested == "while it led" else 2.0)
     cluster.world.wait(1.0)
-    controller.partitions[KEY] = controller.partitions[KEY]._replace(leader=NO_LEADER)
-    incident.judges.watch()
+    controller._put(KEY, controller.partitions[KEY]._replace(leader=NO_LEADER))
     cluster.world.wait(5.0)
     with cluster.world.happening_late(requested_at) if late else nullcontext():
         incident.elect()
     assert any("truncated tail" in one for one in incident.truncate()) == is_judged
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["requested before", "requested after"])
+def test_a_replica_that_came_back_after_an_election_was_requested_that_is_carried_out_late(tmp_path: Path, is_there: bool) -> None:
+    """The run could not read its log. What was there when it was requested must still be kept."""
+    incident = Incident(tmp_path)
+    cluster = incident.cluster
+    cluster.crash(2)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    requested_at = cluster.world.now
+    cluster.world.wait(0.1)
+    cluster.start(2, clean=False)
+    while not cluster.controller.alive(2):
+        cluster.world.wait(0.01)
+    cluster.world.wait(5.0)
+    with cluster.world.happening_late(cluster.world.now if is_there else requested_at):
+        incident.elect()
+    assert any("truncated tail" in one for one in incident.truncate()) == is_there

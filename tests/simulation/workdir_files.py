@@ -79,9 +79,12 @@ class WorkdirFiles:
         """Return what each part says that a run has saved, by the name of its index."""
         folder = self.workdir / "saved" / run_id / NAME
         return {
-            index.name: [row for row in parsed(index.read_bytes()) if row.get("kind") == "piece"]
-            for index in sorted(folder.glob("*.jsonl"))
+            name: [row for row in parsed((folder / name).read_bytes()) if row.get("kind") == "piece"] for name in self.part_names(run_id)
         }
+
+    def part_names(self, run_id: str) -> list[str]:
+        """Return the names of the indexes of what a run has saved."""
+        return sorted(index.name for index in (self.workdir / "saved" / run_id / NAME).glob("*.jsonl"))
 
     def is_unsafe(self, broker: int) -> bool:
         """Return whether a file says that a broker is not safe to start."""

@@ -230,7 +230,10 @@ class World:
         me.turn.clear()
 
     def _runnable(self) -> Process | None:
-        return next((one for one in self._processes if not one.ended and one.ready()), None)
+        for one in self._processes:  # not as one expression: this is asked more often than anything else
+            if not one.ended and one.ready():
+                return one
+        return None
 
     @contextmanager
     def clock(self) -> Iterator[None]:

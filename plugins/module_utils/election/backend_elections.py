@@ -75,13 +75,12 @@ def elect_by_order(
     written.
     """
     reordered = {entry.key: entry.best_first for entry in batch if gets_order(entry, live)}
-    # Also orders of earlier elections that are not restored, on which this one relies.
+    # Also those that get no other order: the journal has every election that may be carried out late.
     changed = [
         ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
         for entry in batch
-        if entry.key in reordered or entry.key in live.originals
     ]
-    identifier = journal.intend(changed, cluster.listed()) if changed else None
+    identifier = journal.intend(changed, cluster.listed())
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
     failed: dict[TopicPartition, Refusal] = {}
@@ -96,10 +95,8 @@ def elect_by_order(
         overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
         failed = {key: refusal for key, refusal in refused.items() if key not in as_before}
         ready = [entry for entry in batch if entry.key not in failed and entry.key not in missing and entry.key not in overtaken]
-        if identifier is not None:
-            keys = {order.key for order in changed}
-            journal.expect(identifier, {entry.key for entry in ready} & keys, replica_orders.unanswered_by(cluster, keys))
         elected = [entry.key for entry in ready]
+        journal.expect(identifier, elected, replica_orders.unanswered_by(cluster, [order.key for order in changed]))
         journal.confirm()
         errors = _send(cluster, elected, lambda: cluster.elect_unclean(elected), sent) if ready else {}
     finally:
@@ -111,8 +108,7 @@ def elect_by_order(
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
-            if identifier is not None:
-                _close(cluster, journal, identifier, changed, {*unsettled, *cluster.in_doubt})
+            _close(cluster, journal, identifier, changed, {*unsettled, *cluster.in_doubt})
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     results = [not_reordered(entry, live, failed[entry.key]) for entry in batch if entry.key in failed]
     results += [

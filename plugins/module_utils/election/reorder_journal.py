@@ -225,9 +225,14 @@ class Journal(JournalFile):
         return found
 
     def listed(self) -> set[int]:
-        """Return the brokers that may still change open orders: those that did not answer, or that were listed if it is not known who has answered."""
+        """Return the brokers that may still change open orders, or elect by them: those that were listed, or that did not answer if only orders are open."""
         with self._guard:
-            return {broker for identifier in self._open for broker in self._unanswered_by.get(identifier, self._listed[identifier])}
+            return {broker for identifier in self._open for broker in self._may_act(identifier)}
+
+    def _may_act(self, identifier: str) -> frozenset[int]:
+        brokers = self._unanswered_by.get(identifier, frozenset())
+        is_known = identifier in self._unanswered_by and not self._in_doubt.get(identifier)
+        return brokers if is_known else brokers | self._listed[identifier]
 
     def expect(self, identifier: str, elections: Collection[TopicPartition], unanswered_by: Collection[int]) -> None:
         """Record what may still be done to the partitions of an intent. It is on disk when this returns.
@@ -244,9 +249,10 @@ class Journal(JournalFile):
             self._unanswered_by[identifier] = frozenset(unanswered_by)
 
     def answered_by_all_but(self, silent: Collection[int]) -> None:
-        """Record that no broker but the `silent` ones may still change an order. Raises FileError if the journal cannot be written."""
+        """Record that no broker but the `silent` ones may still change an order, or elect. Raises FileError if the journal cannot be written."""
         for identifier in list(self._open):
-            self.expect(identifier, self._in_doubt.get(identifier, ()), self._unanswered_by.get(identifier, frozenset(silent)) & {*silent})
+            elections = self._in_doubt.get(identifier, ()) if silent else ()
+            self.expect(identifier, elections, self._unanswered_by.get(identifier, frozenset(silent)) & {*silent})
 
     def close(self, identifier: str) -> None:
         """Record that the orders of this intent are restored. Raises FileError if the journal cannot be written."""

@@ -105,16 +105,20 @@ class Open(NamedTuple):
 def await_answers(cluster: Reordering, journal: Journal) -> None:
     """Ask the brokers that have never answered a request for an order whether they answer now, and wait until they have carried it out if so.
 
-    The journal and the cluster's `in_doubt` have only the others then. Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
+    The journal and the cluster's `in_doubt` have only the others then. Which broker got an election is not known, so it is settled when all of them answer.
+    Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
     written.
     """
     left_behind(cluster, journal)
-    any_broker = None in journal.unanswered_by().values()
+    elections = journal.elections_in_doubt()
+    any_broker = bool(elections) or None in journal.unanswered_by().values()
     wanted = unanswered_by(cluster, cluster.in_doubt)
     if not wanted and not any_broker:
         return
     silent = unanswered_requests.still_silent(cluster, None if any_broker else wanted, wanted | journal.listed())
     cluster.in_doubt = {key: rest for key, brokers in cluster.in_doubt.items() if (rest := brokers & silent)}
+    if not silent:
+        cluster.elections_in_doubt -= elections
     journal.answered_by_all_but(silent)
 
 
@@ -248,6 +252,7 @@ def put_back(
         order.key: order.original
         for order in changed
         if order.key not in kept
+        and order.original != order.changed
         and (may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]

@@ -264,8 +264,9 @@ class Hanging(Controller):
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         if self.late:
+            self.hanging = set()
             return super().elect_unclean(keys)
-        self.late = keys
+        self.late, self.hanging = keys, {3}
         self.elections_in_doubt.update(keys)
         raise ClusterError("no broker answered ElectLeadersRequest")
 
@@ -314,7 +315,7 @@ class Ended(Hanging):
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         if not self.late:
-            self.late, self.error, self.end_at = keys, Killed, self.requests
+            self.late, self.hanging, self.error, self.end_at = keys, {3}, Killed, self.requests
             raise Killed
         return super().elect_unclean(keys)
 
@@ -335,6 +336,42 @@ def test_the_next_run_keeps_the_order_of_an_election_that_was_never_answered(pat
     assert next_run(controller, path) == [KEY]
     assert controller.states[KEY].replicas == ORIGINAL
     assert not left_behind(path)
+
+
+def test_an_election_is_settled_once_all_brokers_answer(path: Path) -> None:
+    """They have carried out by then what they got, so the partition needs its order no more, with or without a leader."""
+    controller = Ended()
+    with contextlib.suppress(Killed):
+        recover(controller, path, entry())
+    controller.end_at, controller.hanging = None, set()
+    assert next_run(controller, path) == [KEY]
+    assert controller.states[KEY].replicas == ORIGINAL and not left_behind(path)
+    assert warnings(controller, path) == ""
+
+
+def test_an_election_is_not_settled_before_a_broker_answers_that_was_listed_then(path: Path) -> None:
+    """Before Kafka 4.0 a broker that hangs is not listed any more once it is fenced."""
+    controller = Ended()
+    with contextlib.suppress(Killed):
+        recover(controller, path, entry())
+    controller.end_at, controller.hanging, controller.unlisted = None, set(), {3}
+    for _run in range(2):
+        assert next_run(controller, path) == []
+    assert controller.states[KEY].replicas == BEST_FIRST
+    controller.unlisted = set()
+    assert next_run(controller, path) == [KEY]
+
+
+def test_an_election_without_another_order_is_in_the_journal_until_it_is_answered(path: Path) -> None:
+    controller = Hanging()
+    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
+    assert recover(controller, path, entry(BEST_FIRST)).reason_code == "request_failed"
+    assert "never answered" in warnings(controller, path)
+    assert next_run(controller, path) == [] and left_behind(path)
+    controller.hanging = set()
+    written = controller.written
+    assert next_run(controller, path) == [] and not left_behind(path)
+    assert controller.written == written, "there is no order to restore"
 
 
 def test_an_election_by_an_order_that_stood_before_is_in_doubt_for_the_next_run_too(path: Path) -> None:
