@@ -475,14 +475,28 @@ class SimulatedCluster:
         self._faults.last("denied", seconds, lambda: setattr(self, "is_denied", False))
 
     def lose_controller(self, seconds: float) -> None:
-        """Let the active controller die. After some seconds another one takes over."""
+        """Let the active controller die. After some seconds another one takes over, and the one that died starts again."""
+        node = self.controllers[self.controller_id]
+        node.running = False
+        self.world.tell(f"controller {node.node_id} is killed")
+
+        def start() -> None:
+            node.running = True
+            node.incarnation += 1
+
+        self._replace_controller(seconds)
+        self.world.after(seconds, start)
+
+    def _replace_controller(self, seconds: float) -> None:
+        """Let the quorum elect another active controller, which takes some seconds."""
         self.has_controller = False
         self.world.tell(f"there is no active controller for {seconds} s")
 
         def elected() -> None:
             self.has_controller = True
             self.metadata_log.epoch += 1
-            able = [one for one in CONTROLLERS if not self.controllers[one].hangs] or CONTROLLERS
+            nodes = self.controllers
+            able = [one for one in CONTROLLERS if nodes[one].running and not nodes[one].hangs] or CONTROLLERS
             self.controller_id = able[self.metadata_log.epoch % len(able)]
             self.spread()
 
@@ -501,7 +515,7 @@ class SimulatedCluster:
                 self.spread()
 
         if seconds > QUORUM_SECONDS:
-            self.lose_controller(QUORUM_SECONDS)
+            self._replace_controller(QUORUM_SECONDS)
         self.world.after(seconds, go_on)
 
     def start(self, broker: int, clean: bool, lost_batches: int = 0, repaired: bool = True) -> None:

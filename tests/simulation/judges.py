@@ -350,7 +350,9 @@ class Judges:
                 yield one, logs[key]
 
     def judge_truncations(self) -> None:
-        """What brokers truncated that were alive when a leader was elected must have been saved."""
+        """What brokers truncated that were alive when a leader was elected must have been saved. It is judged when no saved file is damaged any more."""
+        if self.files.lacks_saved():
+            return
         new, self._seen = self._cluster.destroyed[self._seen :], len(self._cluster.destroyed)
         for key, epoch, broker, gone in new:
             for batch in gone:

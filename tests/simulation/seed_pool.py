@@ -46,7 +46,9 @@ def outcomes(seeds: Iterable[int], jobs: int, until: float | None = None) -> Gen
 
 
 def exit_by_signal(number: int, _frame: Any) -> None:
-    """Handle a signal: exit as a shell says of it, so that what is open is closed."""
+    """Handle a signal: exit as a shell says of it, so that what is open is closed. Others change nothing then: `timeout`, for example, sends two."""
+    for other in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(other, signal.SIG_IGN)
     sys.exit(128 + number)
 
 

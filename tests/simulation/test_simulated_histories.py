@@ -47,7 +47,8 @@ KINDS = (
     "predictions judged", "predictions of replays judged", "preflight checks of a login that lacks permissions",
     "faults during other commands", "odd disks", "broker hangs while records are saved",
     "parts of saved records forged", "runs in check mode with odd metadata logs", "odd results of hosts", "disks with edited evidence",
-    "elected, with lost brokers named", "long journals", "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
+    "elected, with lost brokers named", "damaged verdicts that an election needed", "long journals", "connection cut before an answer",
+    "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
 )  # fmt: skip
 
 

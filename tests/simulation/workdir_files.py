@@ -78,6 +78,10 @@ class WorkdirFiles:
                     intents.pop(entry["id"], None)
             yield from intents.values()
 
+    def lacks_saved(self) -> bool:
+        """Return whether a file of saved records is damaged now. It is put back when the run has ended."""
+        return self.damaged is not None and self.damaged.relative_to(self.workdir).parts[0] == "saved"
+
     def has_saved(self, key: Key, contents: Collection[bytes]) -> bool:
         """Return whether a part of saved records has one of these, and its index says so. Batches without an index cannot be read again."""
         for index in (self.workdir / "saved").rglob("*.jsonl"):

@@ -8,6 +8,7 @@ A last line that was cut off while it was written is dropped: what it announces 
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -283,7 +284,7 @@ class JournalFile:
 
     def lines(self) -> list[bytes]:
         """Return the lines that the journal had when it was opened, those of the other run if it is busy."""
-        return self._file.content.splitlines(keepends=True)
+        return io.BytesIO(self._file.content).readlines()  # unlike `splitlines`, only a newline ends a line
 
     def _name_holder(self) -> None:
         """Name this process to runs that find the journal locked, for as long as it is open."""

@@ -16,9 +16,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Live, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import gets_order, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided, with_present_state
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
@@ -63,12 +64,16 @@ def test_a_broker_that_has_rebooted_has_to_be_looked_at_again_although_its_log_i
     rebooted = refused(entry, replace(LIVE, logs={**logs, (KEY, 2): log(1, 121)._replace(broker_epoch=55)}))
     assert rebooted is not None and (rebooted.outcome, rebooted.reason_code) == ("stale", "broker_restarted")
     assert "broker 2 has registered again: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
+    older = refused(entry, replace(LIVE, logs={**logs, (KEY, 2): log(1, 121)._replace(broker_epoch=20)}))
+    assert older is not None and (older.outcome, older.reason_code) == ("stale", "broker_restarted")
 
 
 def test_another_order_of_the_same_replicas_is_the_work_of_another_run() -> None:
     result = refused(ENTRY, with_state(replicas=(2, 3, 1)))
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "other_order")
     assert (result.reason or "").startswith("its replicas stand in the order [2, 3, 1], not [1, 2, 3] as they did")
+    result = refused(replace(ENTRY, replicas=(2, 1, 3)), LIVE)
+    assert result is not None and (result.outcome, result.reason_code) == ("stale", "other_order")
 
 
 def test_an_order_that_was_collected_while_an_own_killed_run_had_it_changed_is_none() -> None:
@@ -83,9 +88,13 @@ def test_an_order_that_was_collected_while_an_own_killed_run_had_it_changed_is_n
     [
         (replace(LIVE, states={}), "stale", "topic_recreated", "deleted"),
         (with_state(topic_id="another"), "stale", "topic_recreated", "created again"),
+        (with_state(topic_id="new"), "stale", "topic_recreated", "created again"),
         (with_state(leader=3), "already_online", "elected_by_others", "broker 3 leads it: elected by another run"),
         (with_state(leader_epoch=5), "stale", "leader_epoch_changed", "leader epoch went from 4 to 5"),
+        (with_state(leader_epoch=3), "stale", "leader_epoch_changed", "leader epoch went from 4 to 3"),
         (with_state(replicas=(1, 2, 4)), "stale", "replicas_changed", r"\[1, 2, 4\], no longer \[1, 2, 3\]"),
+        (with_state(replicas=(0, 2, 3)), "stale", "replicas_changed", r"\[0, 2, 3\], no longer \[1, 2, 3\]"),
+        (replace(LIVE, broker_states={1: "fenced", 3: "unfenced"}), "stale", "designated_leader_lost", "broker 2 is not alive"),
         (
             replace(LIVE, broker_states={1: "fenced", 2: "fenced", 3: "unfenced"}),
             "stale",
@@ -106,6 +115,8 @@ def test_an_order_that_was_collected_while_an_own_killed_run_had_it_changed_is_n
         ),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(1, 120)}), "stale", "log_changed", "ends at offset 120"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(1, 100)}), "stale", "log_changed", "broker 3 .* in epoch 1"),
+        (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(1, 122)}), "stale", "log_changed", "122 in epoch 1, no longer at 121 in epoch 1;"),
+        (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(0, 121)}), "stale", "log_changed", "121 in epoch 0, no longer at 121 in epoch 1;"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): ReplicaLog("NO_ANSWER")}), "stale", "survivor_silent", "broker 3 does not answer"),
         (
             replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(0, 100)._replace(broker_epoch=7)}),
@@ -123,7 +134,7 @@ def test_what_moved_is_named(live: Live, outcome: str, code: str, words: str) ->
     assert re.search(words, result.reason or "")
 
 
-@pytest.mark.parametrize(("end", "code"), [(None, None), (80, None), (81, "log_changed")])
+@pytest.mark.parametrize(("end", "code"), [(None, None), (79, None), (80, None), (81, "log_changed")])
 def test_what_was_saved_of_a_fenced_broker_must_be_all_it_has(end: int | None, code: str | None) -> None:
     """Cut off from the controllers, it may still lead the partition and take records. A broker that does not answer any more keeps them on its disk."""
     live = replace(LIVE, fenced_ends={} if end is None else {(KEY, 1): end})
@@ -181,6 +192,15 @@ def test_of_whom_the_controller_will_elect_by_itself_no_more_is_promised_than_it
     result = refused(ENTRY, replace(with_state(**standing), broker_states=RETURNING))
     assert result is not None and result.outcome == "held"
     assert words in (result.reason or "")
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_member_of_the_isr_that_is_alive_has_registered_since_its_shutdown(alive: bool) -> None:
+    logs = {**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")}
+    live = replace(with_state(isr=(1,), eligible_leader_replicas=()), broker_states=ALL_ALIVE if alive else RETURNING, logs=logs, elr=True)
+    reason = (refused(ENTRY, live) or Result.of(ENTRY, Outcome.ELECTED)).reason or ""
+    assert "it is the last member of the ISR, which holds every committed record" in reason
+    assert ("unless its shutdown was unclean" in reason) != alive
 
 
 @pytest.mark.parametrize(
@@ -264,6 +284,41 @@ def test_an_order_that_was_restored_a_moment_ago_is_set_again() -> None:
     assert needs_reorder(ENTRY, replace(with_state(replicas=ENTRY.best_first), restored={KEY}))
 
 
+def test_the_designated_replica_is_put_first_if_nothing_forbids_it() -> None:
+    assert not needs_reorder(ENTRY, LIVE) and gets_order(ENTRY, LIVE), "broker 1 may come back before the election"
+    third = replace(with_state(replicas=(3, 2, 1)), broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})
+    assert not needs_reorder(ENTRY, third) and gets_order(ENTRY, third), "broker 3 may"
+    assert not gets_order(ENTRY, with_state(replicas=ENTRY.best_first))
+    assert not gets_order(ENTRY, replace(LIVE, reassigning={KEY}))
+    assert not gets_order(ENTRY, replace(LIVE, reorders=False))
+    assert not gets_order(ENTRY, replace(LIVE, second={})), "no second broker states its replicas"
+    late = replace(with_state(replicas=ENTRY.best_first), restored={KEY})
+    assert gets_order(ENTRY, late) and not gets_order(ENTRY, replace(late, reorders=False))
+
+
+def test_a_designation_needs_only_its_broker_first_while_a_reassignment_is_under_way() -> None:
+    live = replace(with_state(replicas=(2, 1, 3)), broker_states=ALL_ALIVE)
+    assert needs_reorder(ENTRY, live) and needs_reorder(replace(ENTRY, designated_by_hand=True), live)
+    assert needs_reorder(ENTRY, replace(live, reassigning={KEY}))
+    assert not needs_reorder(replace(ENTRY, designated_by_hand=True), replace(live, reassigning={KEY}))
+    for other in ((1, 2, 3), (3, 2, 1)):
+        behind = replace(with_state(replicas=other), broker_states=ALL_ALIVE, reassigning={KEY})
+        assert needs_reorder(replace(ENTRY, designated_by_hand=True), behind)
+
+
+def test_an_election_is_held_if_brokers_disagree_or_none_confirms_an_order_that_must_change() -> None:
+    def code(live: Live, second: StatedReplicas | None) -> str | None:
+        result = refused(replace(ENTRY, replicas=live.states[KEY].replicas), replace(live, second={KEY: second} if second else {}))
+        assert result is None or result.outcome == "held"
+        return None if result is None else str(result.reason_code)
+
+    must_change = with_state(replicas=(1, 3, 2))
+    assert code(LIVE, StatedReplicas(2, (1, 2, 3))) is code(must_change, StatedReplicas(2, (1, 3, 2))) is None
+    assert code(LIVE, StatedReplicas(2, (1, 3, 2))) == code(must_change, StatedReplicas(2, (1, 2, 3))) == "brokers_disagree"
+    assert code(LIVE, None) is None, "the order stays"
+    assert code(must_change, None) == "no_second_broker"
+
+
 def test_a_designation_is_held_if_a_reassignment_keeps_an_order_from_being_set_again() -> None:
     """The order that brokers show may be that of the killed run still, and a new order would replace the reassignment."""
     entry = replace(ENTRY, designated_by_hand=True)
@@ -314,6 +369,10 @@ def test_a_reassignment_is_no_obstacle_where_the_election_names_the_leader() -> 
     assert led_once is not None and "state: cancelled" in (led_once.reason or "")
 
 
+def test_a_replica_whose_broker_the_cluster_does_not_know_does_not_count_for_the_order() -> None:
+    assert not needs_reorder(ENTRY, replace(LIVE, broker_states={2: "unfenced", 3: "unfenced"}))
+
+
 def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:
     """Broker 1 stands first: unfenced just before the election it would win, although its log was not read."""
     assert needs_reorder(ENTRY, replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
@@ -325,6 +384,23 @@ def test_a_forged_plan_elects_no_other_broker_than_the_decision() -> None:
     result = refusal(forged, LIVE)
     assert result is not None and result.outcome == "stale"
     assert "the plan elects broker 3 (prefix), and the evidence of now elects broker 2 (prefix)" in (result.reason or "")
+
+
+def test_of_several_brokers_the_first_one_is_named() -> None:
+    """Of several that are waited for, that come back, or that the decision of now may elect."""
+    both = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "coming_back"})
+    clean = refused(ENTRY, replace(both, states={KEY: replace(STATE, isr=(), eligible_leader_replicas=(1, 3))}))
+    assert clean is not None and (clean.reason or "").startswith("broker 1 is coming back and the controller")
+    four = with_state(replicas=(1, 2, 3, 4), isr=(), eligible_leader_replicas=())
+    returning = {1: "coming_back", 2: "unfenced", 3: "unfenced", 4: "coming_back"}
+    unread = refused(replace(ENTRY, replicas=(1, 2, 3, 4), best_first=(2, 3, 1, 4)), replace(four, broker_states=returning))
+    assert unread is not None and (unread.reason or "").startswith("broker 1 is coming back with a replica that was not read")
+    survivors = {2: (1, 121), 3: (1, 121), 4: (0, 50)}
+    entry = found_again(replace(ENTRY, replicas=(1, 2, 3, 4), best_first=(2, 3, 4, 1), survivors=survivors))
+    logs = {(KEY, broker): log(*ends) for broker, ends in survivors.items()}
+    live = replace(with_state(replicas=(1, 2, 3, 4)), logs=logs, broker_states={1: "fenced", 2: "unfenced", 3: "unfenced", 4: "unfenced"})
+    result = refusal(replace(entry, designated_leader=4, best_first=(4, 2, 3, 1)), live)
+    assert result is not None and "the evidence of now elects broker 2 (prefix)" in (result.reason or "")
 
 
 def test_a_plan_whose_evidence_is_weaker_now_is_stale() -> None:
@@ -360,14 +436,15 @@ def test_a_leader_designated_by_hand_is_elected_while_another_broker_is_waited_f
     assert refusal(named, silent) is None
 
 
-def test_other_replicas_in_another_order_than_the_evidence_of_now_has_them_are_stale() -> None:
+@pytest.mark.parametrize(("longer", "shorter"), [(3, 4), (4, 3)])
+def test_other_replicas_in_another_order_than_the_evidence_of_now_has_them_are_stale(longer: int, shorter: int) -> None:
     """Should the leader die at that moment, the next of them leads."""
-    survivors = {2: (1, 121), 3: (0, 100), 4: (0, 50)}
-    entry = found_again(replace(ENTRY, replicas=(1, 2, 3, 4), best_first=(2, 3, 4, 1), survivors=survivors))
-    logs = {**LIVE.logs, (KEY, 4): log(0, 50)}
+    survivors = {2: (1, 121), longer: (0, 100), shorter: (0, 50)}
+    entry = found_again(replace(ENTRY, replicas=(1, 2, 3, 4), best_first=(2, longer, shorter, 1), survivors=survivors))
+    logs = {(KEY, broker): log(*ends) for broker, ends in survivors.items()}
     live = replace(with_state(replicas=(1, 2, 3, 4)), logs=logs, broker_states={1: "fenced", 2: "unfenced", 3: "unfenced", 4: "unfenced"})
     assert refusal(entry, live) is None
-    result = refusal(replace(entry, best_first=(2, 4, 1, 3)), live)
+    result = refusal(replace(entry, best_first=(2, shorter, 1, longer)), live)
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
 
 

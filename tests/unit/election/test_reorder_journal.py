@@ -71,9 +71,17 @@ def test_a_long_journal_becomes_empty_when_nothing_of_it_is_open(path: Path, mon
         assert path.stat().st_size > length
     with Journal(path, "abc", "3") as journal, pytest.raises(RecoveryError, match="run 3"):
         assert path.stat().st_size < 300
-        Journal(path, "abc").__enter__()
+        Journal(path, "abc", patience=0.0).__enter__()
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {}
+
+
+def test_a_short_journal_keeps_its_lines(path: Path) -> None:
+    with Journal(path, "abc", "1") as journal:
+        journal.close(journal.intend([ORDER], []))
+    whole = path.read_bytes()
+    with Journal(path, "abc"):
+        assert path.read_bytes() == whole
 
 
 def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
@@ -174,7 +182,7 @@ def test_a_journal_without_room_can_be_closed(path: Path) -> None:
 
 
 def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
-    with Journal(path, "abc", "run-1"), pytest.raises(RecoveryError) as error, Journal(path, "abc", "run-2"):
+    with Journal(path, "abc", "run-1"), pytest.raises(RecoveryError) as error, Journal(path, "abc", "run-2", patience=0.0):
         pass
     assert re.search(rf"another run .*east\.jsonl: run run-1, process {os.getpid()} on {socket.gethostname()}, since 20", str(error.value))
     with Journal(path, "abc"):
@@ -220,6 +228,16 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
         pass
 
 
+@pytest.mark.parametrize(
+    ("original", "changed"), [([1, 1], [1, 1]), ([1, 2], [1, 3]), ([1, 3], [1, 2]), ([1, 2], [1, 2, 3]), ([1, 2], [1, 2, 1])]
+)
+def test_an_order_with_other_replicas_than_before_is_refused(path: Path, original: list[int], changed: list[int]) -> None:
+    row = {"topic": "t", "partition": 0, "topic_id": "id", "original": original, "changed": changed}
+    path.write_text(json.dumps({"kind": "intent", "id": "1", "cluster_id": "abc", "orders": [row], "listed": []}) + "\n")
+    with pytest.raises(RecoveryError, match=r"line 1: .*orders\[0\]: original and changed are not the same replicas"), Journal(path, "abc"):
+        pytest.fail("opened")
+
+
 def test_a_number_of_thousands_of_digits_is_not_quoted_whole(path: Path) -> None:
     row = {"topic": "t", "partition": 10**4000, "topic_id": "id", "original": [1, 2], "changed": [2, 1]}
     path.write_text(json.dumps({"kind": "intent", "id": "1", "cluster_id": "abc", "orders": [row], "listed": []}) + "\n")
@@ -239,9 +257,13 @@ def test_only_our_own_order_is_put_back() -> None:
     left = {("orders", 0): (ORDER,)}
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
     assert to_restore(left, {("orders", 0): state((1, 2, 3))}) == {}, "it stands as it was"
-    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {}, "another tool has set this order"
-    assert to_restore(left, {("orders", 0): state((3, 1, 2), "new")}) == {}, "another topic of that name"
+    for order in ((2, 3, 1), (3, 2, 1)):
+        assert to_restore(left, {("orders", 0): state(order)}) == {}, "another tool has set this order"
+    for topic_id in ("new", "a"):
+        assert to_restore(left, {("orders", 0): state((3, 1, 2), topic_id)}) == {}, "another topic of that name"
     assert to_restore(left, {}) == {}
+    deleted = ("a", 0)
+    assert to_restore({deleted: (ORDER,), **left}, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
 
 
 def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
@@ -256,7 +278,8 @@ def test_an_order_that_another_tool_has_set_stays_in_the_journal(path: Path) -> 
         journal.intend([ORDER, other], [])
         left = journal.left_behind()
         assert foreign(left, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (ORDER,)}
-        for settled in (state((1, 2, 3)), state((3, 1, 2)), state((3, 1, 4)), state((2, 3, 1), "new")):
+        others = (state((3, 1, 4)), state((3, 1, 0)), state((2, 3, 1), "new"), state((2, 3, 1), "a"))
+        for settled in (state((1, 2, 3)), state((3, 1, 2)), *others):
             assert foreign(left, {("orders", 0): settled}) == {}
         journal.settle({("orders", 0): (ORDER,)})
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
@@ -283,7 +306,31 @@ def test_a_journal_that_is_only_read_is_left_as_it_is(path: Path) -> None:
 
 def test_only_an_order_of_the_present_replicas_is_restored() -> None:
     """Each entry names the same replicas twice, but two entries of a partition need not name those of each other: a file that others may write to."""
-    elsewhere = ChangedOrder("orders", 0, "id", (4, 5, 6), (5, 4, 6))
-    left = {("orders", 0): (elsewhere, ORDER)}
-    assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
-    assert to_restore({("orders", 0): (elsewhere,)}, {("orders", 0): state((3, 1, 2))}) == {}
+    for elsewhere in (ChangedOrder("orders", 0, "id", (4, 5, 6), (5, 4, 6)), ChangedOrder("orders", 0, "id", (0, 1, 2), (1, 0, 2))):
+        left = {("orders", 0): (elsewhere, ORDER)}
+        assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
+        assert to_restore({("orders", 0): (elsewhere,)}, {("orders", 0): state((3, 1, 2))}) == {}
+
+
+def test_an_order_that_another_tool_has_set_is_compared_with_the_first_one_of_the_journal() -> None:
+    left = {("orders", 0): (ORDER, ChangedOrder("orders", 0, "new", (4, 5, 6), (5, 4, 6)))}
+    assert foreign(left, {("orders", 0): state((2, 3, 1))}) == left
+    assert foreign({("orders", 0): (ORDER, LATER)}, {("orders", 0): state((1, 2, 3))}) == {}
+
+
+def test_the_last_of_several_orders_may_be_the_one_that_is_not_restored(path: Path) -> None:
+    other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER, other], [])
+        journal.settle({("payments", 0): (other,)})
+        assert journal.left_behind() == {("payments", 0): (other,)}
+
+
+def test_another_broker_that_may_still_change_an_order_is_recorded(path: Path) -> None:
+    key = ("orders", 0)
+    with Journal(path, "abc") as journal:
+        journal.expect(journal.intend([ORDER], []), [], {4})
+        journal.settle({key: (ORDER,)}, {4, 5})
+        assert journal.unanswered_by() == {key: {4, 5}}
+        journal.expect(journal.intend([LATER], []), [], {6})
+        assert journal.unanswered_by() == {key: {4, 5, 6}}, "those of all orders of the partition"
