@@ -79,7 +79,7 @@ def test_a_run_names_what_its_journal_has_open(tmp_path: Path, warnings: tuple[s
 
 @pytest.mark.parametrize(
     ("name", "is_killed", "is_right"),
-    [(".a.json.new", False, False), (".a.json.new", True, True), (".lock", False, True), ("a.json", False, True)],
+    [(".a.json.new", False, False), (".a.json.new", True, True), (".lock", False, True), (".bytes", False, True), ("a.json", False, True)],
 )
 def test_temporary_files_are_left_by_killed_control_nodes_alone(tmp_path: Path, name: str, is_killed: bool, is_right: bool) -> None:
     incident = Incident(tmp_path)

@@ -19,7 +19,7 @@ from simulation.operator import NAME
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
 JOURNALS = "journal", "throttles"
-LOCKS = (".lock",)
+LOCKS = ".lock", ".bytes"  # the latter one counts only while a process that saves has it locked
 
 
 @dataclass
