@@ -94,6 +94,7 @@ class SimulatedCluster:
         self.is_denied = False  # control nodes may change nothing
         self.lacking: Collection[str] = ()  # permissions that their login does not have (logins.py)
         self.full: set[int] = set()  # brokers without room on their disks for another replica
+        self.after_log_dirs: Callable[[int], None] = lambda _broker: None  # has answered what its log dirs have
         self.after_new_topic: Callable[[Key], None] = lambda _key: None  # called with each partition of a topic that is created again
         self._tells = False  # what is so before anything happens is in the opening of the story
         for broker in self.brokers:

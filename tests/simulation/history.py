@@ -34,6 +34,7 @@ from simulation.other_commands import OtherCommands
 from simulation.power_loss import DurableFiles
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
+from simulation.report_judge import ReportJudge
 from simulation.request_script import NO_REQUEST, RequestScript
 from simulation.rescue import Rescue
 from simulation.runs_with_wrong_answers import RunsWithWrongAnswers
@@ -167,6 +168,7 @@ class History:
                 self._world.wait(CALM_SECONDS)
                 self._judges.judge_truncations()
             self._end()
+        self._judges.judge_temporary_files()
         self._counts["records of an old leader given up by an election"] += sum(
             election.destroys(broker, batch) and batch.name in self._cluster.written_to_old
             for election in self._judges.elections
@@ -410,6 +412,8 @@ class History:
             self._counts["control nodes that lost power"] += 1
             with self._judges.keeps_verdicts():
                 self._files.lose_power(self._world.random)
+        if any(process.killed for process in processes.values()):
+            self._judges.left_by_killed |= self._judges.files.temporary()
 
     def _count_stops(self, processes: Mapping[str, Process]) -> None:
         self._counts["other commands that got SIGTERM"] += sum(process.signals.pending is not None for process in processes.values())
@@ -433,11 +437,14 @@ class History:
             with self._judges.runs.working():
                 return self._recovered(run_id, NO_REQUEST if run_id.startswith("last") else request)
         finally:
-            is_alone = self._script.second is None and run_id.startswith(("first", "again", "later"))
-            if is_alone and (run_id != "first" or self._script.reviews.names is None):
+            if self._is_alone(run_id) and not run_id.startswith("last") and (run_id != "first" or self._script.reviews.names is None):
                 limits.judge()
             if self._events.happened > before or self._wrong.count() > wrong or run_id == "second":
                 self._disturbed.add(run_id)
+
+    def _is_alone(self, run_id: str) -> bool:
+        """Return whether no other run works on the cluster meanwhile."""
+        return run_id.startswith("last") or (self._script.second is None and run_id.startswith(("first", "again", "later")))
 
     def _recovered(self, run_id: str, request: RequestScript) -> dict[str, Any] | None:
         """Recover, and judge the run. `request`: what operators ask of it. Return as `_run`."""
@@ -445,7 +452,7 @@ class History:
         named = request.of(self._events.keys)
         given = self._rehearsal.options if self._rehearsal and run_id == "rehearsal" else {}
         is_predicted = self._rehearsal is not None and run_id == "first" and self._may_be_predicted() and self._rehearsal.holds
-        began = self._world.now
+        began, report = self._world.now, ReportJudge(self._judges, self._cluster)
         try:
             if run_id == "first" and self._script.reviews.names is not None:
                 result = self._elect_by_hand(run_id, request.options)
@@ -469,6 +476,9 @@ class History:
         if run_id == "rehearsal":
             return result
         self._elected.judge(result, began)
+        if self._is_alone(run_id):
+            report.judge_election(result, self._events.calm or (run_id == "first" and self._is_undisturbed()))
+            report.judge_journal(result)
         names_lost = LOST_BROKERS in request.options
         self._counts["recoveries that end and name lost brokers"] += names_lost
         for row in result["results"]:

@@ -74,6 +74,7 @@ class Judges:
         self.disks_read_at: dict[int, float] = {}  # when the disks of brokers became evidence
         self._needed_verdicts: set[int] = set()  # of brokers that had records which a leader lacked
         self.saves = True
+        self.left_by_killed = set[Path]()  # temporary files of control nodes that were killed
         self._lost_before = frozenset[str]()  # of the partition that is about to be changed
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
@@ -103,7 +104,7 @@ class Judges:
             chosen -= {one for one in chosen if one[0] == key}
 
     def _look_before(self, what: str, key: Key, order: tuple[int, ...]) -> None:
-        self.changes += 1
+        self.count_change()
         self._lost_before = frozenset(self._loss.lost_before[key])
         if self._events.acts_for_others:
             self.orders.note_others(what, key, order)
@@ -123,6 +124,10 @@ class Judges:
             self.add_violation(f"{name(key)} gets the order {order}, which no journal has")
         if what == "reorder":
             self.orders.note_own(key)
+
+    def count_change(self) -> None:
+        """Count a change of the cluster that is about to be made."""
+        self.changes += 1
 
     def _unseen_seconds(self) -> float:
         """Return for how long a leader, an order or the loss of a broker need not be known to the run that has sent the request of now."""
@@ -391,6 +396,11 @@ class Judges:
         """Return whether a part of saved records has these. Saved from another replica, they may have records that the cleaner has removed from this one."""
         written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
         return self.files.has_saved(key, (batch.data, *written))
+
+    def judge_temporary_files(self) -> None:
+        """Judge the end, when no run works: of files that stand for others while these are written, only control nodes that were killed leave some."""
+        if left := self.files.temporary() - self.left_by_killed:
+            self.add_violation(f"the temporary file {min(left).relative_to(self.files.workdir)} is left")
 
     def state(self, *may_be_written: str) -> tuple[int, list[str]]:
         """Return how many changes there were, and the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""

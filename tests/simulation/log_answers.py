@@ -30,6 +30,8 @@ def describe_log_dirs(broker: Broker, request: Any) -> Any:
     kind = DescribeLogDirsResponse.DescribeLogDirsResult
     wanted = None if request.topics is None else {(one.topic, number) for one in request.topics for number in one.partitions}
     keys = sorted(key for key in broker.logs if wanted is None or key in wanted)
+    if not broker.disks.has_failed:  # room on a disk that has failed is not known
+        broker.cluster.after_log_dirs(broker.node_id)
     return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[_log_dir(broker, kind, path, keys) for path in LOG_DIRS])
 
 

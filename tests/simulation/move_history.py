@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from simulation.kraft import NO_LEADER, Key
 from simulation.move_judges import MoveJudges
 from simulation.move_operator import MoveOperator
 from simulation.refused_moves import entries_of, rate_of, refused_approvals, refused_journals, refused_moves, refused_throttles
+from simulation.report_judge import ReportJudge
 from simulation.request_script import NAMED
 from simulation.script import Script
 from simulation.story_lines import ending
@@ -64,12 +66,18 @@ class MoveHistory(History):
 
     def _move_under_faults(self) -> None:
         if self._script.reviews.full:
-            self._cluster.full = {1 + self._script.seed % len(self._cluster.brokers)}
+            self._cluster.full = {self._added()[self._script.seed % len(self._added())]}
         if self._moves.standing is not None:
             self._world.run({"operator": lambda: self._do("named" if self._script.request.moves == NAMED else "present")})
         super()._recover_under_faults()
         if self._script.seed % 3 == 0:
             self._world.run({"operator": self._look_for_throttles})
+
+    def _added(self) -> list[int]:
+        """Return the brokers that get a replica by the moves, all brokers if none does."""
+        partitions = self._cluster.controller.partitions
+        added = {one for key, target in self._judges.targets.items() for one in target if one not in partitions[key].replicas}
+        return sorted(added or self._cluster.brokers)
 
     def _look_for_throttles(self) -> None:
         """Check readiness, which warns of each throttle that a run has left."""
@@ -182,9 +190,11 @@ class MoveHistory(History):
         }
         self._counts[f"runs: {what}"] += 1
         self._judges.may_be_unthrottled |= what == "absent"
-        before, began = self._judges.standing(), self._world.now
+        before, began, report = self._judges.standing(), self._world.now, ReportJudge(self._judges, self._cluster)
         try:
-            result = acts[what]()
+            is_judged = what in ("move", "approved", "finish") and self._script.second is None
+            with self._judges.moves() if is_judged else nullcontext():
+                result = acts[what]()
         except RecoveryError as error:
             self._world.tell(f"{run_id} ({what}) fails: {error}")
             self._counts[f"runs failed: {what}"] += 1
@@ -192,6 +202,8 @@ class MoveHistory(History):
                 self._judges.standing_from = -math.inf
             return None
         self._world.tell(f"{run_id} ({what}) ends: {ending(result)}")
+        if what not in ("rehearsal", "status") and (self._script.second is None or self._events.calm):
+            report.judge_moves(result, self._events.calm)
         if what in ("present", "named"):
             expires_after = self._moves.expires_after
             self._counts["standing throttles that expire by a wrong clock"] += expires_after is not None and self._world.drift > 0

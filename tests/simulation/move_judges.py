@@ -9,6 +9,7 @@ import fcntl
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class MoveJudges(Judges):
         self.standing_from = self.standing_until = math.inf  # the standing throttle expires between these
         self.approved_rate: int | None = None  # of the moves that were approved, None: none were, or without a throttle
         self.asked_rate = script.throttle
+        self._have_answered, self._began = set[int](), math.inf  # of a run of moves that works alone
         noted = cluster.controller.on_change
 
         def on_change(key: Key, before: Partition | None, after: Partition) -> None:
@@ -71,19 +73,44 @@ class MoveJudges(Judges):
         if self._events.acts_for_others:
             super()._look_before(what, key, order)
             return
-        self.changes += 1
+        self.count_change()
         if what != "move":
             return
         if {*order} not in self._legal(key):
             self.add_violation(f"{name(key)} is moved to {order}, which no operator wants")
         full = {*order} & self._cluster.full - {*self._cluster.controller.partitions[key].replicas}
-        # The size of a replica counts as 0 if its broker does not answer.
-        answer = not self._events.slowed and all(one.running and not one.disks.has_failed for one in self._cluster.brokers.values())
-        if full and answer and not self._cluster.world.late:
-            self.add_violation(f"{name(key)} is moved to broker {min(full)}, which has no room")
+        if known := sorted(broker for broker in full if self._is_known_full(key, broker)):
+            self.add_violation(f"{name(key)} is moved to broker {known[0]}, which has no room")
         # A move of another tool that no broker may have shown is replaced: Kafka's requests have no condition.
         if self._script.throttle is not None and not self._cluster.world.late and not self.orders.is_unseen(key):
             self._look_for_throttle(key, {*order} - {*self._cluster.controller.partitions[key].replicas})
+
+    @contextmanager
+    def moves(self) -> Iterator[None]:
+        """Note which brokers answer a run of moves, which works in the block and alone, what their log dirs have, until it makes its first change."""
+        self._have_answered, self._began = set(), self._cluster.world.now
+        self._cluster.after_log_dirs = self._have_answered.add
+        try:
+            yield
+        finally:
+            self._cluster.after_log_dirs = lambda _broker: None
+            self._began = math.inf
+
+    def _is_known_full(self, key: Key, broker: int) -> bool:
+        """Return whether the run that moves a partition now knew that it does not fit on a broker, of what it has there nothing.
+
+        The size of a replica counts as 0 if the leader does not answer, and the room as enough if the broker does not.
+        """
+        leader = self._cluster.controller.partitions[key].leader
+        has_led = self.leaders.changed_at(key) < self._began - self._cluster.metadata_seconds[1]
+        is_excused = self._events.slowed or self._cluster.world.late or self._cluster.lacking or self._began == math.inf
+        return not is_excused and has_led and {broker, leader} <= self._have_answered and key not in self._cluster.brokers[broker].logs
+
+    def count_change(self) -> None:
+        """Count a change of the cluster. Room is not looked at again after the first one of a run."""
+        super().count_change()
+        if not self._events.acts_for_others and not self._cluster.world.late:
+            self._cluster.after_log_dirs = lambda _broker: None
 
     def _look_for_throttle(self, key: Key, adding: set[int]) -> None:
         listed = entries(self._cluster.configs.of((TOPIC, key[0])).get(REPLICAS.format(FOLLOWER)))
@@ -122,7 +149,7 @@ class MoveJudges(Judges):
     # --- throttles -------------------------------------------------------------------------------------------------------
 
     def _look_before_config(self, resource: Resource, operations: Sequence[Operation]) -> None:
-        self.changes += 1
+        self.count_change()
         if self._events.acts_for_others:
             return
         rows = list(self._journal())

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,17 +48,27 @@ class Mutant(NamedTuple):
     """A mistake. It has several edits if several checks stand one behind the other, each of which would prevent the harm alone.
 
     expect  part of the violation that it causes: with another one, or with an error of the simulation, it is not found
+    kept    names of scripts that are kept because they find it
     """
 
     what: str
     expect: str
     edits: tuple[Edit, ...]
+    kept: tuple[str, ...] = ()
 
 
 def mutants() -> list[Mutant]:
     """Return all of them."""
     rows = tomllib.loads(MUTANTS.read_text())["mutant"]
-    return [Mutant(row.pop("what"), row.pop("expect"), tuple(Edit(**edit) for edit in (*row.pop("also", ()), row))) for row in rows]
+    return [
+        Mutant(
+            row.pop("what"),
+            row.pop("expect"),
+            kept=tuple(row.pop("kept", ())),
+            edits=tuple(Edit(**edit) for edit in (*row.pop("also", ()), row)),
+        )
+        for row in rows
+    ]
 
 
 def main() -> int:
@@ -85,16 +96,10 @@ def is_found(mutant: Mutant, jobs: int = JOBS) -> bool:
 
     Raises ValueError if the product does not have the text.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        copy = copy_product(Path(folder))
-        for edit in mutant.edits:
-            text = (copy / edit.file).read_text()
-            if text.count(edit.old) != 1:
-                raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
-            (copy / edit.file).write_text(text.replace(edit.old, edit.new))
+    with _mutated(mutant) as folder:
         expected = re.escape(mutant.expect)
         until = ("--until", mutant.expect, "--jobs", str(jobs))
-        kept = [([str(script)], f"^(violation: .*{expected}.*)", script.stem) for script in sorted(KEPT.glob("*.json"))]
+        kept = [([str(script)], _violation(mutant), script.stem) for script in sorted(KEPT.glob("*.json"))]
         first, more = (([*map(str, seeds), *until], rf"^(seed \d+: .*{expected}.*)", "") for seeds in (FIRST_SEEDS, MORE_SEEDS))
         found = errors = ""
         for arguments, pattern, name in (first, *kept, more):
@@ -105,6 +110,30 @@ def is_found(mutant: Mutant, jobs: int = JOBS) -> bool:
     if not found and errors:
         print(*errors.splitlines()[-ERROR_LINES:], sep="\n", flush=True)
     return bool(found)
+
+
+def is_found_by(mutant: Mutant, script: str) -> bool:
+    """Return whether a script that is kept has the violation that this mistake causes. Raises ValueError if the product does not have the text."""
+    with _mutated(mutant) as folder:
+        return bool(_first_violation(folder, [str(KEPT / f"{script}.json")], _violation(mutant))[0])
+
+
+def _violation(mutant: Mutant) -> str:
+    """Return the pattern of the line that a script prints of the violation."""
+    return f"^(violation: .*{re.escape(mutant.expect)}.*)"
+
+
+@contextmanager
+def _mutated(mutant: Mutant) -> Iterator[str]:
+    """Yield a folder for the path of Python, which has a copy of the product with this mistake."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_product(Path(folder))
+        for edit in mutant.edits:
+            text = (copy / edit.file).read_text()
+            if text.count(edit.old) != 1:
+                raise ValueError(f"{mutant.what}: {edit.file} has the text {text.count(edit.old)} times")
+            (copy / edit.file).write_text(text.replace(edit.old, edit.new))
+        yield folder
 
 
 def _first_violation(folder: str, arguments: list[str], pattern: str, name: str = "") -> tuple[str, str]:

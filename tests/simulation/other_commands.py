@@ -59,7 +59,7 @@ class OtherCommands:
         """Look at what Kafka would elect, and save records before a plan is elected. The latter changes nothing on the cluster."""
         before = self._judges.changes
         for kind in (PREFERRED, UNCLEAN):
-            self._do(f"{kind} leaders in check mode", partial(self._elect, kind, check_mode=True))
+            self._check(f"{kind} leaders in check mode", partial(self._elect, kind, check_mode=True))
         self._do("unclean leaders without allow_data_loss", partial(self._elect, UNCLEAN, allow_data_loss=False))
         self._do("saving before an election", self._save)
         if self._judges.changes != before:
@@ -124,7 +124,10 @@ class OtherCommands:
     def _elect(self, kind: str, answer_is_false: bool = False, **given: Any) -> dict[str, Any]:
         keys = sorted(self._cluster.controller.partitions)
         named = self._random.choice((None, keys, [*keys[:1], ("orders", 99)]))
+        changes = self._judges.changes
         result = self._operator.elect_leaders(kind, named, election_attempts=self._random.choice((0, 1)), **given)
+        if not given and not answer_is_false:
+            self._judge_changed(result, changes)
         for row in result["results"]:
             key = row["topic"], row["partition"]
             self._counts[f"{kind} leaders: {row['outcome']}"] += 1
@@ -140,11 +143,18 @@ class OtherCommands:
                 self._judges.add_violation(f"{name(key)} counts as elected, and has no leader")
         return result
 
+    def _judge_changed(self, result: dict[str, Any], changes: int) -> None:
+        """Judge `changed` of an election of KIP-460. `changes`: of the cluster, before it."""
+        if result["changed"] and self._judges.changes == changes:
+            self._judges.add_violation("an election says that it has changed something, and the cluster is as before")
+        if not result["changed"] and any(row["outcome"] == "elected" for row in result["results"]):
+            self._judges.add_violation("a partition counts as elected, and the election says that it changes nothing")
+
     def _save(self) -> dict[str, Any]:
         self._operator.collect(RUN, [*self._cluster.controller.partitions, ("orders", 99)])
         self._operator.plan(RUN, self._random.choice(("aggressive", None)))
         if self._random.random() < 0.5:
-            self._operator.save(RUN, check_mode=True)
+            self._check("saving in check mode", partial(self._operator.save, RUN, check_mode=True))
         self._save_wrongly()
         self._leave_part()
         self._save_beside_another_cluster()
@@ -239,7 +249,7 @@ class OtherCommands:
             return result
 
         self._do(f"the list of {run_id}", count)
-        self._do(f"an export of {run_id} in check mode", partial(export, check_mode=True))
+        self._check(f"an export of {run_id} in check mode", partial(export, check_mode=True))
         self._cluster.disk_is_full = True
         self._do(f"an export of {run_id} to a full disk", partial(export, overwrite=True))
         self._cluster.disk_is_full = False
@@ -253,6 +263,13 @@ class OtherCommands:
             )
         self._do("an export among saved records", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/saved/1"))
         self._do("an export to no folder", partial(self._operator.list_records, run_id, export=f"{self._operator.workdir}/none/1"))
+
+    def _check(self, what: str, work: Callable[[], dict[str, Any]]) -> None:
+        """Do it in check mode, which changes no file, whether it fails or not. The cluster is judged where no late request can change it."""
+        before = self._judges.files.digests()
+        self._do(what, work)
+        if self._judges.files.digests() != before:
+            self._judges.add_violation(f"{what} has changed files of the workdir")
 
     def _do(self, what: str, work: Callable[[], dict[str, Any]]) -> None:
         self._counts["other commands"] += 1

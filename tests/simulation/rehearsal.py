@@ -64,6 +64,10 @@ class Rehearsal:
         self._has_failed = result is None
         if result is None:
             return
+        if result["changed"] != any(row["outcome"] == "elected" for row in result["results"]):
+            self._judges.add_violation(
+                f"changed of a run that must change nothing ({self._kind}) is {result['changed']}: {result['summary']}"
+            )
         self._predicted, self._warnings = _rows(result), result["warnings"]
         elected = [key for key, row in _rows(result).items() if row["outcome"] == "elected"] if self._kind != CHECK else []
         if elected:

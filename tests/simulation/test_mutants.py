@@ -9,7 +9,7 @@ import pytest
 
 from simulation.branches import table
 from simulation.mechanical_mutants import TESTS, Explained, explanations, mistakes
-from simulation.mutants import MODULE_UTILS, ROOT, Mutant, is_found, mutants
+from simulation.mutants import KEPT, MODULE_UTILS, ROOT, Mutant, is_found, is_found_by, mutants
 
 
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda one: one.what)
@@ -56,6 +56,18 @@ def test_branches_are_added_up_by_part() -> None:
     )
     collect = next(line for line in lines if line.startswith("collect"))
     assert collect.split()[1:] == ["4", "of", "10", "branches", "40", "%"]
+
+
+def test_each_script_that_is_kept_finds_a_mistake() -> None:
+    assert {one.stem for one in KEPT.glob("*.json")} == {script for mutant in mutants() for script in mutant.kept}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mutant", "script"), [pytest.param(one, script, id=f"{script}: {one.what}") for one in mutants() for script in one.kept]
+)
+def test_a_script_that_is_kept_finds_its_mistake(mutant: Mutant, script: str) -> None:
+    assert is_found_by(mutant, script)
 
 
 @pytest.mark.long

@@ -48,7 +48,7 @@ class Rehearsed:
 
 def result(outcome: str, leader: int | None = None, key: Key = KEY) -> dict[str, Any]:
     row = {"topic": key[0], "partition": key[1], "outcome": outcome, "leader": leader, "reason": "", "reason_code": None}
-    return {"results": [row], "warnings": []}
+    return {"changed": outcome == "elected", "summary": {outcome: 1}, "results": [row], "warnings": []}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,12 @@ def test_the_next_run_keeps_the_prediction(predicted: dict[str, Any] | None, the
     one.rehearsal.judge(predicted)
     assert one.rehearsal.holds and one.rehearsal.judge_next(then)
     assert (one.judges.violations == []) == is_right
+
+
+def test_a_run_in_check_mode_says_whether_it_would_elect_a_leader() -> None:
+    one = Rehearsed()
+    one.rehearsal.judge({**result("elected", 2), "changed": False})
+    assert "changed of a run that must change nothing" in one.judges.violations[0]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,14 +18,20 @@ from simulation.operator import NAME
 
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
+JOURNALS = "journal", "throttles"
+LOCKS = (".lock",)
 
 
 @dataclass
 class Intent:
-    """An intent of a journal. `orders`: that a run may have set. `elections`: partitions that an election of it may still reach."""
+    """An intent of a journal. `orders`: that a run may have set. `elections`: partitions that an election of it may still reach.
+
+    changed  partitions whose orders are others than before
+    """
 
     orders: list[tuple[Key, tuple[int, ...]]]
     elections: set[Key] = field(default_factory=set)
+    changed: set[Key] = field(default_factory=set)
 
 
 class WorkdirFiles:
@@ -52,6 +58,10 @@ class WorkdirFiles:
         """Return the partitions whose orders the journal has open with an election that a run may have sent."""
         return {key for intent in self._open_intents() for key in intent.elections}
 
+    def unsettled(self) -> set[Key]:
+        """Return the partitions that the journal has open with another order than before, or with an election that a run may have sent."""
+        return {key for intent in self._open_intents() for key in intent.changed | intent.elections}
+
     def _open_intents(self) -> Iterator[Intent]:
         """Yield what is open in journals, read with our own eyes. A later line on the elections of an intent replaces the one before."""
         files = [file.read_bytes() for file in (self.workdir / "journal").glob("*.jsonl")]
@@ -60,7 +70,8 @@ class WorkdirFiles:
             # A line may be cut off by a kill, or damaged.
             for entry in parsed(content):
                 if entry.get("kind") == "intent":
-                    intents[entry["id"]] = Intent([(_key(row), tuple(row["changed"])) for row in entry["orders"]])
+                    changed = {_key(row) for row in entry["orders"] if row["changed"] != row.get("original")}
+                    intents[entry["id"]] = Intent([(_key(row), tuple(row["changed"])) for row in entry["orders"]], changed=changed)
                 elif entry.get("kind") == "election" and entry["id"] in intents:
                     intents[entry["id"]].elections = {_key(row) for row in entry["partitions"]}
                 elif entry.get("kind") == "done":
@@ -108,11 +119,22 @@ class WorkdirFiles:
         except (ValueError, KeyError, TypeError):  # damaged, or half of it
             return False
 
+    def journals(self) -> list[str]:
+        """Return the journals of orders and throttles, each with a digest."""
+        return _digests(file for folder in JOURNALS for file in (self.workdir / folder).rglob("*.jsonl"))
+
+    def temporary(self) -> set[Path]:
+        """Return the files that stand for others while these are written. A lock file stays, for the next run."""
+        return {path for path in self.workdir.rglob(".*") if path.is_file() and not path.name.endswith(LOCKS)}
+
     def digests(self, *may_be_written: str) -> list[str]:
         """Return the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
         excepted = (*MAY_BE_WRITTEN, *may_be_written)
-        files = [one for one in self.workdir.rglob("*") if one.is_file() and one.relative_to(self.workdir).parts[0] not in excepted]
-        return sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
+        return _digests(one for one in self.workdir.rglob("*") if one.is_file() and one.relative_to(self.workdir).parts[0] not in excepted)
+
+
+def _digests(files: Iterable[Path]) -> list[str]:
+    return sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
 
 
 def _key(row: Mapping[str, Any]) -> Key:

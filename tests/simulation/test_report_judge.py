@@ -1,0 +1,90 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run reports is judged by what it has done and left: `changed`, an open journal, temporary files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulation.report_judge import ReportJudge
+from simulation.test_simulated_judges import KEY, Incident
+
+ELECTED = {"topic": KEY[0], "partition": KEY[1], "outcome": "elected"}
+
+
+def result(changed: bool, *rows: dict[str, Any], warnings: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"changed": changed, "results": rows, "warnings": warnings}
+
+
+def write_intent(incident: Incident) -> None:
+    """Let the journal have an order of a run open."""
+    folder = incident.workdir / "journal"
+    folder.mkdir()
+    row = {"topic": KEY[0], "partition": KEY[1], "changed": [1, 3, 2], "original": [3, 1, 2]}
+    (folder / "simulated.jsonl").write_text(json.dumps({"kind": "intent", "id": "1", "orders": [row]}) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("elects", "changed", "is_right"), [(False, False, True), (False, True, False), (True, True, True), (True, False, False)]
+)
+def test_a_run_says_whether_it_has_elected_a_leader(tmp_path: Path, elects: bool, changed: bool, is_right: bool) -> None:
+    incident = Incident(tmp_path)
+    report = ReportJudge(incident.judges, incident.cluster)
+    if elects:
+        incident.elect()
+    before = len(incident.judges.violations)
+    report.judge_election(result(changed), is_peaceful=True)
+    assert (len(incident.judges.violations) == before) == is_right
+
+
+def test_what_counts_as_elected_is_changed(tmp_path: Path) -> None:
+    incident = Incident(tmp_path)
+    ReportJudge(incident.judges, incident.cluster).judge_election(result(False, ELECTED), is_peaceful=False)
+    assert "counts as elected" in incident.judges.violations[0]
+
+
+@pytest.mark.parametrize(
+    ("moves", "changed", "is_right"), [(False, False, True), (False, True, False), (True, True, True), (True, False, False)]
+)
+def test_a_run_of_moves_says_whether_it_has_changed_something(tmp_path: Path, moves: bool, changed: bool, is_right: bool) -> None:
+    incident = Incident(tmp_path)
+    report = ReportJudge(incident.judges, incident.cluster)
+    if moves:
+        incident.cluster.reassign(KEY, (2, 1, 3))
+    before = len(incident.judges.violations)
+    report.judge_moves(result(changed), is_peaceful=True)
+    assert (len(incident.judges.violations) == before) == is_right
+
+
+@pytest.mark.parametrize(
+    ("warnings", "is_right"),
+    [
+        ((), False),
+        (("orders-0 has no leader",), False),
+        (("1 partitions still have the replica order of an election (orders-0); run again",), True),
+        (("replica orders of elections could not all be put back, run again to do it: no broker answers",), True),
+    ],
+)
+def test_a_run_names_what_its_journal_has_open(tmp_path: Path, warnings: tuple[str, ...], is_right: bool) -> None:
+    incident = Incident(tmp_path)
+    write_intent(incident)
+    ReportJudge(incident.judges, incident.cluster).judge_journal(result(False, warnings=warnings))
+    assert (incident.judges.violations == []) == is_right
+
+
+@pytest.mark.parametrize(
+    ("name", "is_killed", "is_right"),
+    [(".a.json.new", False, False), (".a.json.new", True, True), (".lock", False, True), ("a.json", False, True)],
+)
+def test_temporary_files_are_left_by_killed_control_nodes_alone(tmp_path: Path, name: str, is_killed: bool, is_right: bool) -> None:
+    incident = Incident(tmp_path)
+    (tmp_path / name).touch()
+    if is_killed:
+        incident.judges.left_by_killed |= incident.judges.files.temporary()
+    incident.judges.judge_temporary_files()
+    assert (incident.judges.violations == []) == is_right
