@@ -54,8 +54,10 @@ ONLY ?= plan fleet history cluster
 # After one that fails no other begins, and make fails.
 JOBS ?= 3
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-# One after the other, and after the last one, or the first that fails, the table of what was skipped. It changes the exit code only if nothing failed.
+# One after the other, and after the last one, or the first that fails, those of the second argument and the table of what was skipped. The table changes the
+# exit code only if nothing failed.
 WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { failed=$$?; break; }; done; \
+	for part in $(2); do $(MAKE) --no-print-directory $$part || failed=$${failed:-$$?}; done; \
 	$(BIN)/python -m skipped .cache/junit || failed=$${failed:-$$?}; exit $${failed:-0}
 
 .DEFAULT_GOAL := help
@@ -147,7 +149,7 @@ molecule: setup
 
 test-long: setup
 	@rm -rf .cache/junit
-	$(call WITH_TABLE,molecule on-long on-properties simulate-an-hour)
+	$(call WITH_TABLE,molecule on-long on-properties,simulate-an-hour)
 
 on-long:
 	$(PYTEST) tests/integration tests/chaos tests/model tests/simulation tests/unit -m long

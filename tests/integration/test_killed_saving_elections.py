@@ -25,7 +25,7 @@ from rig import KafkaCluster, NewTopic
 pytestmark = pytest.mark.long
 
 LOST, ELECTED, LONGER, LONGEST = 1, 2, 3, 4
-TOPIC, PARTITIONS, SHARED = "killed.saving", 200, 10
+TOPIC, PARTITIONS, SHARED = "killed.saving", 400, 10
 Saved = dict[int, bytes]
 
 

@@ -18,6 +18,7 @@ from simulation.disks import start_disks
 from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
 from simulation.groups import Groups
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
+from simulation.lasting_faults import LastingFaults
 from simulation.logs import Batch, Log, batch
 from simulation.metadata_log import MetadataLog
 from simulation.quotas import Quotas
@@ -66,6 +67,7 @@ class SimulatedCluster:
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
         self.metadata_seconds = METADATA_SECONDS
+        self._faults = LastingFaults(world)
         self.brokers = {one: Broker(one, self, f"broker-{one}.simulated", PORT + one) for one in range(1, brokers + 1)}
         self.before_change: Callable[[str, Key, tuple[int, ...]], None] = lambda _what, _key, _order: None
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
@@ -410,59 +412,90 @@ class SimulatedCluster:
         return broker.running and broker.is_registered and not broker.hangs and not broker.cut_off
 
     def hang(self, broker: int, seconds: float) -> None:
-        """Let a broker hang: it accepts requests and answers none, and is fenced if that lasts."""
-        self._note_heard(self.brokers[broker])
-        self.brokers[broker].hangs = True
-        self._silence(broker, seconds, "hangs")
-
-    def cut_off(self, broker: int, seconds: float) -> None:
-        """Cut a broker off from the controllers. It is fenced if that lasts."""
-        self._note_heard(self.brokers[broker])
-        self.brokers[broker].cut_off = True
-        self._silence(broker, seconds, "cut_off")
-
-    def hide(self, broker: int, seconds: float) -> None:
-        """Let control nodes not reach a broker, which goes on with its work."""
-        one = self.brokers[broker]
-        one.unreachable, one.unreachable_until = True, self.world.now + seconds
-        self.world.tell(f"control nodes cannot reach broker {broker} for {seconds} s")
-        self.world.after(seconds, lambda: setattr(one, "unreachable", False))
-
-    def _silence(self, broker: int, seconds: float, what: str) -> None:
+        """Let a broker hang: it accepts requests and answers none, and is fenced if that lasts. A process that starts after it does not hang."""
         one = self.brokers[broker]
         incarnation = one.incarnation
-        self.world.tell(f"broker {broker} {'hangs' if what == 'hangs' else 'is cut off from the controllers'} for {seconds} s")
-        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
+        self._fall_silent(one, f"hangs for {seconds} s")
+        one.hangs = True
 
         def end() -> None:
-            setattr(one, what, False)
-            self._learn(one)
-            if one.running and one.incarnation == incarnation and not self.controller.alive(broker) and self.is_heard(one):
-                self._unfence(one, incarnation)
+            if one.incarnation == incarnation:
+                one.hangs = False
+                self._be_heard_again(one)
 
-        self.world.after(seconds, end)
+        self._faults.last(("hangs", broker, incarnation), seconds, end)
+
+    def cut_off(self, broker: int, seconds: float) -> None:
+        """Cut the machine of a broker off from the controllers. The broker is fenced if that lasts."""
+        one = self.brokers[broker]
+        self._fall_silent(one, f"is cut off from the controllers for {seconds} s")
+        one.cut_off = True
+
+        def end() -> None:
+            one.cut_off = False
+            self._be_heard_again(one)
+
+        self._faults.last(("cut off", broker), seconds, end)
+
+    def hide(self, broker: int, seconds: float) -> None:
+        """Let control nodes not reach the machine of a broker, which goes on with its work."""
+        one = self.brokers[broker]
+        self.world.tell(f"control nodes cannot reach broker {broker} for {seconds} s")
+        one.unreachable = True
+        one.unreachable_until = self._faults.last(("hidden", broker), seconds, lambda: setattr(one, "unreachable", False))
+
+    def _fall_silent(self, broker: Broker, how: str) -> None:
+        incarnation = broker.incarnation
+        self._note_heard(broker)
+        self.world.tell(f"broker {broker.node_id} {how}")
+        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker.node_id, incarnation))
+
+    def _be_heard_again(self, broker: Broker) -> None:
+        self._learn(broker)
+        if not self.controller.alive(broker.node_id) and self.is_heard(broker):
+            self._unfence(broker, broker.incarnation)
 
     def make_busy(self, seconds: float) -> None:
         """Let brokers be so busy for some seconds that they learn late of what the controller decides."""
         self.metadata_seconds = BUSY_SECONDS
         self.world.tell(f"brokers are busy for {seconds} s")
-        self.world.after(seconds, lambda: setattr(self, "metadata_seconds", METADATA_SECONDS))
+        self._faults.last("busy", seconds, lambda: setattr(self, "metadata_seconds", METADATA_SECONDS))
 
     def fill_disk(self, seconds: float) -> None:
         """Leave no room on the disk of the control nodes for some seconds."""
         self.disk_is_full = True
         self.world.tell(f"the disk of the control nodes is full for {seconds} s")
-        self.world.after(seconds, lambda: setattr(self, "disk_is_full", False))
+        self._faults.last("full disk", seconds, lambda: setattr(self, "disk_is_full", False))
+
+    def deny(self, seconds: float) -> None:
+        """Let control nodes change nothing for some seconds."""
+        self.is_denied = True
+        self.world.tell("control nodes may change nothing")
+        self._faults.last("denied", seconds, lambda: setattr(self, "is_denied", False))
 
     def lose_controller(self, seconds: float) -> None:
-        """Let the active controller die. After some seconds another one takes over."""
+        """Let the active controller die. After some seconds another one takes over, and the one that died starts again."""
+        node = self.controllers[self.controller_id]
+        node.running = False
+        self.world.tell(f"controller {node.node_id} is killed")
+
+        def start() -> None:
+            node.running = True
+            node.incarnation += 1
+
+        self._replace_controller(seconds)
+        self.world.after(seconds, start)
+
+    def _replace_controller(self, seconds: float) -> None:
+        """Let the quorum elect another active controller, which takes some seconds."""
         self.has_controller = False
         self.world.tell(f"there is no active controller for {seconds} s")
 
         def elected() -> None:
             self.has_controller = True
             self.metadata_log.epoch += 1
-            able = [one for one in CONTROLLERS if not self.controllers[one].hangs] or CONTROLLERS
+            nodes = self.controllers
+            able = [one for one in CONTROLLERS if nodes[one].running and not nodes[one].hangs] or CONTROLLERS
             self.controller_id = able[self.metadata_log.epoch % len(able)]
             self.spread()
 
@@ -481,7 +514,7 @@ class SimulatedCluster:
                 self.spread()
 
         if seconds > QUORUM_SECONDS:
-            self.lose_controller(QUORUM_SECONDS)
+            self._replace_controller(QUORUM_SECONDS)
         self.world.after(seconds, go_on)
 
     def start(self, broker: int, clean: bool, lost_batches: int = 0, repaired: bool = True) -> None:

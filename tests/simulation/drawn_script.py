@@ -12,7 +12,7 @@ from simulation.client_quotas import RATES
 from simulation.damage_patterns import BEFORE_MOVES, FAULTS, FAULTS_OF_MOVES, STRUCK_REQUESTS, draw_damage
 from simulation.disk_script import draw_disks
 from simulation.drawn_forks import with_certain_forks, with_forks, with_forks_to_replay, with_survivors
-from simulation.drawn_strikes import struck_at_changes, with_busy_brokers, with_rare_events
+from simulation.drawn_strikes import struck_at_changes, with_busy_brokers, with_cut_connections, with_rare_events
 from simulation.drawn_topics import with_changed_topics, with_commits, with_internal_topic
 from simulation.large_script import many_epochs, many_partitions
 from simulation.later_runs import LaterRun, draw_later_runs
@@ -70,6 +70,7 @@ def drawn(seed: int) -> Script:
     if not is_right:
         lacks = draw_lacking(login, OF_MOVES if script.moves else LACKING_ANY)
         script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
+    script = script if script.is_certain else with_cut_connections(script, Random(f"cuts of {seed}"))
     script = _with_prediction(script, Random(f"prediction of {seed}"))
     script = struck_at_changes(script, Random(f"changes of {seed}"))
     script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))

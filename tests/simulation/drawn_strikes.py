@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from simulation.damage_patterns import CALM, FORKS, OLD_LEADER, OTHERS, UNCLEAN_BEFORE, draw_pattern
+from simulation.damage_patterns import CALM, FORKS, OLD_LEADER, OTHERS, STRUCK_REQUESTS, UNCLEAN_BEFORE, draw_pattern
 from simulation.script import LONG_HANG, Script
 from simulation.steps import (
+    CUT,
     FULL_DISK,
     HANGING_BROKER,
     LATE,
@@ -26,6 +27,8 @@ from simulation.steps import (
 )
 from simulation.world import CHANGES
 
+CUTS, CUTS_OF_STRIKES = 0.15, 0.3  # of all histories without another strike; of those that strike at a request
+THROTTLING = ("IncrementalAlterConfigsRequest",)
 BUSY, SAVED_UNDER_FAULTS = 0.06, 0.06  # of all histories of elections
 OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, DISK_FILLED, KILLED_AT_A_CHANGE = 0.15, 0.08, 0.06, 0.05, 0.08  # of all histories
 AT_CHANGES, FIRST_AT_CHANGES = 0.6, 0.25  # of kills, signals and faults; of the first faults of later runs, of which many change nothing
@@ -92,6 +95,16 @@ def _with_faults_while_saving(script: Script, random: Random) -> Script:
     options = random.choice(({}, {"save_timeout": 2.0}, {"save_timeout": 2.0, "saved_bytes_per_second": 50}))
     request = replace(script.request, options={**script.request.options, **options})
     return replace(script, damage=damage, strategy="aggressive", strike=strike, request=request)
+
+
+def with_cut_connections(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a connection that is cut when the broker has carried out a request: the answer is lost, and no broker hangs."""
+    if script.strike is not None and script.strike.request in STRUCK_REQUESTS:
+        return script if random.random() >= CUTS_OF_STRIKES else replace(script, strike=script.strike._replace(seconds=CUT))
+    if script.strike is not None or random.random() >= CUTS:
+        return script
+    requests = THROTTLING if script.moves is not None and random.random() < 0.5 else CHANGES
+    return replace(script, strike=Strike(random.choice(requests), random.choice((0, 0, 1, 2)), CUT, kills_run=random.random() < 0.2))
 
 
 def with_busy_brokers(script: Script, random: Random) -> Script:

@@ -27,7 +27,7 @@ Throttle = tuple[Resource, str, str]  # the config of a resource, and an entry o
 
 
 class MoveJudges(Judges):
-    """Watches moves from now on. `others_set` in `events`: what other tools have set, which must stay."""
+    """Watches moves from now on. `others` in `events`: what other tools have set, which must stay."""
 
     def __init__(
         self,

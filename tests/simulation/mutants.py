@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ansible_collections.streamops.kafka_recovery as collection
-from simulation.__main__ import exit_by_signal
+from simulation.seed_pool import exit_by_signal
 
 ROOT = Path(next(iter(collection.__path__))).resolve()
 MUTANTS = Path(__file__).with_suffix(".toml")

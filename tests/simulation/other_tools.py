@@ -71,9 +71,7 @@ class OtherTools:
     def deny(self, numbers: Numbers) -> None:
         """An administrator takes the permissions of control nodes to change the cluster, for some seconds."""
         self._count("permissions taken for a while")
-        self._cluster.world.tell("control nodes may change nothing")
-        self._cluster.is_denied = True
-        self._cluster.world.after((0.2, 1.0, 5.0)[numbers[1] % 3], partial(setattr, self._cluster, "is_denied", False))
+        self._cluster.deny((0.2, 1.0, 5.0)[numbers[1] % 3])
 
     def lose_network_at(self, request: str, number: int, seconds: float) -> None:
         """Let control nodes lose their connections to all brokers, when one has got request number `number` of a kind, which is carried out."""

@@ -15,9 +15,9 @@ from simulation.kraft import Key
 from simulation.world import World
 
 # After the end of a run its last requests are carried out by brokers that work, and by those that hang or do not reach the controllers.
-SENT_SECONDS, LATE_SECONDS = 4.0, FORWARD_SECONDS + 20.0
+AFTER_RUN_SECONDS, LATE_SECONDS = 4.0, FORWARD_SECONDS + 20.0
 # Requests that a broker answers from its own logs: no other one knows these.
-OF_LOGS = "ListOffsetsRequest", "FetchRequest", "OffsetForLeaderEpochRequest"
+FROM_OWN_LOG = "ListOffsetsRequest", "FetchRequest", "OffsetForLeaderEpochRequest"
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Runs:
         for run in self._runs:
             if run.ended == math.inf:
                 run.misled = True
-                run.liars |= {broker} if request in OF_LOGS else set()
+                run.liars |= {broker} if request in FROM_OWN_LOG else set()
 
     def name(self, keys: Collection[Key]) -> None:
         """Note that an operator names leaders of these partitions for the runs that work now."""
@@ -60,7 +60,7 @@ class Runs:
 
     def _of_request(self) -> Iterator[Run]:
         """Yield the runs that may have sent the request that is carried out now."""
-        since = self._world.now - (LATE_SECONDS if self._world.late else SENT_SECONDS)
+        since = self._world.now - (LATE_SECONDS if self._world.late else AFTER_RUN_SECONDS)
         yield from (run for run in self._runs if run.ended >= since)
 
     def are_working(self) -> bool:

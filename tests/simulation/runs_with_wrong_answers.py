@@ -19,7 +19,7 @@ from simulation.command_operator import CommandOperator
 from simulation.events import Events
 from simulation.judges import Judges
 from simulation.script import Script
-from simulation.wrong_answers import OF_LOGS, OF_SAVING, REQUESTS, WrongAnswers
+from simulation.wrong_answers import OF_BRANCHES, OF_SAVING, REQUESTS, WrongAnswers
 
 SAVES, SAVED_TIMES = "saves", 4  # in a workdir of its own, while a broker answers wrongly
 KINDS_OF_CHECKS = 3, 6  # of requests that are answered wrongly in a run in check mode
@@ -59,7 +59,7 @@ class RunsWithWrongAnswers:
         operator = CommandOperator(self._cluster, workdir, self._script.strategy, self._script.controllers)
         self._cluster.falsified, self._events.slowed = wrong.falsified, True
         for number in range(script.rehearsals):
-            requests = OF_LOGS if number % 4 == 1 else REQUESTS
+            requests = OF_BRANCHES if number % 4 == 1 else REQUESTS
             wrong.begin(script.number + number, self._running(), KINDS_OF_CHECKS, requests, garbles=number % 4 == 2)
             self._world.run({"rehearsal": partial(self._rehearse_with, operator, f"wrong-{number}")})
         if script.rehearsals:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from simulation.disk_script import DiskScript
 from simulation.later_runs import LaterRun
@@ -91,9 +91,18 @@ class Script:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Script:
-        """Return the script that `to_json` wrote."""
-        fields: dict[str, Any] = json.loads(text)
+    def from_json(cls, text: str) -> Self:
+        """Return the script that `to_json` wrote. Raises ValueError for another text."""
+        fields = json.loads(text)
+        if not isinstance(fields, dict):
+            raise ValueError("it is not an object")
+        try:
+            return cls._from_fields(fields)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError(str(error)) from error
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> Self:
         for name in ("damage", "faults", "between"):
             fields[name] = tuple(Step(what, tuple(numbers), at) for what, numbers, at in fields.get(name, ()))
         fields["moves"] = MoveScript.from_fields(fields["moves"]) if fields.get("moves") else None

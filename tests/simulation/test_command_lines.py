@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+
+from simulation.seed_pool import AHEAD
 
 STARTED, ENDED = 60.0, 20.0  # seconds
 PROCESSES = 2  # at least: one that plays seeds, and a process of its pool
@@ -22,6 +25,8 @@ PROCESSES = 2  # at least: one that plays seeds, and a process of its pool
         (("simulation", "5", "3"), "the last seed, 3, is below the first one, 5"),
         (("simulation", "5", "0"), "the last seed, 0, is below the first one, 5"),
         (("simulation", "none.json"), "cannot read the script none.json: No such file or directory"),
+        (("simulation", "pyproject.toml"), "pyproject.toml is not a script of a history: Expecting value"),
+        (("simulation", "tests/simulation"), "cannot read the script tests/simulation: Is a directory"),
         (("simulation", "1", "--jobs", "0"), "--jobs must be 1 or more"),
         (("simulation.mutants", "no such mistake"), "no mistake has 'no such mistake' in its name"),
         (("simulation.mutants", "shortest", "--jobs", "0"), "--jobs must be 1 or more"),
@@ -54,15 +59,25 @@ def running(processes: set[int]) -> set[int]:
     "command", [("simulation.mutants", "takes the shortest log", "--jobs", "1"), ("simulation", "1", "2000", "--jobs", "1")]
 )
 def test_a_command_that_is_stopped_leaves_no_process(command: tuple[str, ...], number: signal.Signals) -> None:
-    played = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    played = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     until = time.monotonic() + STARTED
     while len(started := descendants(played.pid)) < PROCESSES - (command[0] == "simulation") and time.monotonic() < until:
         time.sleep(0.1)
     time.sleep(1.0)  # the process of the pool has begun
     started |= descendants(played.pid)
     played.send_signal(number)
-    assert played.wait(ENDED) == 128 + number
+    printed = played.communicate(timeout=ENDED)[0]
+    assert played.returncode == 128 + number
+    assert command[0] != "simulation" or re.search(r"^\d+ histories from seed 1 on in \d+ s, .* ended badly$", printed, re.M), printed
     until = time.monotonic() + ENDED
     while (left := running(started)) and time.monotonic() < until:
         time.sleep(0.1)
     assert started and not left
+
+
+def test_when_its_minutes_are_over_only_what_has_begun_is_played() -> None:
+    command = [sys.executable, "-m", "simulation", "1", "--minutes", "0.0001", "--jobs", "1"]
+    played = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert played.returncode == 0, played.stdout + played.stderr
+    (number,) = re.findall(r"^(\d+) histories from seed 1 on", played.stdout, re.M)
+    assert int(number) <= AHEAD

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simulation.runs import LATE_SECONDS, SENT_SECONDS
+from simulation.runs import AFTER_RUN_SECONDS, LATE_SECONDS
 from simulation.test_simulated_judges import KEY, Incident
 
 ABOUT_LOGS, ABOUT_OTHERS = "ListOffsetsRequest", "DescribeQuorumRequest"
@@ -40,7 +40,7 @@ def test_an_election_is_excused_if_the_leader_or_the_loser_answered_wrongly_abou
 def test_a_wrong_answer_excuses_no_later_run(incident: Incident) -> None:
     with incident.judges.runs.working():
         incident.judges.runs.note_wrong_answer(1, ABOUT_LOGS)
-    incident.cluster.world.wait(SENT_SECONDS + 1)
+    incident.cluster.world.wait(AFTER_RUN_SECONDS + 1)
     with incident.judges.runs.working():
         incident.elect()
     assert lost(incident)
@@ -65,7 +65,7 @@ def test_a_leader_that_is_named_excuses_the_election_of_its_run_alone(incident: 
 def test_a_leader_that_was_named_excuses_no_later_run(incident: Incident) -> None:
     with incident.judges.runs.working():
         incident.judges.runs.name({KEY})
-    incident.cluster.world.wait(SENT_SECONDS + 1)
+    incident.cluster.world.wait(AFTER_RUN_SECONDS + 1)
     with incident.judges.runs.working():
         incident.elect()
     assert lost(incident)

@@ -17,11 +17,11 @@ import pytest
 from simulation.drawn_script import drawn
 from simulation.history import play
 from simulation.move_script import PLAIN_MOVES
+from simulation.mutants import KEPT
 from simulation.script import Script
 from simulation.shorten import kind_of, shortened
 from simulation.steps import AT_FETCHES
 
-KEPT = Path(__file__).parent / "kept"
 KINDS = (
     "histories with small limits", "histories of Kafka 3.9",
     "control nodes killed after a change", "faults after the first change of a run",
@@ -47,7 +47,8 @@ KINDS = (
     "predictions judged", "predictions of replays judged", "preflight checks of a login that lacks permissions",
     "faults during other commands", "odd disks", "broker hangs while records are saved",
     "parts of saved records forged", "runs in check mode with odd metadata logs", "odd results of hosts", "disks with edited evidence",
-    "elected, with lost brokers named", "long journals", "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
+    "elected, with lost brokers named", "damaged verdicts that an election needed", "long journals", "connection cut before an answer",
+    "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
 )  # fmt: skip
 
 
@@ -124,6 +125,12 @@ def test_violations_are_the_same_if_only_numbers_and_topics_differ() -> None:
     assert kind_of(one) == kind_of("payments-1 gets the order (2, 1), which no journal has")
     assert kind_of(one) != kind_of("orders-0 is left with the order (3, 4, 1, 2) instead of (1, 2)")
     assert kind_of("broker 2 truncated orders-0#6 of orders-0 after the election of broker 3, not saved") != kind_of("broker 2 is elected")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "{}", '{"seed": 1}', '{"faults": 1}', '{"strike": {}, "moves": []}'])
+def test_another_text_is_not_a_script(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        Script.from_json(text)
 
 
 def test_what_is_not_simulated_is_said() -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ from simulation.operator import NAME
 
 # What a run that changes nothing may write.
 MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
+
+
+@dataclass
+class Intent:
+    """An intent of a journal. `orders`: that a run may have set. `elections`: partitions that an election of it may still reach."""
+
+    orders: list[tuple[Key, tuple[int, ...]]]
+    elections: set[Key] = field(default_factory=set)
 
 
 class WorkdirFiles:
@@ -32,32 +41,31 @@ class WorkdirFiles:
         self.needs_damaged = False
 
     def open_orders(self) -> dict[Key, list[tuple[int, ...]]]:
-        """Return the orders that the journal has open, by partition, read with our own eyes."""
+        """Return the orders that the journal has open, by partition."""
         found: dict[Key, list[tuple[int, ...]]] = {}
-        files = [file.read_bytes() for file in (self.workdir / "journal").glob("*.jsonl")]
-        for content in (*files, self.set_aside):
-            intents: dict[str, list[tuple[Key, tuple[int, ...]]]] = {}
-            # A line may be cut off by a kill, or damaged.
-            for entry in parsed(content):
-                if entry.get("kind") == "intent":
-                    intents[entry["id"]] = [((row["topic"], row["partition"]), tuple(row["changed"])) for row in entry["orders"]]
-                elif entry.get("kind") == "done":
-                    intents.pop(entry["id"], None)
-            for rows in intents.values():
-                for key, order in rows:
-                    found.setdefault(key, []).append(order)
+        for intent in self._open_intents():
+            for key, order in intent.orders:
+                found.setdefault(key, []).append(order)
         return found
 
     def open_elections(self) -> set[Key]:
         """Return the partitions whose orders the journal has open with an election that a run may have sent."""
-        named = {
-            (row["topic"], row["partition"])
-            for file in (self.workdir / "journal").glob("*.jsonl")
-            for entry in parsed(file.read_bytes())
-            if entry.get("kind") == "election"
-            for row in entry["partitions"]
-        }
-        return named & self.open_orders().keys()
+        return {key for intent in self._open_intents() for key in intent.elections}
+
+    def _open_intents(self) -> Iterator[Intent]:
+        """Yield what is open in journals, read with our own eyes. A later line on the elections of an intent replaces the one before."""
+        files = [file.read_bytes() for file in (self.workdir / "journal").glob("*.jsonl")]
+        for content in (*files, self.set_aside):
+            intents: dict[str, Intent] = {}
+            # A line may be cut off by a kill, or damaged.
+            for entry in parsed(content):
+                if entry.get("kind") == "intent":
+                    intents[entry["id"]] = Intent([(_key(row), tuple(row["changed"])) for row in entry["orders"]])
+                elif entry.get("kind") == "election" and entry["id"] in intents:
+                    intents[entry["id"]].elections = {_key(row) for row in entry["partitions"]}
+                elif entry.get("kind") == "done":
+                    intents.pop(entry["id"], None)
+            yield from intents.values()
 
     def has_saved(self, key: Key, contents: Collection[bytes]) -> bool:
         """Return whether a part of saved records has one of these, and its index says so. Batches without an index cannot be read again."""
@@ -101,6 +109,10 @@ class WorkdirFiles:
         excepted = (*MAY_BE_WRITTEN, *may_be_written)
         files = [one for one in self.workdir.rglob("*") if one.is_file() and one.relative_to(self.workdir).parts[0] not in excepted]
         return sorted(f"{one} {hashlib.sha256(one.read_bytes()).hexdigest()}" for one in files)
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["topic"], row["partition"]
 
 
 def parsed(content: bytes) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ REQUESTS = (
     "ElectLeadersRequest", "IncrementalAlterConfigsRequest", "DescribeProducersRequest", "ApiVersionsRequest",
 )  # fmt: skip
 # How logs relate, and which offsets groups have committed in them.
-OF_LOGS = "OffsetForLeaderEpochRequest", "FetchRequest", "OffsetFetchRequest", "ListOffsetsRequest"
+OF_BRANCHES = "OffsetForLeaderEpochRequest", "FetchRequest", "OffsetFetchRequest", "ListOffsetsRequest"
 OF_SAVING = "FetchRequest", "FetchRequest", "FetchRequest", "ListOffsetsRequest", "DescribeTopicPartitionsRequest"
 CUT, OTHER_NUMBER = "is cut", "has the number of another request"
 WHOLE = (CUT, OTHER_NUMBER)  # ways to falsify a whole answer

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from repository_root import ROOT
+from simulation.scripts_to_keep import SHORTENED
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.kinds import KINDS
 
@@ -206,3 +207,12 @@ def test_the_version_of_the_collection_is_pinned_to_this_one(file: str) -> None:
 def test_owners_review_everything(forge: str) -> None:
     rules = [line for line in (PIPELINES / forge / "CODEOWNERS").read_text().splitlines() if line and not line.startswith("#")]
     assert [rule.split()[0] for rule in rules] == ["*"]
+
+
+def test_the_night_keeps_the_scripts_of_simulated_histories_that_end_badly() -> None:
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]["long"]["steps"]
+    (kept,) = [step for step in steps if "upload-artifact" in step.get("uses", "")]
+    assert steps.index(kept) > next(index for index, step in enumerate(steps) if step.get("run") == 'make "$TARGET"')
+    assert "failure()" in kept["if"] and "cancelled()" in kept["if"]
+    assert kept["with"]["path"] == str(SHORTENED)
+    assert kept["with"]["include-hidden-files"] is True, "the folder's name begins with a dot"

@@ -83,7 +83,9 @@ if [ "$part" = "$FAILING" ]; then outcome='<failure/>'; else outcome='<skipped m
 echo "<testsuite><testcase/><testcase classname='$part'>$outcome</testcase></testsuite>" > "$file"
 [ "$part" != "$FAILING" ]
 """
+# What stands for python notes the simulation, which then ends badly.
 FAKE_PYTHON = """#!/bin/sh
+[ "$2" = simulation ] && {{ echo "$@" > simulated; exit 1; }}
 [ "$2" = skipped ] || exit 0
 exec {python} "$@"
 """
@@ -105,6 +107,14 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def make(checkout: Path, target: str, failing: str) -> subprocess.CompletedProcess[str]:
+    """Run make, with the part `failing` whose test fails."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", target], cwd=checkout, env={**environment, "FAILING": failing}, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
 @pytest.mark.parametrize(
     ("target", "failing", "counts"),
     [
@@ -115,9 +125,13 @@ def checkout(tmp_path: Path) -> Path:
     ],
 )
 def test_the_table_ends_a_run_in_which_a_part_fails_too(checkout: Path, target: str, failing: str, counts: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(
-        ["make", target], cwd=checkout, env={**environment, "FAILING": failing}, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = make(checkout, target, failing)
     assert counts in done.stdout.splitlines()[-1], done
     assert (done.returncode != 0) is bool(failing), done
+
+
+@pytest.mark.parametrize(("failing", "counts"), [("on-long", "1 passed, 1 failed, 0 skipped"), ("", "2 passed, 0 failed, 2 skipped")])
+def test_the_hour_of_simulation_is_played_whatever_failed_before(checkout: Path, failing: str, counts: str) -> None:
+    done = make(checkout, "test-long", failing)
+    assert "--minutes 60" in (checkout / "simulated").read_text()
+    assert counts in done.stdout.splitlines()[-1] and done.returncode != 0, done
