@@ -209,6 +209,18 @@ def test_owners_review_everything(forge: str) -> None:
     assert [rule.split()[0] for rule in rules] == ["*"]
 
 
+def test_the_night_plays_each_part_of_the_long_tests() -> None:
+    targets = (ROOT / "Makefile").read_text()
+
+    def parts(target: str) -> set[str]:
+        (called,) = re.findall(rf"(?m)^{target}: setup\n(?:\t.*\n)*?\t\$\(call WITH_TABLE,(.*)\)", targets)
+        return {*re.split(r"[ ,]", called)}
+
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]
+    at_night = {entry["target"] for entry in jobs["long"]["strategy"]["matrix"]["include"]}
+    assert parts("test-long") == parts("test-long-clusters") | at_night - {"test-long-clusters", "test-matrix"}
+
+
 def test_the_night_keeps_the_scripts_of_simulated_histories_that_end_badly() -> None:
     steps = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]["long"]["steps"]
     (kept,) = [step for step in steps if "upload-artifact" in step.get("uses", "")]
